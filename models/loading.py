@@ -1,0 +1,102 @@
+"""From a verified release to a model that answers its canary as it did when it was made."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from models.release import Release, ReleaseError
+
+log = logging.getLogger(__name__)
+
+
+class Model(Protocol):
+    """What the five model classes share; inputs and outputs are records of models.types or plain strings."""
+
+    task: str
+
+    def predict(self, batch: Sequence[Any]) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model together with the version that goes into every record it touches."""
+
+    task: str
+    version: str
+    model: Model
+    canary: tuple[list[Any], list[Any], float]
+
+    def answers_canary(self) -> bool:
+        """Whether the model still gives the answers recorded in its manifest."""
+        inputs, outputs, tolerance = self.canary
+        return same_answers(plain(self.model.predict(inputs)), outputs, tolerance)
+
+
+def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
+    """Loads in the fastest number format whose canary answers are right; raises ReleaseError when none is."""
+    for name in _formats(device) if dtype == "auto" else [dtype]:
+        loaded = _load_as(release, device, name)
+        if loaded.answers_canary():
+            return loaded
+        log.warning("%s %s: canary answers move in %s", release.task, release.version, name)
+    raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
+
+
+def plain(outputs: Any) -> Any:
+    """Outputs as the JSON in which a manifest records them."""
+    return orjson.loads(orjson.dumps(outputs))
+
+
+def same_answers(one: Any, other: Any, tolerance: float) -> bool:
+    """Equal but for floating-point numbers, which may differ by `tolerance`."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_answers(one[k], other[k], tolerance) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(
+            same_answers(a, b, tolerance) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, int | float) and isinstance(other, int | float)
+        return numbers and abs(one - other) <= tolerance
+    return bool(one == other)
+
+
+def _formats(device: str) -> list[str]:
+    import torch  # noqa: PLC0415  seconds to import; the CLI must not wait
+
+    if device != "cpu":
+        return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
+    native = torch.cpu._is_avx512_bf16_supported()  # type: ignore[no-untyped-call]
+    return ["bfloat16", "float32"] if native else ["float32"]
+
+
+def _load_as(release: Release, device: str, dtype: str) -> Loaded:
+    import torch  # noqa: PLC0415
+
+    model = _model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
+    canary = release.manifest.canary
+    inputs = model.canary_inputs(canary.inputs) if hasattr(model, "canary_inputs") else canary.inputs
+    return Loaded(release.task, release.version, model, (inputs, canary.outputs, canary.tolerance))
+
+
+def _model_class(task: str) -> Any:
+    """The class of a task; imported late, so that a worker of one stage loads one model's code."""
+    match task:
+        case "ner":
+            from models.ner import NerModel as Class  # noqa: PLC0415
+        case "acronym":
+            from models.acronym import AcronymModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+        case "relation":
+            from models.relation import RelationModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+        case "normalization":
+            from models.normalization import NormalizationModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+        case "summarization":
+            from models.summarization import SummarizationModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+        case _:
+            raise ReleaseError(f"no model for the task {task!r}")
+    return Class

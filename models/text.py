@@ -1,0 +1,39 @@
+"""Words and sentences with their offsets; every offset counts code points of the original text."""
+
+from __future__ import annotations
+
+import re
+
+from models.types import Span
+
+WORD = re.compile(r"\w+|[^\w\s]")
+# A sentence ends at closing punctuation followed by space and at a line break. Abbreviations that end in a
+# full stop are common enough in clinical text to be worth naming; cutting after them costs the tagger context.
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[\r\n]+\s*")
+_ABBREVIATION = re.compile(r"(?:\b(?:dr|mr|mrs|ms|vs|e\.g|i\.e|approx|no|fig|al|etc|st|[a-z])\.)$", re.IGNORECASE)
+
+
+def words(text: str) -> list[Span]:
+    """Spans of words and single punctuation marks, in order; white space belongs to none."""
+    return [Span(*m.span()) for m in WORD.finditer(text)]
+
+
+def sentences(text: str) -> list[Span]:
+    """Spans of sentences without the white space around them; together they hold every word of the text."""
+    spans: list[Span] = []
+    start = 0
+    for end_mark in _END.finditer(text):
+        if "\n" not in end_mark.group() and _ABBREVIATION.search(text, start, end_mark.start()):
+            continue
+        _append(spans, text, start, end_mark.end())
+        start = end_mark.end()
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def _append(spans: list[Span], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        first = start + len(piece) - len(piece.lstrip())
+        spans.append(Span(first, first + len(stripped)))

@@ -1,0 +1,59 @@
+"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it will be served."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from models.loading import _model_class, plain
+from models.release import Canary, Manifest, Release, Score, TrainingData, manifest_bytes, version_of
+from models.store import describe, publish
+
+
+def publish_release(
+    directory: Path,
+    *,
+    task: str,
+    kind: str,
+    base: str,
+    base_sha256: str | None,
+    configuration: dict[str, Any],
+    training_data: Sequence[TrainingData],
+    canary: Sequence[Any],
+    scores: Callable[[Any], list[Score]],
+    root: Path,
+) -> Release:
+    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under `root`."""
+    draft = Manifest.model_validate(
+        {
+            "task": task,
+            "kind": kind,
+            "base": base,
+            "base_sha256": base_sha256,
+            "files": {name: file.model_dump() for name, file in describe(directory).items()},
+            "configuration": configuration,
+            "scores": [],
+            "training_data": [source.model_dump() for source in training_data],
+            "code_commit": code_commit(),
+            "canary": {"inputs": plain(list(canary)), "outputs": []},
+        }
+    )
+    model = _model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
+    inputs = model.canary_inputs(plain(list(canary))) if hasattr(model, "canary_inputs") else list(canary)
+    answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
+    return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+
+
+def code_commit() -> str:
+    """The commit of the code, with `+` when files differ from it; `unknown` outside a checkout."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
+            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return found.stdout.strip()

@@ -1,0 +1,123 @@
+"""Readers of the public corpora in the forms in which their authors or the papers' authors publish them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
+
+PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
+ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
+
+
+@dataclass(frozen=True, slots=True)
+class GoldMention:
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoldText:
+    """A text with its gold mentions, and its relations as (drug, effect) positions in them."""
+
+    id: str
+    text: str
+    mentions: tuple[GoldMention, ...]
+    relations: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GoldCoding:
+    """A mention in its sentence and the preferred terms that count as right."""
+
+    mention: str
+    sentence: str
+    drug: str
+    terms: tuple[str, ...]
+
+
+def read_psytar(path: Path) -> list[GoldText]:
+    """Sentences of `token TAB tag` lines divided by empty lines; tokens are joined by one space."""
+    sentences = []
+    rows: list[tuple[str, str]] = []
+    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
+        if line.strip():
+            token, tag = line.split("\t")
+            rows.append((token, tag))
+        elif rows:
+            sentences.append(_from_tags(f"{path.stem}-{len(sentences)}", rows))
+            rows = []
+    return sentences
+
+
+def _from_tags(id_: str, rows: Sequence[tuple[str, str]]) -> GoldText:
+    mentions: list[GoldMention] = []
+    position = 0
+    for token, tag in rows:
+        end = position + len(token)
+        if tag != "O":
+            prefix, name = tag.split("-", 1)
+            label = PSYTAR_LABELS[name]
+            last = mentions[-1] if mentions else None
+            if prefix == "I" and last and last.label == label and last.end == position - 1:
+                mentions[-1] = GoldMention(last.start, end, label)
+            else:
+                mentions.append(GoldMention(position, end, label))
+        position = end + 1
+    return GoldText(id_, " ".join(token for token, _ in rows), tuple(mentions))
+
+
+def read_ade(directory: Path) -> dict[str, GoldText]:
+    """The ADE corpus by sentence id; every entity is kept, overlapping ones too."""
+    texts = {}
+    for row in json.loads((directory / "sentences.json").read_text(encoding="utf-8")):
+        starts, position = [], 0
+        for token in row["tokens"]:
+            starts.append(position)
+            position += len(token) + 1
+        mentions = tuple(
+            GoldMention(starts[e["start"]], starts[e["end"] - 1] + len(row["tokens"][e["end"] - 1]), ADE_LABELS[e["type"]])
+            for e in row["entities"]
+        )
+        relations = tuple(
+            (r["tail"], r["head"]) if mentions[r["head"]].label == ADE else (r["head"], r["tail"])
+            for r in row["relations"]
+        )
+        texts[str(row["orig_id"])] = GoldText(f"ade-{row['orig_id']}", " ".join(row["tokens"]), mentions, relations)
+    return texts
+
+
+def read_ade_fold(directory: Path, fold: int) -> tuple[list[GoldText], list[GoldText]]:
+    """Training and test sentences of fold 1 to 10."""
+    texts = read_ade(directory)
+    folds = json.loads((directory / "folds.json").read_text(encoding="utf-8"))[f"split_{fold}"]
+    return [texts[i] for i in folds["train set"]], [texts[i] for i in folds["test set"]]
+
+
+def read_ade_negatives(path: Path) -> list[GoldText]:
+    """Lines `pmid NEG sentence`: sentences without an adverse event."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
+
+
+def read_psytar_codes(path: Path) -> Iterator[GoldCoding]:
+    """Mentions with at least one known preferred or lowest-level name; several are divided by `|`."""
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            names = tuple(n.strip() for n in row["sider_meddra_terms"].split("|") if n.strip())
+            if names:
+                yield GoldCoding(row["mention"], row["sentence"], row["drug_id"].split(".")[0], names)
+
+
+def hold_out(texts: Sequence[GoldText], share: float, seed: int) -> tuple[list[GoldText], list[GoldText]]:
+    """A seeded split into (rest, held out)."""
+    order = list(texts)
+    random.Random(seed).shuffle(order)
+    n = round(len(order) * share)
+    return order[n:], order[:n]
