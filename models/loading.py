@@ -71,20 +71,25 @@ def _formats(device: str) -> list[str]:
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    native = torch.cpu._is_avx512_bf16_supported()  # type: ignore[no-untyped-call]
+    native = torch.cpu._is_avx512_bf16_supported()
     return ["bfloat16", "float32"] if native else ["float32"]
 
 
 def _load_as(release: Release, device: str, dtype: str) -> Loaded:
     import torch  # noqa: PLC0415
 
-    model = _model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
+    model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
     canary = release.manifest.canary
-    inputs = model.canary_inputs(canary.inputs) if hasattr(model, "canary_inputs") else canary.inputs
-    return Loaded(release.task, release.version, model, (inputs, canary.outputs, canary.tolerance))
+    answers = (canary_inputs(model, canary.inputs), canary.outputs, canary.tolerance)
+    return Loaded(release.task, release.version, model, answers)
 
 
-def _model_class(task: str) -> Any:
+def canary_inputs(model: Any, stored: list[Any]) -> list[Any]:
+    """A manifest's canary inputs as the model takes them; most take plain strings."""
+    return list(model.canary_inputs(stored)) if hasattr(model, "canary_inputs") else stored
+
+
+def model_class(task: str) -> Any:
     """The class of a task; imported late, so that a worker of one stage loads one model's code."""
     match task:
         case "ner":

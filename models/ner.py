@@ -1,4 +1,6 @@
-"""CONORM-NER: mentions of drugs, adverse events, indications and withdrawal symptoms in a text (CONORM, section 3.1)."""
+"""CONORM-NER: mentions of drugs, adverse events, indications and withdrawal symptoms in a text (CONORM,
+section 3.1).
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,15 @@ class _Sentence(NamedTuple):
 
 
 class NerModel:
-    """Tags BIOX sentence by sentence, drops X, repairs gaps, and adds the lexicon's drugs where it saw none."""
+    """Tags BIOX sentence by sentence, drops X, repairs gaps, and adds the lexicon's drugs where it saw
+    none.
+    """
 
     task = "ner"
 
-    def __init__(self, encoder: Encoder, head: Head, labels: Sequence[str], lexicon: DrugLexicon | None) -> None:
+    def __init__(
+        self, encoder: Encoder, head: Head, labels: Sequence[str], lexicon: DrugLexicon | None
+    ) -> None:
         self.encoder = encoder
         self.head = head.eval()
         self.tags = tags_of(labels)
@@ -122,12 +128,16 @@ class NerModel:
         tagged = [m for m in mentions if m.label == DRUG]
         for span, generic in self.lexicon.find(text):
             if not any(m.start < span.end and span.start < m.end for m in tagged):
-                mentions.append(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic))
+                mentions.append(
+                    Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
+                )
         return sorted(mentions, key=lambda m: (m.start, m.end, m.label))
 
 
 def repair(tags: Sequence[str]) -> list[str]:
-    """An O between two I of one label becomes I: B I I O I -> B I I I I (CONORM, section 3.1, second step)."""
+    """An O between two I of one label becomes I: B I I O I -> B I I I I (CONORM, section 3.1, second
+    step).
+    """
     out = list(tags)
     for i in range(1, len(tags) - 1):
         if out[i] == OUTSIDE and out[i - 1].startswith("I-") and tags[i + 1] == out[i - 1]:
@@ -136,7 +146,9 @@ def repair(tags: Sequence[str]) -> list[str]:
 
 
 def spans_of(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """(label, first word, word after the last) of each run after the repair; an I that follows no run of its label opens one."""
+    """(label, first word, word after the last) of each run after the repair; an I that follows no run of its
+    label opens one.
+    """
     runs: list[tuple[str, int, int]] = []
     for i, tag in enumerate(repair(tags)):
         if tag in (OUTSIDE, CONTINUATION):
@@ -153,7 +165,9 @@ def check_base(release: Release) -> None:
     """Raises ReleaseError when the installed base model is not the one that the release stands on."""
     declared = release.manifest.base_sha256
     if declared is not None and base_digest(release.manifest.base) != declared:
-        raise ReleaseError(f"{release.version}: the base model {release.manifest.base} has another sha256 than declared")
+        raise ReleaseError(
+            f"{release.version}: the base model {release.manifest.base} has another sha256 than declared"
+        )
 
 
 def _shift(text: str, sentence: Span) -> list[Span]:

@@ -96,7 +96,9 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def version_of(stored_manifest: bytes) -> str:
-    """First 12 hexadecimal digits of the manifest's sha256; the manifest holds the digest of everything else."""
+    """First 12 hexadecimal digits of the manifest's sha256; the manifest holds the digest of everything
+    else.
+    """
     return hashlib.sha256(stored_manifest).hexdigest()[:12]
 
 

@@ -1,4 +1,6 @@
-"""Releases on disk: publish without ever showing a half-written one, open only what is exactly as declared."""
+"""Releases on disk: publish without ever showing a half-written one, open only what is exactly as
+declared.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ def describe(directory: Path) -> dict[str, File]:
 def publish(directory: Path, manifest: Manifest, root: Path) -> Release:
     """Copies `directory` with its manifest to `root`/task/version and returns the verified result.
 
-    Everything is written aside and synced; the manifest is written last, and the directory takes its name last, so
-    that a power cut leaves either the whole release or none. Publishing the same release again changes nothing.
+    Everything is written aside and synced; the manifest is written last, and the directory takes its name
+    last, so that a power cut leaves either the whole release or none. Publishing the same release again
+    changes nothing.
     """
     stored = manifest_bytes(manifest)
     target = root / manifest.task / version_of(stored)
@@ -64,7 +67,9 @@ def publish(directory: Path, manifest: Manifest, root: Path) -> Release:
 
 
 def open_release(path: Path) -> Release:
-    """The release at `path` after checking its every byte; raises ReleaseError with one line that says what is wrong."""
+    """The release at `path` after checking its every byte; raises ReleaseError with one line that says what
+    is wrong.
+    """
     where = path.name
     if path.is_symlink() or not path.is_dir():
         raise ReleaseError(f"{path}: no release directory")

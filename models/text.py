@@ -8,9 +8,12 @@ from models.types import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
 # A sentence ends at closing punctuation followed by space and at a line break. Abbreviations that end in a
-# full stop are common enough in clinical text to be worth naming; cutting after them costs the tagger context.
+# full stop are common enough in clinical text to be worth naming; cutting after them costs the tagger
+# context.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[\r\n]+\s*")
-_ABBREVIATION = re.compile(r"(?:\b(?:dr|mr|mrs|ms|vs|e\.g|i\.e|approx|no|fig|al|etc|st|[a-z])\.)$", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:dr|mr|mrs|ms|vs|e\.g|i\.e|approx|no|fig|al|etc|st|[a-z])\.)$", re.IGNORECASE
+)
 
 
 def words(text: str) -> list[Span]:

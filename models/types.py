@@ -13,7 +13,7 @@ INDICATION = "INDICATION"
 WITHDRAWAL = "WITHDRAWAL"
 SYMPTOM = "SYMPTOM"
 LABELS = (DRUG, ADE, INDICATION, WITHDRAWAL, SYMPTOM)
-#: What is coded to a preferred term. The three kept apart are coded too: a reviewer decides what they count as.
+#: What is coded to a preferred term; indications and the patient's other symptoms are no adverse events.
 CODED_LABELS = (ADE, WITHDRAWAL)
 
 
@@ -100,7 +100,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """The k best candidates, best first, one for each preferred term; `nil`: none is near enough to be trusted."""
+    """The k best candidates, best first, one for each preferred term; `nil`: none is near enough to be
+    trusted.
+    """
 
     candidates: tuple[Candidate, ...]
     nil: bool

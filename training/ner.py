@@ -1,8 +1,9 @@
-"""Trains CONORM-NER (CONORM, section 3.1) and writes a release: a low-rank adapter, the head, and the drug lexicon.
+"""Trains CONORM-NER (CONORM, section 3.1) and writes a release: a low-rank adapter, the head, and the drug
+lexicon.
 
-Phase 1 (first epoch): the head alone, lr 1e-3. Phase 2: adapter and head. Each phase has its own linear schedule
-with 10 % warm-up; AdamW, cross-entropy over all pieces, gradients clipped at 1.0; the epoch with the best strict F1 on
-10 % of the training sentences is kept.
+Phase 1 (first epoch): the head alone, lr 1e-3. Phase 2: adapter and head. Each phase has its own linear
+schedule with 10 % warm-up; AdamW, cross-entropy over all pieces, gradients clipped at 1.0; the epoch with the
+best strict F1 on 10 % of the training sentences is kept.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from models.drugs import DrugLexicon
 from models.encoder import Encoder, Words, base_digest
 from models.ner import Head, NerModel, tags_of
 from models.release import Score, TrainingData
-from models.store import describe
 from models.text import words
 from models.types import ADE, DRUG, LABELS, Span
-from training.publish import publish_release
+from training.publish import print_scores, publish_release
 from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
 from training.scores import DictionaryTagger, SpanScores, gold_spans, strict_spans
 
 console = Console()
 ADE_CORPUS = TrainingData(
-    name="ADE corpus v2 (Gurulingappa et al. 2012), fold 1 training part", licence="none stated, citation asked"
+    name="ADE corpus v2 (Gurulingappa et al. 2012), fold 1 training part",
+    licence="none stated, citation asked",
 )
 PSYTAR = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
 
@@ -54,7 +55,9 @@ class Example:
 
 
 def word_tags(gold: GoldText, spans: Sequence[Span], lexicon: DrugLexicon | None) -> list[str]:
-    """B, I and O of each word. Of overlapping mentions the longest is kept; a corpus without drugs gets the lexicon's."""
+    """B, I and O of each word. Of overlapping mentions the longest is kept; a corpus without drugs gets the
+    lexicon's.
+    """
     tags = ["O"] * len(spans)
     wanted = [(m.start, m.end, m.label) for m in sorted(gold.mentions, key=lambda m: m.start - m.end)]
     if lexicon is not None:
@@ -111,7 +114,14 @@ def loss_of(encoder: Encoder, head: Head, batch: Sequence[Example]) -> Tensor:
 
 
 def train_phase(
-    encoder: Encoder, head: Head, data: Sequence[Example], *, epochs: int, lr: float, size: int, rng: random.Random
+    encoder: Encoder,
+    head: Head,
+    data: Sequence[Example],
+    *,
+    epochs: int,
+    lr: float,
+    size: int,
+    rng: random.Random,
 ) -> Iterator[float]:
     """Trains whatever requires a gradient; yields the mean loss after each epoch."""
     parameters = [p for m in (encoder.model, head) for p in m.parameters() if p.requires_grad]
@@ -158,7 +168,9 @@ def score_rows(
     """The manifest's scores, each beside the dictionary of training mentions on the same sentences."""
     dictionary = DictionaryTagger(training)
     rows = []
-    strict = "strict: exact boundaries and label; predictions of labels that the corpus does not annotate are left out"
+    strict = (
+        "exact boundaries and label; predictions of labels that the corpus does not annotate are left out"
+    )
     posts = [label for label in LABELS if label != DRUG]
     for name, texts, data, labels, micro in (
         ("strict_micro_f1", psytar, "PsyTAR test", posts, True),
@@ -245,8 +257,8 @@ def main(
                 save_file(adapter_tensors(encoder.model), kept / "adapter.safetensors")
                 save_file({k: v.half() for k, v in head.state_dict().items()}, kept / "head.safetensors")
             console.print(
-                f"epoch {epoch:2d}  phase {phase}  loss {loss:.4f}  validation strict micro F1: posts {posts:.4f}, "
-                f"clinical {clinical:.4f}  {time.monotonic() - started:.0f} s{mark}"
+                f"epoch {epoch:2d}  phase {phase}  loss {loss:.4f}  validation strict micro F1: "
+                f"posts {posts:.4f}, clinical {clinical:.4f}  {time.monotonic() - started:.0f} s{mark}"
             )
     shutil.copyfile(drugs.BUNDLED, kept / "drugs.tsv")
     configuration: dict[str, Any] = {
@@ -267,8 +279,7 @@ def main(
         root=output,
     )
     shutil.rmtree(kept)
-    for row in release.manifest.scores:
-        console.print(f"{row.data}: {row.name} {row.value} (baseline {row.baseline}) - {row.definition}")
+    print_scores(console, release)
     console.print(f"release {release.version} in {release.path}")
 
 

@@ -1,14 +1,17 @@
-"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it will be served."""
+"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it
+will be served.
+"""
 
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from models.loading import _model_class, plain
+from rich.console import Console
+
+from models.loading import canary_inputs, model_class, plain
 from models.release import Canary, Manifest, Release, Score, TrainingData, manifest_bytes, version_of
 from models.store import describe, publish
 
@@ -26,7 +29,9 @@ def publish_release(
     scores: Callable[[Any], list[Score]],
     root: Path,
 ) -> Release:
-    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under `root`."""
+    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under
+    `root`.
+    """
     draft = Manifest.model_validate(
         {
             "task": task,
@@ -41,10 +46,21 @@ def publish_release(
             "canary": {"inputs": plain(list(canary)), "outputs": []},
         }
     )
-    model = _model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
-    inputs = model.canary_inputs(plain(list(canary))) if hasattr(model, "canary_inputs") else list(canary)
+    model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
+    inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+
+
+def print_scores(console: Console, release: Release) -> None:
+    """Every score of a release beside its baseline and its definition."""
+    for row in release.manifest.scores:
+        console.print(
+            f"{row.data} (n {row.records}): [bold]{row.name} {row.value}[/], baseline {row.baseline} "
+            f"({row.baseline_definition}) - {row.definition}",
+            highlight=False,
+        )
+    console.print(f"release {release.version} in {release.path}", highlight=False)
 
 
 def code_commit() -> str:
@@ -52,7 +68,11 @@ def code_commit() -> str:
     try:
         found = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
-            cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True,
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return "unknown"

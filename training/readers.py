@@ -82,14 +82,20 @@ def read_ade(directory: Path) -> dict[str, GoldText]:
             starts.append(position)
             position += len(token) + 1
         mentions = tuple(
-            GoldMention(starts[e["start"]], starts[e["end"] - 1] + len(row["tokens"][e["end"] - 1]), ADE_LABELS[e["type"]])
+            GoldMention(
+                starts[e["start"]],
+                starts[e["end"] - 1] + len(row["tokens"][e["end"] - 1]),
+                ADE_LABELS[e["type"]],
+            )
             for e in row["entities"]
         )
         relations = tuple(
             (r["tail"], r["head"]) if mentions[r["head"]].label == ADE else (r["head"], r["tail"])
             for r in row["relations"]
         )
-        texts[str(row["orig_id"])] = GoldText(f"ade-{row['orig_id']}", " ".join(row["tokens"]), mentions, relations)
+        texts[str(row["orig_id"])] = GoldText(
+            f"ade-{row['orig_id']}", " ".join(row["tokens"]), mentions, relations
+        )
     return texts
 
 

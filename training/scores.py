@@ -1,4 +1,6 @@
-"""Scores with their definitions; every function returns plain numbers and says in its docstring what it counts."""
+"""Scores with their definitions; every function returns plain numbers and says in its docstring what it
+counts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def strict_spans(
     gold: Sequence[Iterable[tuple[int, int, str]]],
     labels: Iterable[str],
 ) -> SpanScores:
-    """Exact boundaries and label. Spans of other labels than `labels` are left out on both sides; a span counts once a text."""
+    """Exact boundaries and label. Spans of other labels than `labels` are left out on both sides; a span
+    counts once a text.
+    """
     wanted = sorted(labels)
     tp: Counter[str] = Counter()
     n_predicted: Counter[str] = Counter()
@@ -55,7 +59,9 @@ def gold_spans(texts: Sequence[GoldText]) -> list[list[tuple[int, int, str]]]:
 
 
 class DictionaryTagger:
-    """The trivial baseline of tagging: the longest string that was a mention in training, with its commonest label there."""
+    """The trivial baseline of tagging: the longest string that was a mention in training, with its commonest
+    label there.
+    """
 
     def __init__(self, training: Iterable[GoldText]) -> None:
         seen: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)

@@ -49,7 +49,9 @@ class DrugLexicon:
 
 
 def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
-    """Rows of a tab-separated file whose header begins with `columns`; raises ValueError naming the line that does not fit."""
+    """Rows of a tab-separated file whose header begins with `columns`; raises ValueError naming the line that
+    does not fit.
+    """
     with path.open(encoding="utf-8") as file:
         header = file.readline().rstrip("\n").split("\t")
         if tuple(header[: len(columns)]) != columns:

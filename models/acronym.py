@@ -1,0 +1,204 @@
+"""What an acronym stands for: its definition in the text, else the dictionary's long form that changes the
+sentence least.
+
+Definitions: Schwartz and Hearst (2003). Dictionary: the sentence is embedded as it is (anchor) and with each
+long form in the acronym's place; the nearest wins (m-networks, section 3, inference). Unknown short forms
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from models.drugs import read_tsv
+from models.encoder import Encoder
+from models.ner import check_base
+from models.release import Release
+from models.text import sentences, words
+from models.types import Expansion, Span
+
+#: Words kept to each side of the acronym (m-networks, section 4).
+CONTEXT = 60
+_SHORT_FORM = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])\w[\w-]{0,9}(?![\w-])")
+_BRACKET = re.compile(r"\(([^()]{2,120})\)")
+_MAX_SHORT_FORM = 10
+#: In a sentence of capitals every short word looks like an acronym.
+_SHOUTED = 0.7
+
+
+class _Place(NamedTuple):
+    """An acronym that waits for the dictionary: its report, where it stands, its sentence."""
+
+    report: int
+    span: Span
+    sentence: Span
+    short_form: str
+
+
+class AcronymModel:
+    """Expands by definition first and by dictionary second."""
+
+    task = "acronym"
+
+    def __init__(self, encoder: Encoder, dictionary: Mapping[str, Sequence[str]]) -> None:
+        self.encoder = encoder
+        self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
+
+    @classmethod
+    def load(
+        cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
+    ) -> AcronymModel:
+        manifest = release.manifest
+        check_base(release)
+        encoder = Encoder.load(
+            manifest.base, device=device, dtype=dtype, max_pieces=manifest.configuration["max_pieces"]
+        )
+        return cls(encoder, load_dictionary(release.file("dictionary.tsv")))
+
+    def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
+        """Expansions of each text in text order."""
+        found: list[list[Expansion]] = [[] for _ in batch]
+        open_places: list[_Place] = []
+        for i, text in enumerate(batch):
+            defined = definitions(text)
+            for sentence in sentences(text):
+                for place in _places(text, sentence, i):
+                    if place.short_form in defined:
+                        long_form = defined[place.short_form]
+                        found[i].append(
+                            Expansion(*_range(place.span), place.short_form, long_form, 1.0, "text")
+                        )
+                    elif place.short_form in self.dictionary and not _shouted(text, sentence):
+                        open_places.append(place)
+        for place, (long_form, score) in zip(open_places, self._nearest(batch, open_places), strict=True):
+            found[place.report].append(
+                Expansion(*_range(place.span), place.short_form, long_form, score, "dictionary")
+            )
+        return [sorted(expansions, key=lambda e: e.start) for expansions in found]
+
+    def choose(self, text: str, span: Span, long_forms: Sequence[str]) -> list[float]:
+        """Cosine between the text around `span` and the same with each long form in its place."""
+        return self._similarities([(text, span, Span(0, len(text)), tuple(long_forms))])[0]
+
+    def choose_many(self, rows: Sequence[tuple[str, Span, Sequence[str]]]) -> list[list[float]]:
+        """`choose` for many rows in one batch."""
+        return self._similarities([(t, s, Span(0, len(t)), tuple(long)) for t, s, long in rows])
+
+    def _nearest(self, batch: Sequence[str], places: Sequence[_Place]) -> list[tuple[str, float]]:
+        rows = [(batch[p.report], p.span, p.sentence, self.dictionary[p.short_form]) for p in places]
+        nearest = []
+        for row, similarity in zip(rows, self._similarities(rows), strict=True):
+            best = max(range(len(similarity)), key=similarity.__getitem__)
+            nearest.append((row[3][best], round(similarity[best], 4)))
+        return nearest
+
+    def _similarities(self, rows: Sequence[tuple[str, Span, Span, tuple[str, ...]]]) -> list[list[float]]:
+        texts: list[str] = []
+        for text, span, sentence, long_forms in rows:
+            left, right = _context(text, span, sentence)
+            texts += [f"{left}{form}{right}" for form in (text[span.start : span.end], *long_forms)]
+        vectors = self.encoder.embed(texts)
+        out, at = [], 0
+        for *_, long_forms in rows:
+            n = len(long_forms)
+            out.append((vectors[at + 1 : at + 1 + n] @ vectors[at]).tolist())
+            at += 1 + n
+        return out
+
+
+def load_dictionary(path: Path) -> dict[str, list[str]]:
+    """Tab-separated short_form, long_form with a header; several rows a short form."""
+    dictionary: dict[str, list[str]] = {}
+    for row in read_tsv(path, ("short_form", "long_form")):
+        dictionary.setdefault(row[0], []).append(row[1])
+    return dictionary
+
+
+def definitions(text: str) -> dict[str, str]:
+    """Short forms that the text itself defines, as `long form (SF)` or `SF (long form)`; the first definition
+    counts.
+    """
+    found: dict[str, str] = {}
+    for bracket in _BRACKET.finditer(text):
+        inside, before = bracket.group(1).strip(), text[: bracket.start()].rstrip()
+        inside = re.split(r"[;,]", inside)[0].strip()
+        if _is_short_form(inside):
+            long_form = best_long_form(inside, _last_words(before, min(len(inside) + 5, 2 * len(inside))))
+            short_form = inside
+        else:
+            short_form = before.split()[-1] if before else ""
+            long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
+        if long_form is not None:
+            found.setdefault(short_form, long_form)
+    return found
+
+
+def best_long_form(short_form: str, text: str) -> str | None:
+    """The end of `text` whose letters spell the short form from right to left, its first letter at the start
+    of a word.
+
+    Schwartz and Hearst (2003), figure 1. None where the letters are not there.
+    """
+    at = len(text)
+    for i in range(len(short_form) - 1, -1, -1):
+        letter = short_form[i].lower()
+        if not letter.isalnum():
+            continue
+        at -= 1
+        while at >= 0 and (text[at].lower() != letter or (i == 0 and at > 0 and text[at - 1].isalnum())):
+            at -= 1
+        if at < 0:
+            return None
+    start = text.rfind(" ", 0, at + 1) + 1
+    long_form = text[start:].strip()
+    too_long = len(long_form.split()) > min(len(short_form) + 5, 2 * len(short_form))
+    if len(long_form) <= len(short_form) or too_long or short_form in long_form.split():
+        return None
+    return long_form
+
+
+def _is_short_form(text: str) -> bool:
+    one_or_two_words = 0 < len(text.split()) <= 2  # noqa: PLR2004
+    return (
+        one_or_two_words
+        and 2 <= len(text) <= _MAX_SHORT_FORM  # noqa: PLR2004
+        and text[0].isalnum()
+        and any(c.isupper() for c in text)
+    )
+
+
+def _last_words(text: str, n: int) -> str:
+    return " ".join(text.split()[-n:])
+
+
+def _places(text: str, sentence: Span, report: int) -> list[_Place]:
+    return [
+        _Place(report, Span(*m.span()), sentence, m.group())
+        for m in _SHORT_FORM.finditer(text, sentence.start, sentence.end)
+        if len(m.group()) >= 2  # noqa: PLR2004
+    ]
+
+
+def _shouted(text: str, sentence: Span) -> bool:
+    letters = [c for c in text[sentence.start : sentence.end] if c.isalpha()]
+    return sum(c.isupper() for c in letters) > _SHOUTED * len(letters)
+
+
+def _context(text: str, span: Span, sentence: Span) -> tuple[str, str]:
+    """The sentence before and after the acronym, CONTEXT words of each at most."""
+    left, right = text[sentence.start : span.start], text[span.end : sentence.end]
+    left_words, right_words = words(left), words(right)
+    if len(left_words) > CONTEXT:
+        left = left[left_words[-CONTEXT].start :]
+    if len(right_words) > CONTEXT:
+        right = right[: right_words[CONTEXT - 1].end]
+    return left, right
+
+
+def _range(span: Span) -> tuple[int, int]:
+    return span.start, span.end

@@ -1,0 +1,1 @@
+"""The stages between Kafka topics: decode, infer, send, confirm, acknowledge; no model is trained here."""

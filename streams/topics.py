@@ -1,0 +1,110 @@
+"""The one table of topics, and the check that a broker has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAlreadyExistsError, for_code
+
+from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport
+from streams.settings import Settings
+
+R_co = TypeVar("R_co", covariant=True)
+
+DAY = 24 * 3600 * 1000
+#: A dead letter is the source record and some headers, so its topic must take more than any source topic
+#: does.
+MAX_MESSAGE = 1 << 20
+MAX_DEAD_MESSAGE = 2 << 20
+
+
+class TopicsError(Exception):
+    """The broker lacks topics, or refuses to make them; one line for an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic(Generic[R_co]):
+    """A topic, the type of its records, and what it is created with."""
+
+    name: str
+    record: type[R_co] | None
+    partitions: int = 4
+    retention_ms: int = 7 * DAY
+    compacted: bool = False
+    max_message_bytes: int = MAX_MESSAGE
+
+    @property
+    def dead(self) -> Topic[Any]:
+        """Where records of this topic go that no stage can process; kept long enough for a person to look."""
+        return Topic(f"{self.name}.dead", None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE)
+
+    def configuration(self) -> dict[str, str]:
+        return {
+            "cleanup.policy": "compact" if self.compacted else "delete",
+            "retention.ms": "-1" if self.compacted else str(self.retention_ms),
+            "max.message.bytes": str(self.max_message_bytes),
+        }
+
+
+POSTS = Topic("posts", Report)
+SENTENCES = Topic("sentences", Report)
+QUESTIONS = Topic("questions", Report)
+EXPANDED = Topic("sentences.expanded", ExpandedReport)
+MENTIONS = Topic("mentions", TaggedReport)
+EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
+SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
+RELEASES: Topic[Any] = Topic("releases", None, partitions=1, compacted=True)
+
+INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
+CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
+TOPICS: tuple[Topic[Any], ...] = (*CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead for t in CONSUMED))
+
+
+def by_name(name: str) -> Topic[Any]:
+    """Raises TopicsError for a name that is not in the table."""
+    for topic in TOPICS:
+        if topic.name == name:
+            return topic
+    raise TopicsError(f"no topic {name!r}; there are {', '.join(t.name for t in TOPICS)}")
+
+
+async def present(settings: Settings) -> dict[str, int]:
+    """Partitions of every topic of the table that the broker has."""
+    async with AIOKafkaAdminClient(**settings.client()) as admin:
+        # Asking for a topic by name would create it on a broker with auto-creation; listing does not.
+        names = set(await admin.list_topics()) & {t.name for t in TOPICS}
+        found = await admin.describe_topics(sorted(names)) if names else []
+    return {t["topic"]: len(t["partitions"]) for t in found}
+
+
+async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) -> list[str]:
+    """Creates what is missing and returns its names; raises TopicsError when the broker refuses."""
+    have = await present(settings)
+    missing = [t for t in topics if t.name not in have]
+    if not missing:
+        return []
+    new = [
+        NewTopic(t.name, t.partitions, settings.replication, topic_configs=t.configuration()) for t in missing
+    ]
+    async with AIOKafkaAdminClient(**settings.client()) as admin:
+        response = await admin.create_topics(new, timeout_ms=30_000)
+    for name, code, *detail in response.topic_errors:
+        if code and for_code(code) is not TopicAlreadyExistsError:
+            raise TopicsError(
+                f"the broker does not create {name}: {detail[0] if detail else for_code(code).__name__}"
+            )
+    return [t.name for t in missing]
+
+
+async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
+    """Raises TopicsError naming what is missing: Faust would ignore it silently and later find it auto-
+    created.
+    """
+    have = await present(settings)
+    missing = [t.name for t in topics if t.name not in have]
+    if missing:
+        raise TopicsError(
+            f"the broker lacks {', '.join(missing)}; create them with: pvstream topics --create"
+        )

@@ -1,0 +1,126 @@
+"""A process that runs stages: loads the models, checks the topics, starts, drains on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+from streams import http, metrics, topics
+from streams.app import StageApp
+from streams.handle import Handle, load_task
+from streams.inference import InferenceThread
+from streams.settings import Settings
+from streams.stage import Stage
+
+log = logging.getLogger(__name__)
+#: How often lag and readiness are brought up to date.
+OBSERVE_SECONDS = 1.0
+
+
+class WorkerFailed(RuntimeError):
+    """A stage ended by itself; the process must end too, so that the broker gives its partitions to
+    another.
+    """
+
+
+class Worker:
+    """Stages that run in this process, sharing one inference thread."""
+
+    def __init__(self, stages: Sequence[Stage[Any, Any]], settings: Settings) -> None:
+        self.stages = stages
+        self.settings = settings
+        self.handles: dict[str, Handle] = {}
+        self.http_port = 0
+        self._apps: list[StageApp] = []
+        self._inference = InferenceThread(settings.threads)
+
+    async def load(self, loaded: Callable[[str], None] = lambda task: None) -> None:
+        """Loads every stage's model in the inference thread; raises ReleaseError."""
+        for stage in self.stages:
+            self.handles[stage.name] = await self._inference.run(
+                partial(load_task, stage.name, self.settings)
+            )
+            loaded(stage.name)
+
+    def readiness(self) -> dict[str, bool]:
+        """Stage to whether it is assigned and has a model."""
+        ready = {
+            a.stage.name: a.assigned and not a.app.rebalancing and a.stage.name in self.handles
+            for a in self._apps
+        }
+        for stage in self.stages:
+            metrics.READY.labels(stage.name).set(ready.get(stage.name, False))
+        return ready
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the loaded stages inside the block, and drains them at its end: what was taken is finished and
+        acked.
+
+        Raises WorkerFailed as soon as a stage fails, and TopicsError when topics are missing.
+        """
+        await topics.require(
+            self.settings, tuple(t for s in self.stages for t in (s.source, s.sink, s.source.dead))
+        )
+        self._apps = [StageApp(s, self.settings, self.handles[s.name], self._inference) for s in self.stages]
+        runner, self.http_port = await http.start(
+            self.settings.http_host, self.settings.http_port, self.readiness
+        )
+        body = asyncio.current_task()
+        assert body is not None
+        watch = asyncio.create_task(self._watch(body))
+        try:
+            await asyncio.gather(*(a.app.start() for a in self._apps))
+            yield
+        except asyncio.CancelledError:
+            if not watch.done():
+                raise
+        finally:
+            failed = watch.done() and not watch.cancelled()
+            watch.cancel()
+            with suppress(asyncio.CancelledError, WorkerFailed):
+                await watch
+            await self._stop()
+            await runner.cleanup()
+        if failed:
+            body.uncancel()
+            watch.result()
+
+    async def serve(self) -> None:
+        """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sign, stop.set)
+        async with self.running():
+            log.info("running %s; metrics on port %d", ", ".join(s.name for s in self.stages), self.http_port)
+            await stop.wait()
+            log.info("stopping: finishing what was taken, %.0f s at most", self.settings.grace)
+
+    async def _watch(self, body: asyncio.Task[Any]) -> None:
+        """Keeps the gauges fresh; when a stage fails, cancels the body and raises why."""
+        while True:
+            await asyncio.sleep(OBSERVE_SECONDS)
+            self.readiness()
+            for a in self._apps:
+                a.observe_lag()
+                if a.app.crashed or a.agent_failed:
+                    body.cancel()
+                    reason = a.agent_failed or a.app.crash_reason
+                    raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason
+
+    async def _stop(self) -> None:
+        """Drains every stage within the grace; what is not finished by then stays unacked and comes again."""
+        stops = [asyncio.create_task(a.app.stop()) for a in self._apps if a.app.started]
+        if stops:
+            _, late = await asyncio.wait(stops, timeout=self.settings.grace)
+            for task in late:
+                task.cancel()
+            if late:
+                log.warning("%d stages were not drained within %.0f s", len(late), self.settings.grace)
+        self._inference.close()

@@ -1,0 +1,249 @@
+"""Finds or starts a real Apache Kafka broker for the integration tests."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+import uuid
+from itertools import islice
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired, run
+from typing import Self
+
+POM = Path(__file__).with_name("kafka-pom.xml")
+COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
+MIN_JAVA = 17
+RESOLVE_TIMEOUT_S = 300.0
+TOOL_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+
+# Below the usual ephemeral range: a client that retries a killed broker could otherwise be given the broker's
+# own port as its source port, connect to itself, and keep the restarted broker off that port.
+PORTS = range(20_000, 32_000)
+
+# The tests put little through the broker, so a fast start matters more than a fast steady state.
+JVM_FLAGS = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+# The controller refuses a restarted broker until the session of the killed one has run out: hence the short
+# session.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=400
+log.dirs={data}
+log.retention.ms=-1
+log.cleaner.dedupe.buffer.size=4194304
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+"""
+
+# Ends the broker when this process dies too hard for atexit: the pipe to its stdin closes with us. It is
+# handed a pidfd, not a process id, because an id may by then belong to somebody else.
+WATCHDOG = """\
+import select, signal, sys
+broker = int(sys.argv[1])
+if broker not in select.select([sys.stdin, broker], [], [])[0]:
+    signal.pidfd_send_signal(broker, signal.SIGKILL)
+"""
+
+
+class KafkaUnavailable(Exception):
+    """No broker can be had here; the message is one line that says why."""
+
+
+class KafkaServer:
+    """A broker that somebody else runs: it can be talked to, but not killed or restarted."""
+
+    killable = False
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def kill(self) -> None:
+        raise KafkaUnavailable(f"the Kafka at {self.bootstrap} is not ours to kill")
+
+    def restart(self) -> None:
+        raise KafkaUnavailable(f"the Kafka at {self.bootstrap} is not ours to restart")
+
+    def stop(self) -> None:
+        """Nothing was started, so nothing is stopped."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class LocalKafka(KafkaServer):
+    """One broker process of our own. `restart` blocks: from a coroutine, use `asyncio.to_thread`."""
+
+    killable = True
+
+    def __init__(self, java: str, jars: Path) -> None:
+        broker, controller = islice(filter(_is_free, random.sample(PORTS, 200)), 2)
+        super().__init__(f"127.0.0.1:{broker}")
+        self.dir = Path(tempfile.mkdtemp(prefix="pvstream-kafka-"))
+        self.log = self.dir / "broker.log"
+        self.process: Popen[bytes] | None = None
+        self._watchdog: Popen[bytes] | None = None
+        self._java = [java, *JVM_FLAGS, "-cp", f"{jars}/*"]
+        self._config = self.dir / "server.properties"
+        data = self.dir / "data"
+        self._config.write_text(PROPERTIES.format(broker=broker, controller=controller, data=data))
+        atexit.register(self.stop)
+        try:
+            self._format()
+            self._launch()
+        except BaseException:
+            self.stop()
+            raise
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        self._end(signal.SIGTERM)
+        self._launch()
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+        shutil.rmtree(self.dir, ignore_errors=True)
+        atexit.unregister(self.stop)
+
+    def _format(self) -> None:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # "--cluster-id=" in one word, since a random id may begin with a dash.
+        tool = ["kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster}"]
+        _run([*self._java, *tool, "--config", str(self._config)], self.log, TOOL_TIMEOUT_S)
+
+    def _launch(self) -> None:
+        command = [*self._java, "kafka.Kafka", str(self._config)]
+        # A session of its own: Ctrl-C then reaches only the tests, which still need the broker to tear down.
+        with self.log.open("ab") as log:
+            self.process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        if hasattr(os, "pidfd_open"):
+            broker = os.pidfd_open(self.process.pid)
+            watch = [sys.executable, "-ISc", WATCHDOG, str(broker)]
+            self._watchdog = Popen(watch, stdin=PIPE, pass_fds=[broker], start_new_session=True)
+            os.close(broker)
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not _answers(self.bootstrap):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise KafkaUnavailable(f"the Kafka broker did not start: {_complaint(self.log)}")
+            time.sleep(0.05)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(STOP_TIMEOUT_S)
+            except TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+        if self._watchdog is not None:
+            self._watchdog.communicate()  # It ends by itself once the broker has ended.
+            self._watchdog = None
+
+
+def find_kafka() -> KafkaServer:
+    """A broker that answers: the one PV_TEST_KAFKA names, or else one started here."""
+    if external := os.environ.get("PV_TEST_KAFKA"):
+        if not any(_answers(address.strip()) for address in external.split(",")):
+            raise KafkaUnavailable(f"PV_TEST_KAFKA={external} does not answer")
+        return KafkaServer(external)
+    java = shutil.which("java")
+    if java is None:
+        raise KafkaUnavailable("no java on PATH, and PV_TEST_KAFKA is not set")
+    banner = run([java, "-version"], capture_output=True, text=True, check=False, timeout=TOOL_TIMEOUT_S)
+    version = re.search(r'version "(\d+)', banner.stderr)
+    if version is None or int(version[1]) < MIN_JAVA:
+        raise KafkaUnavailable(f"the java on PATH is not Java {MIN_JAVA} or newer")
+    return LocalKafka(java, _kafka_jars())
+
+
+def _kafka_jars() -> Path:
+    version = re.search(r"<kafka\.version>(.+?)</", POM.read_text())
+    assert version is not None
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    jars = Path(home) / "pvstream-tests" / f"kafka-{version[1]}"
+    if jars.is_dir():
+        return jars
+    mvn = shutil.which("mvn")
+    if mvn is None:
+        raise KafkaUnavailable("no mvn on PATH to fetch Kafka with, and PV_TEST_KAFKA is not set")
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed only when complete, so that a cache directory that exists can be trusted.
+    with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetching-") as temp:
+        fresh = Path(temp, "jars")
+        goal = [COPY_JARS, "-DincludeScope=runtime", f"-DoutputDirectory={fresh}"]
+        _run([mvn, "-q", "-B", "-f", str(POM), *goal], Path(temp, "mvn.log"), RESOLVE_TIMEOUT_S)
+        try:
+            fresh.rename(jars)
+        except OSError:
+            if not jars.is_dir():  # Otherwise another test run was first, and its copy is as good.
+                raise
+    return jars
+
+
+def _run(command: list[str], log: Path, timeout_s: float) -> None:
+    name = Path(command[0]).name
+    # Output goes to a file, not a pipe: a grandchild that holds a pipe open would defeat the timeout.
+    with log.open("ab") as out:
+        try:
+            done = run(command, stdin=DEVNULL, stdout=out, stderr=out, check=False, timeout=timeout_s)
+        except TimeoutExpired as late:
+            raise KafkaUnavailable(f"{name} did not finish within {timeout_s:.0f} s") from late
+    if done.returncode:
+        raise KafkaUnavailable(f"{name} failed: {_complaint(log)}")
+
+
+def _complaint(log: Path) -> str:
+    text = re.sub(r"\x1b\[[\d;]*m", "", log.read_text(errors="replace"))  # Maven colours even a file.
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR" in line or "Exception" in line]
+    return (errors or lines[-1:] or ["it said nothing"])[0]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _answers(address: str) -> bool:
+    """Whether a Metadata request to this host:port is answered with at least one live broker."""
+    host, _, port = address.rpartition(":")
+    # Metadata is API 3; version 1, correlation id 0, no client id, no topics.
+    request = struct.pack(">hhihi", 3, 1, 0, -1, 0)
+    try:
+        with socket.create_connection((host, int(port)), timeout=2) as conn, conn.makefile("rb") as reply:
+            conn.sendall(struct.pack(">i", len(request)) + request)
+            _, _, brokers = struct.unpack(">iii", reply.read(12))
+    except (OSError, ValueError, struct.error):
+        return False
+    return bool(brokers > 0)

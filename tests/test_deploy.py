@@ -1,0 +1,366 @@
+"""Checks that the deployment files agree with the code and with each other, and that the alerts fire."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from streams import agents, metrics
+from streams.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PROMETHEUS = ROOT / "deploy/prometheus"
+DASHBOARD = ROOT / "deploy/grafana/dashboards/pvstream.json"
+STAGES = frozenset(module.name for module in pkgutil.iter_modules(agents.__path__))
+SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
+GRID_WIDTH = 24
+
+promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool (of Prometheus) is not on PATH"
+)
+
+
+def load(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def compose() -> dict[str, Any]:
+    services: dict[str, Any] = load("docker-compose.yml")["services"]
+    return services
+
+
+def workers() -> dict[str, Any]:
+    """The services that run a stage, by the stage."""
+    found = {}
+    for name, service in compose().items():
+        match service.get("command"):
+            case ["worker", "--stage", stage]:
+                assert name == stage
+                found[stage] = service
+    return found
+
+
+def seconds(duration: str) -> float:
+    return float(duration.removesuffix("s"))
+
+
+def alerts() -> list[dict[str, Any]]:
+    return [rule for group in load("deploy/prometheus/alerts.yml")["groups"] for rule in group["rules"]]
+
+
+def dashboard() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    return content
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
+
+
+def exported() -> set[str]:
+    """Every series name the code can produce; a family whose labels are unused has no samples to tell it."""
+    families = [f for f in metrics.REGISTRY.collect() if f.name.startswith("pv_")]
+    return {family.name + suffix for family in families for suffix in SUFFIXES[family.type]}
+
+
+def strings(node: object) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict):
+        for value in node.values():
+            yield from strings(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from strings(value)
+
+
+def run_promtool(*arguments: str | Path) -> None:
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_stage_has_a_worker_service() -> None:
+    assert workers().keys() == STAGES
+
+
+def test_every_stage_is_scraped_under_its_own_name() -> None:
+    settings = next(iter(workers().values()))["environment"]
+    (job,) = [
+        j for j in load("deploy/prometheus/prometheus.yml")["scrape_configs"] if j["job_name"] == "pvstream"
+    ]
+    targets = {target: c["labels"]["stage"] for c in job["static_configs"] for target in c["targets"]}
+    assert targets == {f"{stage}:{settings['PV_HTTP_PORT']}": stage for stage in STAGES}
+    assert job["honor_labels"], "otherwise the label of the target displaces the one of the metric"
+
+
+def test_the_absence_of_every_stage_is_an_alert() -> None:
+    (alert,) = [a for a in alerts() if a["alert"] == "WorkerAbsent"]
+    assert set(re.findall(r'stage="(\w+)"', alert["expr"])) == STAGES
+
+
+@pytest.mark.parametrize("service", ["topics", *sorted(STAGES)])
+def test_the_settings_of_a_service_exist_and_are_valid(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = compose()[service]["environment"]
+    assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
+    assert Settings().bootstrap == ["kafka:9092"]
+
+
+@pytest.mark.parametrize("stage", sorted(STAGES))
+def test_a_worker_may_finish_its_drain_before_it_is_killed(stage: str) -> None:
+    worker = workers()[stage]
+    assert seconds(worker["stop_grace_period"]) > float(worker["environment"]["PV_GRACE"])
+
+
+def test_workers_start_once_the_topics_exist_and_the_topics_once_the_broker_is_healthy() -> None:
+    services = compose()
+    assert services["topics"]["depends_on"]["kafka"]["condition"] == "service_healthy"
+    assert "healthcheck" in services["kafka"]
+    assert services["topics"]["restart"] == "no"
+    for worker in workers().values():
+        assert worker["depends_on"]["topics"]["condition"] == "service_completed_successfully"
+
+
+def test_the_shared_image_is_built_by_one_service_only() -> None:
+    assert [name for name, service in compose().items() if "build" in service] == ["topics"]
+    assert {w["image"] for w in workers().values()} == {compose()["topics"]["image"]}
+
+
+def test_all_published_ports_are_on_the_loopback_interface() -> None:
+    ports = [port for service in compose().values() for port in service.get("ports", [])]
+    assert ports
+    assert [port for port in ports if not re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)] == []
+    assert not any(service.get("network_mode") == "host" for service in compose().values())
+
+
+def test_the_broker_does_not_create_topics_by_itself() -> None:
+    assert compose()["kafka"]["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
+
+
+def test_the_broker_has_the_version_that_the_integration_tests_run() -> None:
+    pom = ElementTree.parse(ROOT / "tests/integration/kafka-pom.xml")
+    version = pom.findtext(".//{*}properties/{*}kafka.version")
+    assert compose()["kafka"]["image"] == f"apache/kafka:{version}"
+
+
+def test_images_of_others_are_pinned_to_a_full_version() -> None:
+    images = [s["image"] for s in compose().values() if s["image"] != "pvstream:local"]
+    assert [image for image in images if not re.search(r":v?\d+\.\d+\.\d+$", image)] == []
+
+
+def test_no_password_is_in_the_compose_file() -> None:
+    password = compose()["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
+    assert password.startswith("${GRAFANA_PASSWORD:?")
+
+
+def test_every_mounted_file_exists() -> None:
+    mounts = [v.split(":")[0] for s in compose().values() for v in s.get("volumes", []) if v.startswith(".")]
+    assert mounts
+    assert [mount for mount in mounts if not any((ROOT / mount).iterdir())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("dashboard", "\n".join(strings(dashboard()))),
+        ("alerts", "\n".join(strings(alerts()))),
+        ("k8s", (ROOT / "deploy/k8s/worker.yaml").read_text(encoding="utf-8")),
+    ],
+)
+def test_every_metric_that_is_asked_for_is_one_the_code_defines(source: str, text: str) -> None:
+    used = set(re.findall(r"\bpv_\w+", text))
+    assert used, source
+    assert used <= exported(), used - exported()
+
+
+def test_every_metric_of_the_code_is_on_the_dashboard() -> None:
+    text = "\n".join(strings(dashboard()))
+    families = {family.name for family in metrics.REGISTRY.collect() if family.name.startswith("pv_")}
+    assert {name for name in families if name not in text} == set()
+
+
+def test_every_panel_says_what_it_shows_and_in_which_unit() -> None:
+    for panel in panels():
+        assert panel["description"].endswith("."), panel["title"]
+        if panel["type"] == "timeseries":
+            assert panel["fieldConfig"]["defaults"].get("unit"), panel["title"]
+
+
+def test_no_two_panels_overlap_and_none_leaves_the_grid() -> None:
+    taken: dict[tuple[int, int], str] = {}
+    for panel in dashboard()["panels"]:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= GRID_WIDTH, panel["title"]
+        for cell in (
+            (x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])
+        ):
+            assert cell not in taken, f"{panel['title']} lies on {taken[cell]}"
+            taken[cell] = panel["title"]
+    ids = [panel["id"] for panel in dashboard()["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_dashboard_uses_the_provisioned_datasource_and_is_where_grafana_looks() -> None:
+    (source,) = load("deploy/grafana/provisioning/datasources/prometheus.yml")["datasources"]
+    used = {json.dumps(panel["datasource"]) for panel in panels()}
+    assert used == {json.dumps({"type": source["type"], "uid": source["uid"]})}
+    (provider,) = load("deploy/grafana/provisioning/dashboards/pvstream.yml")["providers"]
+    path = provider["options"]["path"]
+    grafana = compose()["grafana"]
+    assert f"./deploy/grafana/dashboards:{path}:ro" in grafana["volumes"]
+    assert grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == f"{path}/{DASHBOARD.name}"
+
+
+def test_the_stage_variable_filters_every_panel_that_has_stages() -> None:
+    assert [v["name"] for v in dashboard()["templating"]["list"]] == ["stage"]
+    for panel in panels():
+        for target in panel["targets"]:
+            if "by (stage" in target["expr"]:
+                assert "$stage" in target["expr"], panel["title"]
+
+
+def test_every_alert_has_a_severity_and_says_what_to_do() -> None:
+    for alert in alerts():
+        assert alert["labels"]["severity"] in {"warning", "critical"}
+        assert alert["annotations"].keys() == {"summary", "description"}
+
+
+def test_the_image_runs_pvstream_and_not_as_root() -> None:
+    final = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+    user = re.search(r"^USER (\d+)$", final, re.MULTILINE)
+    assert user is not None
+    assert int(user[1]) != 0
+    assert re.search(r'^ENTRYPOINT \["pvstream"\]$', final, re.MULTILINE)
+
+
+def test_the_kubernetes_worker_is_probed_drained_and_not_root() -> None:
+    pod = load("deploy/k8s/worker.yaml")["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    environment = {variable["name"]: variable.get("value") for variable in container["env"]}
+    assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
+    assert pod["spec"]["terminationGracePeriodSeconds"] > float(environment["PV_GRACE"])
+    assert pod["spec"]["securityContext"]["runAsNonRoot"]
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+    assert pod["metadata"]["annotations"]["prometheus.io/port"] == environment["PV_HTTP_PORT"]
+    assert container["args"][:2] == ["worker", "--stage"]
+    assert container["args"][2] in STAGES
+
+
+@promtool
+def test_promtool_accepts_the_configuration_and_the_rules() -> None:
+    run_promtool("check", "config", PROMETHEUS / "prometheus.yml")
+
+
+FIRING = [
+    ("WorkerAbsent", "3m", {"stage": "ner"}, {'up{job="pvstream", stage="ner"}': "1 0x20"}),
+    ("StageNotReady", "4m", {"stage": "ner"}, {'pv_ready{stage="ner"}': "1 0x20"}),
+    (
+        "DeadLetters",
+        "20m",
+        {"stage": "ner", "reason": "poison"},
+        {'pv_dead_letters_total{stage="ner", reason="poison"}': "0x13 50x20"},
+    ),
+    (
+        "DeadLetters",
+        "20m",
+        {"stage": "ner", "reason": "poison"},
+        {'pv_dead_letters_total{stage="ner", reason="poison"}': "_x13 50x20"},
+    ),
+    (
+        "LagGrowing",
+        "35m",
+        {"stage": "ner"},
+        {f'pv_lag_records{{stage="ner", topic="posts", partition="{p}"}}': "0+100x60" for p in range(2)},
+    ),
+    (
+        "LatencyHigh",
+        "20m",
+        {"stage": "ner"},
+        {
+            'pv_latency_seconds_bucket{stage="ner", le="30"}': "0+90x60",
+            'pv_latency_seconds_bucket{stage="ner", le="60"}': "0+100x60",
+            'pv_latency_seconds_bucket{stage="ner", le="+Inf"}': "0+100x60",
+        },
+    ),
+    (
+        "NilShareHigh",
+        "75m",
+        {},
+        {'pv_events_total{outcome="nil"}': "0+70x120", 'pv_events_total{outcome="coded"}': "0+30x120"},
+    ),
+]
+
+QUIET = [
+    ("StageNotReady", "1m", {'pv_ready{stage="ner"}': "0x3"}),
+    ("DeadLetters", "40m", {'pv_dead_letters_total{stage="ner", reason="poison"}': "50x60"}),
+    ("LagGrowing", "35m", {'pv_lag_records{stage="ner", topic="posts", partition="0"}': "9000-100x60"}),
+    ("LagGrowing", "35m", {'pv_lag_records{stage="ner", topic="posts", partition="0"}': "0+10x60"}),
+    (
+        "NilShareHigh",
+        "75m",
+        {'pv_events_total{outcome="nil"}': "0+1x120", 'pv_events_total{outcome="coded"}': "0x120"},
+    ),
+    (
+        "NilShareHigh",
+        "75m",
+        {'pv_events_total{outcome="nil"}': "0+50x120", 'pv_events_total{outcome="coded"}': "0+50x120"},
+    ),
+    ("WorkerAbsent", "10m", {f'up{{job="pvstream", stage="{stage}"}}': "1x20" for stage in sorted(STAGES)}),
+]
+
+
+def check_alert(
+    folder: Path, name: str, at: str, series: dict[str, str], labels: dict[str, str] | None
+) -> None:
+    """Lets promtool evaluate the rules over these series and expects the alert with these labels, or none."""
+    up = {f'up{{job="pvstream", stage="{stage}"}}': "1x200" for stage in sorted(STAGES)}
+    (rule,) = [rule for rule in alerts() if rule["alert"] == name]
+    # The texts of the annotations are not what is tested: without them promtool compares labels only.
+    rules = {"groups": [{"name": "tested", "rules": [{k: v for k, v in rule.items() if k != "annotations"}]}]}
+    expected = [] if labels is None else [{"exp_labels": labels | rule["labels"]}]
+    tests = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "15s",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": s, "values": v} for s, v in (up | series).items()],
+                "alert_rule_test": [{"eval_time": at, "alertname": name, "exp_alerts": expected}],
+            }
+        ],
+    }
+    (folder / "rules.yml").write_text(yaml.safe_dump(rules), encoding="utf-8")
+    (folder / "tests.yml").write_text(yaml.safe_dump(tests), encoding="utf-8")
+    run_promtool("test", "rules", folder / "tests.yml")
+
+
+@promtool
+@pytest.mark.parametrize(("name", "at", "labels", "series"), FIRING)
+def test_an_alert_fires_when_it_should(
+    name: str, at: str, labels: dict[str, str], series: dict[str, str], tmp_path: Path
+) -> None:
+    check_alert(tmp_path, name, at, series, labels)
+
+
+@promtool
+@pytest.mark.parametrize(("name", "at", "series"), QUIET)
+def test_an_alert_stays_quiet_when_it_should(
+    name: str, at: str, series: dict[str, str], tmp_path: Path
+) -> None:
+    check_alert(tmp_path, name, at, series, None)
+
+
+def test_every_alert_is_seen_firing_in_a_test() -> None:
+    assert {name for name, *_ in FIRING} == {alert["alert"] for alert in alerts()}
