@@ -80,8 +80,8 @@ class StageApp:
             stage.source.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
         self.app.agent(source, name=f"pv-{stage.name}", concurrency=1)(self._agent)
-        self.app.on_partitions_assigned.connect(self._on_assigned)
-        self.app.on_partitions_revoked.connect(self._on_revoked)
+        self.app.on_partitions_assigned.connect(self._on_assigned)  # type: ignore[arg-type]
+        self.app.on_partitions_revoked.connect(self._on_revoked)  # type: ignore[arg-type]
 
     async def _agent(self, stream: Any) -> None:
         self._ports.stream = stream
@@ -94,12 +94,12 @@ class StageApp:
             self.agent_failed = error
             raise
 
-    async def _on_assigned(self, _app: Any, assigned: Any = (), **_: Any) -> None:
+    async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
         mine = [tp for tp in assigned if tp.topic == self.stage.source.name]
         self.assigned = True
         metrics.ASSIGNED.labels(self.stage.name).set(len(mine))
 
-    async def _on_revoked(self, _app: Any, revoked: Any = (), **_: Any) -> None:
+    async def _on_revoked(self, _app: Any, revoked: Any, /, **_: Any) -> None:
         self.assigned = False
         metrics.ASSIGNED.labels(self.stage.name).set(0)
         for tp in revoked:

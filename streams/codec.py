@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, TypeVar
 
 import orjson
@@ -38,6 +37,11 @@ def schema(kind: type[Any]) -> dict[str, Any]:
     return adapter(kind).json_schema()
 
 
-@cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """The reader of a record type; building one takes milliseconds, so each is built once."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]

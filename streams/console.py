@@ -180,10 +180,11 @@ def _print_outcome(console: Console, outcome: Outcome) -> None:
     releases = ", ".join(f"{task} {version}" for task, version in summary["releases"].items())
     console.print(f"releases: {releases}", highlight=False)
     n = {name: len(summary[name]) for name in ("missing", "duplicated", "dead")}
+    rate, first = summary["records_per_second"], summary["first_result_seconds"]
     console.print(
-        f"{sum(summary['inputs'].values())} records in {summary['seconds']:.1f} s = "
-        f"{summary['records_per_second']:.1f} a second; "
-        f"first result after {summary['first_result_seconds']} s; missing {n['missing']}, duplicated {n['duplicated']}, dead {n['dead']}; "
+        f"{sum(summary['inputs'].values())} records in {summary['seconds']:.1f} s = {rate:.1f} a second; "
+        f"first result {first} s after the start; "
+        f"missing {n['missing']}, duplicated {n['duplicated']}, dead {n['dead']}; "
         f"peak memory {summary['peak_memory_bytes'] / 1e9:.2f} GB",
         highlight=False,
     )

@@ -187,8 +187,7 @@ def scores(model: RelationModel, test: Sequence[GoldText], negatives: Sequence[G
         Score(
             name="re_strict_micro_f1",
             value=round(ours.f1, 4),
-            definition="relation right when both mentions have exact boundaries and labels; every gold "
-            "relation counts; one seed",
+            definition="both mentions exact in boundaries and labels; every gold relation counts; one seed",
             data=fold,
             records=len(test),
             baseline=round(every.f1, 4),

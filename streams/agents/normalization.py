@@ -18,12 +18,13 @@ class Coder(Protocol):
 
 def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     """All mentions of the batch are coded in one call; candidates are kept with each event, NIL or not."""
-    wanted = [(r, i) for r in reports for i, m in enumerate(r.mentions) if m.label in CODED_LABELS]
-    codings = model.predict([query(r, r.mentions[i]) for r, i in wanted])
-    events: dict[int, list[CodedEvent]] = {}
-    for (report, i), coding in zip(wanted, codings, strict=True):
-        events.setdefault(id(report), []).append(_event(report, i, coding))
-    return [extend(CodedReport, r, events=tuple(events.get(id(r), ()))) for r in reports]
+    wanted = [[i for i, m in enumerate(r.mentions) if m.label in CODED_LABELS] for r in reports]
+    queries = [query(r, r.mentions[i]) for r, own in zip(reports, wanted, strict=True) for i in own]
+    codings = iter(model.predict(queries))
+    return [
+        extend(CodedReport, r, events=tuple(_event(r, i, next(codings)) for i in own))
+        for r, own in zip(reports, wanted, strict=True)
+    ]
 
 
 def query(report: TaggedReport, mention: Mention) -> Query:

@@ -1,0 +1,88 @@
+"""Stand-ins for a broker and a model, which keep the order of everything that happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from models.loading import Loaded
+from models.types import Mention
+from streams.dead_letter import Headers, Inbound
+
+T = TypeVar("T")
+
+
+class FakeTagger:
+    """Tags nothing, raises on a text that holds a poisonous word, and fails wholly when it is ill."""
+
+    task = "ner"
+
+    def __init__(self, poison: str = "poison", ill: bool = False) -> None:
+        self.poison = poison
+        self.ill = ill
+        self.batches: list[list[str]] = []
+
+    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+        self.batches.append(list(batch))
+        if self.ill or any(self.poison in text for text in batch):
+            raise ValueError(f"cannot read {batch[0]}")
+        return [[] for _ in batch]
+
+
+def loaded(model: Any, version: str = "0123456789ab") -> Loaded:
+    """A model under a version, with one canary that a healthy FakeTagger answers."""
+    return Loaded("ner", version, model, (["canary"], [[]], 0.0))
+
+
+class FakePorts:
+    """A producer whose confirmations the test gives, and a log of what happened in which order."""
+
+    def __init__(self, snapshot: Loaded) -> None:
+        self.max_output_bytes = 1_000_000
+        self.current = snapshot
+        self.log: list[str] = []
+        self.sent: list[tuple[str, bytes | None, bytes | None, Headers]] = []
+        self.acked: list[int] = []
+        self.failing_topics: set[str] = set()
+        self.hold: asyncio.Event | None = None
+
+    def snapshot(self) -> Loaded:
+        return self.current
+
+    async def infer(self, work: Callable[[], T]) -> T:
+        await asyncio.sleep(0)
+        return work()
+
+    async def send(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> Awaitable[Any]:
+        self.sent.append((topic, key, value, headers))
+        self.log.append(f"send {topic}")
+        return asyncio.ensure_future(self._deliver(topic))
+
+    async def ack(self, record: Inbound) -> None:
+        self.acked.append(record.offset)
+        self.log.append(f"ack {record.offset}")
+
+    async def _deliver(self, topic: str) -> None:
+        if self.hold is not None:
+            await self.hold.wait()
+        await asyncio.sleep(0)
+        if topic in self.failing_topics:
+            raise ConnectionError(f"{topic}: not delivered")
+        self.log.append(f"confirmed {topic}")
+
+    def to(self, topic: str) -> list[tuple[bytes | None, bytes | None, dict[str, bytes]]]:
+        """Key, value and headers of everything sent to a topic."""
+        return [(key, value, dict(headers)) for t, key, value, headers in self.sent if t == topic]
+
+
+def inbound(offset: int, value: bytes | None, topic: str = "posts") -> Inbound:
+    return Inbound(topic, 0, offset, f"key-{offset}".encode(), value, 1_760_000_000.0)
+
+
+async def batches_of(*batches: Sequence[Inbound]) -> AsyncIterator[Sequence[Inbound]]:
+    for batch in batches:
+        yield batch
+        await asyncio.sleep(0)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from models.types import ADE, DRUG, INDICATION, Candidate, Coding, Expansion, Mention, Query, Relation
+from streams.agents import normalization
+from streams.records import TaggedReport
+
+TEXT = "Aspirin and MTX for RA caused TEN and rash"
+
+
+def mention(surface: str, label: str, generic: str | None = None) -> Mention:
+    start = TEXT.index(surface)
+    return Mention(start, start + len(surface), surface, label, 0.9, generic)
+
+
+ASPIRIN, MTX = mention("Aspirin", DRUG, "aspirin"), mention("MTX", DRUG, "methotrexate")
+RA, TEN, RASH = mention("RA", INDICATION), mention("TEN", ADE), mention("rash", ADE)
+REPORT = TaggedReport(id="r", text=TEXT, mentions=(ASPIRIN, MTX, RA, TEN, RASH))
+
+
+class EchoCoder:
+    """Codes a surface to itself; NIL for `rash`."""
+
+    def __init__(self) -> None:
+        self.calls: list[Sequence[Query]] = []
+
+    def predict(self, batch: Sequence[Query]) -> list[Coding]:
+        self.calls.append(batch)
+        return [Coding((Candidate(q.surface, q.surface, "Skin", 0.9),), q.surface == "rash") for q in batch]
+
+
+def test_only_adverse_events_are_coded_and_all_of_a_batch_in_one_call() -> None:
+    coder = EchoCoder()
+    first, second = normalization.predict(coder, [REPORT, REPORT])
+    assert len(coder.calls) == 1
+    assert [e.mention for e in first.events] == [3, 4]
+    assert first == second
+
+
+def test_a_nil_event_has_no_term_and_keeps_its_candidates() -> None:
+    (coded,) = normalization.predict(EchoCoder(), [REPORT])
+    nil = coded.events[1]
+    assert (nil.llt, nil.pt, nil.soc, nil.nil) == (None, None, None, True)
+    assert nil.candidates[0].pt == "rash"
+
+
+def test_a_report_without_mentions_comes_out_without_events() -> None:
+    (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
+    assert coded.events == ()
+
+
+def test_an_acronym_inside_a_mention_is_embedded_as_its_long_form() -> None:
+    expansion = Expansion(TEN.start, TEN.end, "TEN", "toxic epidermal necrolysis", 1.0, "text")
+    query = normalization.query(replace(REPORT, expansions=(expansion,)), TEN)
+    assert query.surface == "toxic epidermal necrolysis"
+    wide = Mention(TEN.start, len(TEXT), "TEN and rash", ADE, 0.9)
+    query = normalization.query(replace(REPORT, expansions=(expansion,)), wide)
+    assert query.surface == "toxic epidermal necrolysis and rash"
+
+
+def test_an_acronym_elsewhere_does_not_change_a_mention() -> None:
+    expansion = Expansion(RA.start, RA.end, "RA", "rheumatoid arthritis", 1.0, "text")
+    assert normalization.query(replace(REPORT, expansions=(expansion,)), TEN).surface == "TEN"
+
+
+def test_a_related_drug_is_the_suspect() -> None:
+    report = replace(REPORT, relations=(Relation(1, 3, 1.0),), drug="aspirin")
+    assert normalization.suspects(report, 3) == (("methotrexate",), "relation")
+
+
+def test_the_drug_that_the_source_names_is_the_suspect_without_a_relation() -> None:
+    assert normalization.suspects(replace(REPORT, drug="lexapro"), 3) == (("lexapro",), "report")
+
+
+def test_the_only_drug_of_a_post_is_the_suspect_and_of_two_none_is() -> None:
+    assert normalization.suspects(replace(REPORT, mentions=(MTX, TEN)), 1) == (
+        ("methotrexate",),
+        "only_drug_in_text",
+    )
+    assert normalization.suspects(REPORT, 3) == ((), "none")
+
+
+def test_a_sentence_in_which_no_relation_was_found_has_no_suspect() -> None:
+    report = replace(REPORT, mentions=(MTX, TEN), releases={"acronym": "a", "relation": "b"})
+    assert normalization.suspects(report, 1) == ((), "none")

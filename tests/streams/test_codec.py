@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.types import Candidate, Expansion, Mention, Neighbour, Relation, ShortQuestion
+from streams.codec import BadRecord, decode, encode, schema
+from streams.records import MAX_TEXT, CodedEvent, CodedReport, ExpandedReport, Report, Summary, TaggedReport
+from streams.topics import TOPICS
+
+WIRE = Path(__file__).parent.parent / "data/wire"
+WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+TEXT = "Zoloft gave me insomnia 😴"
+CORE = {
+    "id": "post-1",
+    "text": TEXT,
+    "created_at": WHEN,
+    "drug": "sertraline",
+    "source": "posts",
+    "received_at": WHEN,
+    "releases": {"ner": "0123456789ab"},
+    "record_id": "posts/post-1/ner@0123456789ab",
+}
+EXPANSION = Expansion(0, 6, "Zoloft", "sertraline", 1.0, "text")
+MENTIONS = (Mention(0, 6, "Zoloft", "DRUG", 1.0, "sertraline"), Mention(15, 23, "insomnia", "ADE", 0.9876))
+CANDIDATE = Candidate("Can't sleep", "Insomnia", "Psychiatric disorders", 0.91)
+EVENT = CodedEvent(
+    mention=1,
+    drugs=("sertraline",),
+    drug_evidence="relation",
+    llt="Can't sleep",
+    pt="Insomnia",
+    soc="Psychiatric disorders",
+    score=0.91,
+    nil=False,
+    candidates=(CANDIDATE,),
+)
+RELATION = Relation(0, 1, 0.8, (Neighbour("ade-17", 0.12),))
+GOLDEN: dict[str, Report] = {
+    "report-v1": Report(**CORE),  # type: ignore[arg-type]
+    "expanded-v1": ExpandedReport(**CORE, expansions=(EXPANSION,)),  # type: ignore[arg-type]
+    "tagged-v1": TaggedReport(**CORE, expansions=(EXPANSION,), mentions=MENTIONS, relations=(RELATION,)),  # type: ignore[arg-type]
+    "coded-v1": CodedReport(**CORE, mentions=MENTIONS, relations=(RELATION,), events=(EVENT,)),  # type: ignore[arg-type]
+    "summary-v1": Summary(**CORE, summary=ShortQuestion(TEXT, "extractive", 0.75, 0, len(TEXT))),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_bytes_are_written_and_read_back(name: str) -> None:
+    golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
+    assert encode(GOLDEN[name]) == golden
+    assert decode(type(GOLDEN[name]), golden) == GOLDEN[name]
+
+
+def test_a_report_needs_only_id_and_text() -> None:
+    assert decode(Report, b'{"id": "a", "text": "b"}') == Report(id="a", text="b")
+
+
+def test_unknown_fields_are_passed_over() -> None:
+    assert decode(Report, b'{"id": "a", "text": "b", "likes": 3}') == Report(id="a", text="b")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        b"not json",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'"text"',
+        b'{"text": "no id"}',
+        b'{"id": "no text"}',
+        b'{"id": 7, "text": "number for an id"}',
+        b'{"id": "a", "text": 7}',
+        b'{"id": "a", "text": null}',
+        b'{"id": "", "text": "b"}',
+        b'{"id": " ", "text": "b"}',
+        b'{"id": "a\\u0000", "text": "b"}',
+        b'{"id": "a", "text": ""}',
+        b'{"id": "a", "text": " \\n\\t"}',
+        b'{"id": "a", "text": "lone \\ud83d surrogate"}',
+        b'{"id": "a", "text": "b", "created_at": "yesterday"}',
+        b'{"id": "a", "text": "b", "created_at": true}',
+        b'{"id": "a", "text": "b"',
+        b'{"id": "a", "text": "raw \x00 control"}',
+        orjson.dumps({"id": "a", "text": "x" * (MAX_TEXT + 1)}),
+        orjson.dumps({"id": "x" * 257, "text": "b"}),
+    ],
+)
+def test_what_is_no_report_is_refused_in_one_short_line(value: bytes | None) -> None:
+    with pytest.raises(BadRecord) as caught:
+        decode(Report, value)
+    assert "\n" not in str(caught.value)
+    assert 0 < len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["😀😀", "a\u0000b", "\u202eright to left", "e\u0301", "x" * MAX_TEXT])
+def test_odd_text_that_is_text_is_taken(text: str) -> None:
+    assert decode(Report, orjson.dumps({"id": "a", "text": text})).text == text
+
+
+def test_a_mention_past_the_end_of_the_text_is_refused() -> None:
+    bad = orjson.loads(encode(GOLDEN["tagged-v1"])) | {"text": "short"}
+    with pytest.raises(BadRecord, match="ends after the text"):
+        decode(TaggedReport, orjson.dumps(bad))
+
+
+def test_a_relation_to_a_mention_that_is_not_there_is_refused() -> None:
+    bad = orjson.loads(encode(GOLDEN["tagged-v1"]))
+    bad["relations"][0]["tail"] = 2
+    with pytest.raises(BadRecord, match="not there"):
+        decode(TaggedReport, orjson.dumps(bad))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_report_or_a_bad_record(data: bytes) -> None:
+    try:
+        record = decode(Report, data)
+    except BadRecord:
+        return
+    assert record.text.strip()
+
+
+@given(id_=st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=50),
+       text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=300).filter(str.strip))  # fmt: skip
+def test_what_is_encoded_is_read_back(id_: str, text: str) -> None:
+    report = Report(id=id_, text=text, created_at=WHEN)
+    assert decode(Report, encode(report)) == report
+
+
+def test_every_topic_with_records_has_a_schema_that_requires_what_it_must() -> None:
+    for topic in TOPICS:
+        if topic.record is not None:
+            required = schema(topic.record)["required"]
+            assert {"id", "text"} <= set(required), topic.name
+    assert "summary" in schema(Summary)["required"]

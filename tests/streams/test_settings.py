@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from streams.settings import Settings
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+
+
+def test_brokers_are_given_as_kafka_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PV_BROKER", "kafka://one:9092,two:9093")
+    assert Settings().bootstrap == ["one:9092", "two:9093"]
+
+
+@pytest.mark.parametrize("broker", ["localhost:9092", "http://one:9092", "kafka://", ""])
+def test_another_kind_of_address_is_refused(broker: str) -> None:
+    with pytest.raises(ValidationError, match="kafka://host:port"):
+        Settings(broker=broker)
+
+
+def test_a_password_reaches_the_client_and_no_printout() -> None:
+    chosen = Settings(
+        broker="kafka://one:9092", security="SASL_SSL", sasl_username="u", sasl_password="hidden-word"
+    )
+    client = chosen.client()
+    assert client["sasl_plain_password"] == "hidden-word"
+    assert client["ssl_context"] is not None
+    assert client["sasl_mechanism"] == "SCRAM-SHA-512"
+    assert "hidden-word" not in repr(chosen)
+
+
+def test_releases_of_ones_own_are_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
+    assert Settings().releases == {"ner": Path("runs/ner/0123456789ab")}

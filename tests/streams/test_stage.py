@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.agents import ner
+from streams.dead_letter import Inbound
+from streams.records import Report, TaggedReport
+from streams.stage import Stage, StageBroken, run_stage
+from streams.topics import MENTIONS, POSTS
+from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
+
+STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
+
+
+def post(offset: int, text: str = "fine") -> Inbound:
+    return inbound(offset, orjson.dumps({"id": f"r{offset}", "text": text}))
+
+
+async def run(ports: FakePorts, *batches: Sequence[Inbound]) -> None:
+    await asyncio.wait_for(run_stage(STAGE, batches_of(*batches), ports), 5)
+
+
+@pytest.mark.parametrize(
+    ("case", "middle", "sent", "dead", "reason"),
+    [
+        ("ok", post(1), 3, 0, None),
+        ("bad bytes", inbound(1, b"\xff{"), 2, 1, "bad_record"),
+        ("no value", inbound(1, None), 2, 1, "bad_record"),
+        ("one poison", post(1, "poison"), 2, 1, "poison"),
+    ],
+)
+async def test_every_record_is_sent_or_buried_and_then_acked(
+    case: str, middle: Inbound, sent: int, dead: int, reason: str | None
+) -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [post(0), middle, post(2)])
+    assert len(ports.to("mentions")) == sent, case
+    buried = ports.to("posts.dead")
+    assert len(buried) == dead
+    assert ports.acked == [0, 1, 2]
+    assert ports.log.index("ack 0") > max(
+        i for i, entry in enumerate(ports.log) if entry.startswith("confirmed")
+    )
+    for key, value, headers in buried:
+        assert (key, value) == (middle.key, middle.value), "the original bytes"
+        assert headers["pv-reason"] == (reason or "").encode()
+        assert headers["pv-offset"] == b"1"
+        assert headers["pv-topic"] == b"posts"
+        assert headers["pv-release"] == b"0123456789ab"
+
+
+async def test_a_failing_canary_crashes_the_stage_and_buries_nothing() -> None:
+    ports = FakePorts(loaded(FakeTagger(ill=True)))
+    with pytest.raises(StageBroken, match="canary"):
+        await run(ports, [post(0), post(1)])
+    assert ports.sent == []
+    assert ports.acked == []
+
+
+async def test_a_failed_delivery_crashes_the_stage_and_acks_nothing_of_its_batch() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.failing_topics = {"mentions"}
+    with pytest.raises(ConnectionError):
+        await run(ports, [post(0), post(1)])
+    assert ports.acked == []
+
+
+async def test_a_failed_delivery_ends_the_wait_for_the_next_batch() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.failing_topics = {"mentions"}
+
+    async def one_and_then_none():  # type: ignore[no-untyped-def]
+        yield [post(0)]
+        await asyncio.Event().wait()
+
+    with pytest.raises(ConnectionError):
+        await asyncio.wait_for(run_stage(STAGE, one_and_then_none(), ports), 5)
+
+
+async def test_a_dead_letter_that_is_not_delivered_crashes_the_stage() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.failing_topics = {"posts.dead"}
+    with pytest.raises(ConnectionError):
+        await run(ports, [post(0), inbound(1, b"no json")])
+    assert ports.acked == []
+
+
+async def test_a_cancelled_stage_acks_nothing_that_is_not_confirmed() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.hold = asyncio.Event()
+    task = asyncio.create_task(run_stage(STAGE, batches_of([post(0)], [post(1)]), ports))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(ports.sent) == 2
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ports.acked == []
+
+
+async def test_acks_never_overtake_and_only_one_batch_runs_ahead() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.hold = asyncio.Event()
+    task = asyncio.create_task(run_stage(STAGE, batches_of([post(0)], [post(1)], [post(2)]), ports))
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert len(ports.sent) == 2, "the third batch waits for the first one's confirmation"
+    ports.hold.set()
+    await asyncio.wait_for(task, 5)
+    assert ports.acked == [0, 1, 2]
+
+
+@given(size=st.integers(1, 40), poisoned=st.sets(st.integers(0, 39), max_size=5))
+def test_halving_finds_exactly_the_poisonous_records(size: int, poisoned: set[int]) -> None:
+    bad = {i for i in poisoned if i < size}
+    ports = FakePorts(loaded(FakeTagger()))
+    batch = [post(i, "poison" if i in bad else "fine") for i in range(size)]
+    asyncio.run(run(ports, batch))
+    assert {int(h["pv-offset"]) for _, _, h in ports.to("posts.dead")} == bad
+    assert len(ports.to("mentions")) == size - len(bad)
+    assert ports.acked == list(range(size))
+
+
+async def test_a_dead_letter_never_quotes_the_text_beside_the_original_bytes() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [post(0, "poison of a private life"), inbound(1, b'{"id": "x", "text": 17}')])
+    for _, _, headers in ports.to("posts.dead"):
+        assert b"private" not in b"".join(headers.values())
+        assert b"17" not in headers["pv-detail"]
+
+
+async def test_an_output_too_large_for_the_broker_becomes_a_dead_letter() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.max_output_bytes = 400
+    await run(ports, [post(0), post(1, "long " * 200)])
+    ((_, _, headers),) = ports.to("posts.dead")
+    assert headers["pv-reason"] == b"output_too_large"
+    assert ports.acked == [0, 1]
+
+
+async def test_a_wrong_number_of_outputs_is_a_failure_and_never_a_shift() -> None:
+    short = Stage("ner", POSTS, MENTIONS, lambda model, reports: ner.predict(model, reports)[1:])
+    ports = FakePorts(loaded(FakeTagger()))
+    await run_stage(short, batches_of([post(0), post(1)]), ports)
+    assert ports.to("mentions") == []
+    assert [h["pv-reason"] for _, _, h in ports.to("posts.dead")] == [b"poison", b"poison"]
+
+
+async def test_an_output_says_where_it_comes_from_and_a_repeat_is_equal() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [post(0)])
+    await run(ports, [post(0), post(1)])
+    first, again = ports.to("mentions")[:2]
+    assert first == again
+    record = orjson.loads(first[1] or b"")
+    assert record["record_id"] == "posts/r0/ner@0123456789ab"
+    assert record["source"] == "posts"
+    assert record["releases"] == {"ner": "0123456789ab"}
+    assert record["received_at"] == "2025-10-09T08:53:20Z"
+    assert first[0] == b"r0"
+
+
+async def test_a_batch_uses_one_model_and_the_next_one_the_new() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+
+    async def swapping():  # type: ignore[no-untyped-def]
+        yield [post(0), post(1)]
+        ports.current = replace(ports.current, version="ba9876543210")
+        yield [post(2)]
+
+    await run_stage(STAGE, swapping(), ports)
+    versions = [orjson.loads(value or b"")["releases"]["ner"] for _, value, _ in ports.to("mentions")]
+    assert versions == ["0123456789ab", "0123456789ab", "ba9876543210"]
+
+
+async def test_a_record_keeps_its_own_headers_when_it_dies() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [replace(inbound(0, b"{"), headers=(("trace", b"7"), ("pv-reason", b"old")))])
+    ((_, _, headers),) = ports.to("posts.dead")
+    assert headers["trace"] == b"7"
+    assert headers["pv-reason"] == b"bad_record"
