@@ -61,9 +61,9 @@ def read_sdu(rows: Path, dictionary: Path) -> list[Row]:
     senses = json.loads(dictionary.read_text(encoding="utf-8"))
     out = []
     for row in json.loads(rows.read_text(encoding="utf-8")):
-        at = _whole_word(row["text"], row["acronym"])
+        at = _whole_word(row["sentence"], row["acronym"])
         if at is not None:
-            out.append(Row(row["text"], at, tuple(senses[row["acronym"]]), row["label"]))
+            out.append(Row(row["sentence"], at, tuple(senses[row["acronym"]]), row["label"]))
     return out
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, find_kafka
+from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,19 @@ def kafka() -> Iterator[KafkaServer]:
             pytest.fail(str(reason))
         pytest.skip(str(reason))
     with server:
+        yield server
+
+
+@pytest.fixture
+def own_kafka() -> Iterator[KafkaServer]:
+    """A broker for one test, without the topics that another test left."""
+    try:
+        server = find_kafka()
+    except KafkaUnavailable as reason:
+        if os.environ.get("PV_REQUIRE_KAFKA") == "1":
+            pytest.fail(str(reason))
+        pytest.skip(str(reason))
+    with server:
+        if not isinstance(server, LocalKafka):
+            pytest.skip("needs a broker of its own; PV_TEST_KAFKA names a shared one")
         yield server

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import orjson
@@ -76,7 +76,7 @@ async def test_a_failed_delivery_ends_the_wait_for_the_next_batch() -> None:
     ports = FakePorts(loaded(FakeTagger()))
     ports.failing_topics = {"mentions"}
 
-    async def one_and_then_none():  # type: ignore[no-untyped-def]
+    async def one_and_then_none() -> AsyncIterator[Sequence[Inbound]]:
         yield [post(0)]
         await asyncio.Event().wait()
 
@@ -170,7 +170,7 @@ async def test_an_output_says_where_it_comes_from_and_a_repeat_is_equal() -> Non
 async def test_a_batch_uses_one_model_and_the_next_one_the_new() -> None:
     ports = FakePorts(loaded(FakeTagger()))
 
-    async def swapping():  # type: ignore[no-untyped-def]
+    async def swapping() -> AsyncIterator[Sequence[Inbound]]:
         yield [post(0), post(1)]
         ports.current = replace(ports.current, version="ba9876543210")
         yield [post(2)]

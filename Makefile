@@ -1,0 +1,40 @@
+# Everything is done in .venv; `make demo` and `make test` set it up themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+DATA ?= ../shared/data
+
+.PHONY: install demo test lint bench train clean
+
+install: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)) and "Python 3.11 to 3.13 is wanted")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install
+	$(BIN)/pvstream demo --report demo-report.json
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Throughput, start-up and memory over the real streams in $(DATA); without them, over the bundled samples.
+bench: install
+	$(BIN)/python benchmarks/pipeline.py --data $(DATA)
+
+# The releases of models/pretrained, from the public corpora in $(DATA).
+train: install
+	$(BIN)/python -m training.ner --data $(DATA) --output runs
+	$(BIN)/python -m training.relation --data $(DATA) --encoder runs/ner/* --output runs
+	$(BIN)/python -m training.normalization --data $(DATA) --output runs
+	$(BIN)/python -m training.acronym --data $(DATA) --output runs
+	$(BIN)/python -m training.summarization --data $(DATA) --output runs
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

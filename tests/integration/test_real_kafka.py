@@ -1,0 +1,197 @@
+"""What must hold on a real broker: nothing lost, repeats that are repeats, a clean stop, clear errors."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from models.loading import same_answers
+from streams.topics import TOPICS
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka
+
+pytestmark = pytest.mark.kafka
+
+SAMPLES = processes.ROOT / "streams/samples"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def sample(topic: str, n: int) -> list[tuple[bytes, bytes]]:
+    """n reports with ids of their own, made of the samples' texts in turn."""
+    texts = [orjson.loads(line)["text"] for line in (SAMPLES / f"{topic}.jsonl").read_bytes().splitlines()]
+    return [
+        (f"{topic}-{i}".encode(), orjson.dumps({"id": f"{topic}-{i}", "text": texts[i % len(texts)]}))
+        for i in range(n)
+    ]
+
+
+def by_record_id(messages: list[Any]) -> dict[str, list[dict[str, Any]]]:
+    grouped = defaultdict(list)
+    for message in messages:
+        record = orjson.loads(message.value)
+        assert message.key == record["id"].encode()
+        grouped[record["record_id"]].append(record)
+    return grouped
+
+
+@pytest.mark.slow
+def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
+    own_kafka: LocalKafka, tmp_path: Path
+) -> None:
+    wanted = {"posts": 1200, "sentences": 600, "questions": 200}
+    port = free_port()
+    env = processes.environment(own_kafka.bootstrap, port)
+    assert processes.command("topics", "--create", env=env).returncode == 0
+    for topic, n in wanted.items():
+        processes.produce(own_kafka.bootstrap, topic, sample(topic, n))
+
+    def out() -> int:
+        return processes.count(own_kafka.bootstrap, "events", "summaries")
+
+    killed_at = []
+    for share in (0.25, 0.6):
+        with processes.running("up", env=env, log=tmp_path / "up.log") as process:
+            processes.wait_until(
+                lambda share=share: out() >= share * 2000, f"{share:.0%} of the records", 240
+            )  # type: ignore[misc]
+            process.send_signal(signal.SIGKILL)
+            process.wait(10)
+            killed_at.append(out())
+    assert all(n < 2000 for n in killed_at), f"killed too late to prove anything: {killed_at}"
+
+    def ids() -> set[str]:
+        found = processes.read_all(own_kafka.bootstrap, "events", "summaries")
+        return {orjson.loads(m.value)["id"] for m in found}
+
+    everything = {f"{topic}-{i}" for topic, n in wanted.items() for i in range(n)}
+    with processes.running("up", env=env, log=tmp_path / "up.log") as process:
+        processes.wait_until(lambda: out() >= 2000 and ids() == everything, "every record", 240)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+    sinks = ("mentions", "sentences.expanded", "events", "summaries")
+    records = by_record_id(processes.read_all(own_kafka.bootstrap, *sinks))
+    repeats = 0
+    for same in records.values():
+        repeats += len(same) - 1
+        for again in same[1:]:
+            assert same_answers(same[0], again, 0.01), "a repeat decides otherwise"
+    assert len({r["id"] for group in records.values() for r in group}) == 2000
+    assert processes.count(own_kafka.bootstrap, *(f"{t}.dead" for t in wanted)) == 0
+    print(f"killed at {killed_at} of 2000 results, {repeats} repeats over all topics")
+
+
+def test_a_stop_finishes_and_acks_what_was_taken(own_kafka: LocalKafka, tmp_path: Path) -> None:
+    port = free_port()
+    env = processes.environment(own_kafka.bootstrap, port, PV_BATCH="16")
+    assert processes.command("topics", "--create", env=env).returncode == 0
+    processes.produce(own_kafka.bootstrap, "posts", sample("posts", 600))
+
+    def out() -> int:
+        return processes.count(own_kafka.bootstrap, "mentions")
+
+    with processes.running("worker", "--stage", "ner", env=env, log=tmp_path / "1.log") as worker:
+        processes.wait_until(lambda: out() > 0, "a first result")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    stopped_at = out()
+    assert 0 < stopped_at < 600, "stopped in the middle"
+    with processes.running("worker", "--stage", "ner", env=env, log=tmp_path / "2.log") as worker:
+        processes.wait_until(lambda: out() >= 600, "the rest")
+        assert processes.is_ready(port)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    records = by_record_id(processes.read_all(own_kafka.bootstrap, "mentions"))
+    assert len(records) == 600
+    assert all(len(same) == 1 for same in records.values()), "a clean stop repeats nothing"
+
+
+def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_comes_out(
+    own_kafka: LocalKafka, tmp_path: Path
+) -> None:
+    env = processes.environment(own_kafka.bootstrap, free_port())
+    assert processes.command("topics", "--create", env=env).returncode == 0
+    bad = [
+        b"",
+        b"no json",
+        b"\xff\xfe\xfd",
+        b'{"id": 1, "text": "x"}',
+        b'{"id": "a", "text": "\\ud83d"}',
+        b"[" * 5000,
+    ]
+    good = sample("questions", 20)
+    mixed = [*good[:10], *((f"bad-{i}".encode(), value) for i, value in enumerate(bad)), *good[10:]]
+    processes.produce(own_kafka.bootstrap, "questions", mixed)
+    with processes.running("worker", "--stage", "summarization", env=env, log=tmp_path / "log"):
+        processes.wait_until(
+            lambda: processes.count(own_kafka.bootstrap, "summaries", "questions.dead") == len(mixed),
+            "all of them",
+        )
+    dead = processes.read_all(own_kafka.bootstrap, "questions.dead")
+    assert sorted(m.value for m in dead) == sorted(bad)
+    for message in dead:
+        headers = {name: value.decode() for name, value in message.headers}
+        assert headers["pv-reason"] == "bad_record"
+        assert headers["pv-stage"] == "summarization"
+        assert headers["pv-topic"] == "questions"
+
+
+def test_a_worker_says_in_one_line_which_topics_are_missing(own_kafka: LocalKafka) -> None:
+    env = processes.environment(own_kafka.bootstrap, free_port())
+    answer = processes.command("worker", "--stage", "summarization", env=env)
+    assert answer.returncode == 1
+    last = answer.stderr.strip().splitlines()[-1]
+    assert "questions" in answer.stderr and "summaries" in answer.stderr
+    assert "pvstream topics --create" in answer.stderr.replace("\n", " ")
+    assert "Traceback" not in answer.stderr
+    assert last
+
+
+def test_topics_are_created_as_the_table_says_and_only_once(own_kafka: LocalKafka) -> None:
+    env = processes.environment(own_kafka.bootstrap, free_port())
+    assert processes.command("topics", "--create", env=env).returncode == 0
+    again = processes.command("topics", "--create", env=env)
+    assert again.returncode == 0
+    assert "created" not in again.stdout and "missing" not in again.stdout
+
+    async def described() -> tuple[dict[str, int], dict[str, dict[str, str]]]:
+        async with AIOKafkaAdminClient(bootstrap_servers=own_kafka.bootstrap) as admin:
+            found = await admin.describe_topics([t.name for t in TOPICS])
+            resources = [ConfigResource(ConfigResourceType.TOPIC, t.name) for t in TOPICS]
+            answers = await admin.describe_configs(resources)
+        configs = {r[3]: {c[0]: c[1] for c in r[4]} for a in answers for r in a.resources}
+        return {t["topic"]: len(t["partitions"]) for t in found}, configs
+
+    partitions, configs = asyncio.run(described())
+    for topic in TOPICS:
+        assert partitions[topic.name] == topic.partitions
+        assert configs[topic.name].items() >= topic.configuration().items(), topic.name
+
+
+def test_ingest_sends_good_lines_refuses_others_by_number_and_tail_shows_them(
+    own_kafka: LocalKafka, tmp_path: Path
+) -> None:
+    env = processes.environment(own_kafka.bootstrap, free_port())
+    assert processes.command("topics", "--create", env=env).returncode == 0
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(b'{"id": "a", "text": "one"}\nno json\n{"id": "b", "text": "two"}\n')
+    answer = processes.command("ingest", "posts", str(file), env=env)
+    assert answer.returncode == 1
+    assert "line 2 refused" in answer.stderr
+    assert "2 sent and confirmed, 1 lines refused" in answer.stderr
+    shown = processes.command("tail", "posts", "--from-beginning", "--count", "2", "--json", env=env)
+    assert {orjson.loads(line)["id"] for line in shown.stdout.splitlines()} == {"a", "b"}

@@ -1,0 +1,123 @@
+"""The drug lexicon and the reader of tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.drugs import BUNDLED, DrugLexicon, read_tsv
+from models.text import words
+from models.types import Span
+
+LEXICON = DrugLexicon(
+    {
+        "insulin": "insulin",
+        "insulin glargine": "insulin glargine",
+        "Vitamin D": "cholecalciferol",
+        "5-fu": "fluorouracil",
+        "st john's wort": "hypericum",
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def bundled() -> DrugLexicon:
+    return DrugLexicon.load()
+
+
+def test_the_bundled_lexicon_has_at_least_five_hundred_names(bundled: DrugLexicon) -> None:
+    assert len(bundled) >= 500
+
+
+def test_no_name_of_the_bundled_lexicon_stands_twice() -> None:
+    names = [row[0].lower() for row in read_tsv(BUNDLED, ("name", "generic"))]
+    assert len(names) == len(set(names))
+
+
+def test_every_bundled_name_is_found_whole_in_a_sentence(bundled: DrugLexicon) -> None:
+    for name, generic, *_ in read_tsv(BUNDLED, ("name", "generic")):
+        text = f"she took {name.upper()} daily"
+        assert bundled.find(text) == [(Span(9, 9 + len(name)), generic)], name
+
+
+def test_a_generic_name_stands_for_itself_or_for_nothing_else(bundled: DrugLexicon) -> None:
+    generics = {row[1] for row in read_tsv(BUNDLED, ("name", "generic"))}
+    assert {g: bundled.generic(g) for g in generics if bundled.generic(g) not in (g, None)} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "generic"),
+    [("Zoloft", "sertraline"), ("EFFEXOR", "venlafaxine"), ("clozapine", "clozapine"), ("aspirin", "aspirin")],
+)
+def test_well_known_brands_are_known(bundled: DrugLexicon, name: str, generic: str) -> None:
+    assert bundled.generic(name) == generic
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", []),
+        ("nothing here", []),
+        ("insulin glargine", ["insulin glargine"]),
+        ("insulin, glargine", ["insulin"]),
+        ("INSULIN Glargine and Insulin.", ["INSULIN Glargine", "Insulin"]),
+        ("insulin\nglargine", ["insulin\nglargine"]),
+        ("insulins", []),
+        ("vitamin d3 or vitamin D", ["vitamin D"]),
+        ("(5-FU)", ["5-FU"]),
+        ("\U0001f48a St John's Wort\U0001f48a", ["St John's Wort"]),
+    ],
+)
+def test_the_longest_name_from_the_left_is_found_whatever_its_case(text: str, wanted: list[str]) -> None:
+    assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == wanted
+
+
+@given(st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20))
+def test_names_found_do_not_overlap_and_are_known_by_themselves(tokens: list[str]) -> None:
+    text = " ".join(tokens)
+    end = 0
+    for span, generic in LEXICON.find(text):
+        assert span.start >= end
+        end = span.end
+        assert LEXICON.generic(text[span.start : span.end]) == generic
+        assert span.start in {w.start for w in words(text)}
+
+
+def test_a_name_that_the_lexicon_lacks_has_no_generic() -> None:
+    assert LEXICON.generic("aspirin") is None
+    assert LEXICON.generic("") is None
+    assert LEXICON.generic("insulin glar") is None
+
+
+def test_an_empty_lexicon_finds_nothing() -> None:
+    assert DrugLexicon({}).find("took aspirin") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "header must begin with name, generic"),
+        ("generic\tname\n", "header must begin with name, generic"),
+        ("name\tgeneric\na\tb\nonly\n", r"t\.tsv, line 3: 2 filled columns"),
+        ("name\tgeneric\na\t\n", r"t\.tsv, line 2: 2 filled columns"),
+        ("name\tgeneric\n\na\tb\n", r"t\.tsv, line 2: 2 filled columns"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_with_its_line(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        DrugLexicon.load(path)
+
+
+def test_a_table_may_have_more_columns_and_the_line_ends_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"name\tgeneric\tkind\r\nTylenol\tparacetamol\tbrand\r\nadvil\tibuprofen\r\n")
+    lexicon = DrugLexicon.load(path)
+    assert lexicon.generic("tylenol") == "paracetamol"
+    assert lexicon.generic("Advil") == "ibuprofen"

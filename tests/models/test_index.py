@@ -1,0 +1,86 @@
+"""The index finds what a comparison with every row finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from models.index import CosineIndex, unit
+
+
+def cosines(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    q, r = queries.astype(np.float64), rows.astype(np.float64)
+    lengths = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(r, axis=1)[None, :]
+    return np.asarray(np.divide(q @ r.T, lengths, out=np.zeros((len(q), len(r))), where=lengths > 0))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 24), st.integers(1, 12), st.integers(1, 70)
+)
+def test_the_nearest_rows_are_those_of_a_full_comparison(
+    seed: int, size: int, dimension: int, n_queries: int, k: int
+) -> None:
+    numbers = np.random.default_rng(seed)
+    rows = (numbers.normal(size=(size, dimension)) * numbers.uniform(0.01, 100, (size, 1))).astype(np.float32)
+    queries = numbers.normal(size=(n_queries, dimension)).astype(np.float32)
+    scores, found = CosineIndex(rows).search(queries, k)
+    every = cosines(queries, rows)
+    assert scores.shape == found.shape == (n_queries, min(k, size))
+    assert np.allclose(scores, -np.sort(-every, axis=1)[:, :k], atol=1e-5)
+    assert np.allclose(np.take_along_axis(every, found, axis=1), scores, atol=1e-5)
+    assert all(len(set(row)) == len(row) for row in found.tolist())
+
+
+def test_k_beyond_the_size_gives_every_row_once() -> None:
+    _, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.ones((2, 3), np.float32), 50)
+    assert [sorted(row) for row in found.tolist()] == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_a_zero_row_is_near_to_nothing() -> None:
+    rows = np.array([[0, 0], [1, 0], [0, -1]], np.float32)
+    scores, found = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
+    assert found.tolist() == [[1, 0, 2]]
+    assert np.allclose(scores, [[2**-0.5, 0, -(2**-0.5)]], atol=1e-6)
+
+
+def test_a_zero_query_is_near_to_nothing() -> None:
+    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((1, 3), np.float32), 2)
+    assert scores.tolist() == [[0.0, 0.0]]
+    assert set(found[0].tolist()) < {0, 1, 2}
+
+
+def test_no_queries_have_no_neighbours() -> None:
+    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((0, 3), np.float32), 2)
+    assert scores.shape == found.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        np.array([[1, np.nan]], np.float32),
+        np.array([[1, np.inf]], np.float32),
+        np.zeros((0, 4), np.float32),
+        np.ones(4, np.float32),
+    ],
+)
+def test_vectors_that_are_no_finite_matrix_are_refused(vectors: NDArray[np.float32]) -> None:
+    with pytest.raises(ValueError, match="non-empty matrix of finite numbers"):
+        CosineIndex(vectors)
+
+
+def test_the_index_keeps_nothing_of_the_callers_array() -> None:
+    rows = np.array([[3, 0], [0, 5]], np.float32)
+    index = CosineIndex(rows)
+    assert rows.tolist() == [[3, 0], [0, 5]]
+    rows[:] = 0
+    assert index.search(np.array([[0, 1]], np.float32), 1)[1].tolist() == [[1]]
+
+
+def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
+    scaled = unit(np.array([[3, 4], [0, 0], [1e-5, 0]], np.float32))
+    assert np.allclose(scaled, [[0.6, 0.8], [0, 0], [1, 0]])
+    assert scaled.dtype == np.float32

@@ -1,0 +1,142 @@
+"""Terminologies: the bundled one, tables, and MedDRA's distribution files (these made up for the test)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from models import terminology
+from models.terminology import Term, TerminologyError
+
+
+@pytest.fixture(scope="module")
+def bundled() -> list[Term]:
+    return terminology.load()
+
+
+def test_the_bundled_terminology_is_large_enough(bundled: list[Term]) -> None:
+    assert len({t.pt for t in bundled}) >= 300
+    assert len(bundled) >= 1500
+
+
+def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
+    socs: dict[str, set[str]] = {}
+    for term in bundled:
+        socs.setdefault(term.pt, set()).add(term.soc)
+    assert {pt: names for pt, names in socs.items() if len(names) != 1 or "" in names} == {}
+
+
+def test_every_bundled_preferred_term_is_a_lowest_level_term_of_itself(bundled: list[Term]) -> None:
+    assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
+
+
+def test_no_bundled_lowest_level_term_stands_twice(bundled: list[Term]) -> None:
+    assert [llt for llt, n in Counter(t.llt.lower() for t in bundled).items() if n > 1] == []
+
+
+def test_no_bundled_term_has_white_space_around_it(bundled: list[Term]) -> None:
+    assert [t for t in bundled for part in (t.llt, t.pt, t.soc) if part != part.strip()] == []
+
+
+def table(folder: Path, content: str) -> Path:
+    path = folder / "terms.tsv"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_preferred_term_without_a_row_of_its_own_gets_one(tmp_path: Path) -> None:
+    path = table(tmp_path, "llt\tpt\tsoc\nthrowing up\tVomiting\tGut\nvomiting\tVomiting\tGut\nsick\tNausea\tGut\n")
+    assert terminology.load(path) == [
+        Term("throwing up", "Vomiting", "Gut"),
+        Term("vomiting", "Vomiting", "Gut"),
+        Term("sick", "Nausea", "Gut"),
+        Term("Nausea", "Nausea", "Gut"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "header"),
+        ("pt\tllt\tsoc\na\tb\tc\n", "header must begin with llt, pt, soc"),
+        ("llt\tpt\tsoc\n", "no term"),
+        ("llt\tpt\tsoc\na\tb\tc\na\tb\n", "line 3"),
+        ("llt\tpt\tsoc\na\t\tc\n", "line 2"),
+    ],
+)
+def test_a_table_that_is_no_terminology_is_refused_in_one_line(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    with pytest.raises(TerminologyError, match=message) as refused:
+        terminology.load(table(tmp_path, content))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TerminologyError, match="nowhere.tsv"):
+        terminology.load(tmp_path / "nowhere.tsv")
+
+
+# In the columns of MedDRA's distribution file format; neither codes nor terms are MedDRA's.
+SOC = "900001$Upsets$Ups$$$$$$$$\n900002$Aches$Ache$$$$$$$$\n"
+PT = "800001$Queasiness$$900001$$$$$$$$\n800002$Sore toe$$900002$$$$$$$$\n"
+LLT = (
+    "700001$Feeling queasy$800001$$$$$$$Y$$\n"
+    "700002$Queasy-like (old)$800001$$$$$$$N$$\n"
+    "800001$Queasiness$800001$$$$$$$Y$$\n"
+    "700003$Toe hurts$800002$$$$$$$Y$$\n"
+)
+
+
+def meddra(folder: Path, soc: str = SOC, pt: str = PT, llt: str = LLT) -> Path:
+    for name, content in (("soc.asc", soc), ("pt.asc", pt), ("llt.asc", llt)):
+        (folder / name).write_text(content, encoding="utf-8", newline="")
+    return folder
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_meddras_files_give_current_terms_with_their_primary_organ_class(
+    tmp_path: Path, line_end: str
+) -> None:
+    soc, pt, llt = (part.replace("\n", line_end) for part in (SOC, PT, LLT))
+    assert terminology.load(meddra(tmp_path, soc, pt, llt)) == [
+        Term("Feeling queasy", "Queasiness", "Upsets"),
+        Term("Queasiness", "Queasiness", "Upsets"),
+        Term("Toe hurts", "Sore toe", "Aches"),
+        Term("Sore toe", "Sore toe", "Aches"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"llt": LLT + "700004$Short row$800001\n"}, r"llt\.asc, line 5: 10 columns"),
+        ({"pt": "800001$Queasiness\n"}, r"pt\.asc, line 1: 4 columns"),
+        ({"soc": "900001\n"}, r"soc\.asc, line 1: 2 columns"),
+        ({"pt": PT.splitlines()[0]}, "'Toe hurts' names a preferred term that pt.asc lacks"),
+        ({"llt": ""}, "no term"),
+        ({"llt": LLT.replace("$Y$", "$N$")}, "no term"),
+    ],
+)
+def test_broken_meddra_files_are_refused_in_one_line(
+    tmp_path: Path, files: dict[str, str], message: str
+) -> None:
+    with pytest.raises(TerminologyError, match=message) as refused:
+        terminology.load(meddra(tmp_path, **files))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["soc.asc", "pt.asc", "llt.asc"])
+def test_a_missing_meddra_file_is_named(tmp_path: Path, name: str) -> None:
+    (meddra(tmp_path) / name).unlink()
+    with pytest.raises(TerminologyError, match=name):
+        terminology.load(tmp_path)
+
+
+@pytest.mark.xfail(strict=True, reason="the message of a wrong encoding names no file")
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    (meddra(tmp_path) / "llt.asc").write_bytes(b"700001$Caf\xe9$800001$$$$$$$Y$$\n")
+    with pytest.raises(TerminologyError, match=r"llt\.asc"):
+        terminology.load(tmp_path)

@@ -1,0 +1,132 @@
+"""Words and sentences: whatever the text, the offsets point into it and nothing but white space is lost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from models.text import sentences, words
+from models.types import Span
+
+# Free text seldom has full stops before spaces, so half of the examples are made of what sentences end with.
+TEXTS = st.one_of(
+    st.text(max_size=200),
+    st.lists(
+        st.sampled_from(
+            [*".!?\"')]( \n\r\t\0aD", "Dr", "e.g", "no", "pain", "\U0001f600", "e\u0301", "\u00a0"]
+        ),
+        max_size=60,
+    ).map("".join),
+)
+SETTINGS = settings(deadline=None, max_examples=200)
+
+
+def cut(text: str, spans: list[Span]) -> list[str]:
+    return [text[s.start : s.end] for s in spans]
+
+
+def outside(text: str, spans: list[Span]) -> str:
+    """What of the text lies in no span, the spans being in order."""
+    edges = [0, *(e for s in spans for e in (s.start, s.end)), len(text)]
+    return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+
+def in_order_and_inside(text: str, spans: list[Span]) -> bool:
+    return all(s.end <= len(text) for s in spans) and all(a.end <= b.start for a, b in pairwise(spans))
+
+
+@SETTINGS
+@given(TEXTS)
+@example("\0")
+@example("\U0001f468\u200d\U0001f469\u200d\U0001f467 ok")
+def test_words_are_in_order_and_leave_out_only_white_space(text: str) -> None:
+    spans = words(text)
+    assert in_order_and_inside(text, spans)
+    assert outside(text, spans).strip() == ""
+    assert not any(c.isspace() for word in cut(text, spans) for c in word)
+
+
+@SETTINGS
+@given(TEXTS)
+@example("Dr.\r\n")
+@example("a. " * 5)
+def test_sentences_are_in_order_trimmed_and_leave_out_only_white_space(text: str) -> None:
+    spans = sentences(text)
+    assert in_order_and_inside(text, spans)
+    assert outside(text, spans).strip() == ""
+    assert all(piece == piece.strip() for piece in cut(text, spans))
+
+
+@SETTINGS
+@given(TEXTS)
+def test_every_word_lies_in_exactly_one_sentence(text: str) -> None:
+    found = sentences(text)
+    for word in words(text):
+        assert sum(s.start <= word.start and word.end <= s.end for s in found) == 1
+
+
+@SETTINGS
+@given(TEXTS)
+def test_the_words_of_the_sentences_are_the_words_of_the_text(text: str) -> None:
+    by_sentence = [
+        Span(s.start + w.start, s.start + w.end)
+        for s in sentences(text)
+        for w in words(text[s.start : s.end])
+    ]
+    assert by_sentence == words(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", []),
+        (" \n\t ", []),
+        ("I can't sleep.", ["I", "can", "'", "t", "sleep", "."]),
+        ("5-FU (100mg)", ["5", "-", "FU", "(", "100mg", ")"]),
+        ("caf\u00e9 \u2014 na\u00efve", ["caf\u00e9", "\u2014", "na\u00efve"]),
+        ("\u75db\u307f \U0001f600\U0001f600", ["\u75db\u307f", "\U0001f600", "\U0001f600"]),
+        ("a\0b", ["a", "\0", "b"]),
+    ],
+)
+def test_words_are_runs_of_letters_and_single_marks(text: str, wanted: list[str]) -> None:
+    assert cut(text, words(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", []),
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Seen by Dr. Lee on Mon. Then home.", ["Seen by Dr. Lee on Mon.", "Then home."]),
+        ("NSAIDs, e.g. ibuprofen, i.e. pills. Done.", ["NSAIDs, e.g. ibuprofen, i.e. pills.", "Done."]),
+        ("Lee J. et al. saw it. So did we.", ["Lee J. et al. saw it.", "So did we."]),
+        ("Approx. 5 mg vs. 10 mg.", ["Approx. 5 mg vs. 10 mg."]),
+        ("Seen by Dr.\nThen home.", ["Seen by Dr.", "Then home."]),
+        ("first line\n\n  second line\r\nthird", ["first line", "second line", "third"]),
+        ('He said "stop." Then he stopped.', ['He said "stop."', "Then he stopped."]),
+        ("(It hurt.) It hurt more.", ["(It hurt.)", "It hurt more."]),
+        ("Took 2.5 mg at 3.30 daily.", ["Took 2.5 mg at 3.30 daily."]),
+        ("It hurt... a lot.", ["It hurt...", "a lot."]),
+        ("sick \U0001f922. tired \U0001f634!", ["sick \U0001f922.", "tired \U0001f634!"]),
+    ],
+)
+def test_sentences_end_at_marks_and_line_breaks_but_not_after_abbreviations(
+    text: str, wanted: list[str]
+) -> None:
+    assert cut(text, sentences(text)) == wanted
+
+
+def test_offsets_count_code_points_after_an_emoji() -> None:
+    text = "\U0001f922\U0001f922 after Zoloft. Never again."
+    assert text.index("Zoloft") == 9
+    assert Span(9, 15) in words(text)
+    assert sentences(text) == [Span(0, 16), Span(17, 29)]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (-1, 4)])
+def test_an_empty_or_negative_span_is_refused(start: int, end: int) -> None:
+    with pytest.raises(ValueError, match="empty or negative"):
+        Span(start, end)
