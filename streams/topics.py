@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -70,9 +72,19 @@ def by_name(name: str) -> Topic[Any]:
     raise TopicsError(f"no topic {name!r}; there are {', '.join(t.name for t in TOPICS)}")
 
 
+@asynccontextmanager
+async def _admin(settings: Settings) -> AsyncIterator[Any]:
+    client = AIOKafkaAdminClient(**settings.client())
+    await client.start()
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
 async def present(settings: Settings) -> dict[str, int]:
     """Partitions of every topic of the table that the broker has."""
-    async with AIOKafkaAdminClient(**settings.client()) as admin:
+    async with _admin(settings) as admin:
         # Asking for a topic by name would create it on a broker with auto-creation; listing does not.
         names = set(await admin.list_topics()) & {t.name for t in TOPICS}
         found = await admin.describe_topics(sorted(names)) if names else []
@@ -88,7 +100,7 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
     new = [
         NewTopic(t.name, t.partitions, settings.replication, topic_configs=t.configuration()) for t in missing
     ]
-    async with AIOKafkaAdminClient(**settings.client()) as admin:
+    async with _admin(settings) as admin:
         response = await admin.create_topics(new, timeout_ms=30_000)
     for name, code, *detail in response.topic_errors:
         if code and for_code(code) is not TopicAlreadyExistsError:

@@ -169,10 +169,14 @@ def test_topics_are_created_as_the_table_says_and_only_once(own_kafka: LocalKafk
     assert "created" not in again.stdout and "missing" not in again.stdout
 
     async def described() -> tuple[dict[str, int], dict[str, dict[str, str]]]:
-        async with AIOKafkaAdminClient(bootstrap_servers=own_kafka.bootstrap) as admin:
+        admin = AIOKafkaAdminClient(bootstrap_servers=own_kafka.bootstrap)
+        await admin.start()
+        try:
             found = await admin.describe_topics([t.name for t in TOPICS])
             resources = [ConfigResource(ConfigResourceType.TOPIC, t.name) for t in TOPICS]
             answers = await admin.describe_configs(resources)
+        finally:
+            await admin.close()
         configs = {r[3]: {c[0]: c[1] for c in r[4]} for a in answers for r in a.resources}
         return {t["topic"]: len(t["partitions"]) for t in found}, configs
 

@@ -1,0 +1,76 @@
+"""The releases that ship with the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import models
+from models.loading import load
+from models.release import Release
+from models.store import open_release
+from models.types import TASKS
+
+ROOT = Path(models.__file__).parent / "pretrained"
+PATHS = sorted(p for task in TASKS for p in (ROOT / task).glob("*") if not p.name.startswith("."))
+TRAINED = ("ner", "relation")
+MAX_BYTES = 12 * 10**6
+
+each = pytest.mark.parametrize("path", PATHS, ids=lambda p: f"{p.parent.name}-{p.name}")
+
+
+def test_every_task_has_exactly_one_release() -> None:
+    assert {task: sum(p.parent.name == task for p in PATHS) for task in TASKS} == dict.fromkeys(TASKS, 1)
+
+
+def test_nothing_but_tasks_lies_beside_the_releases() -> None:
+    assert {p.name for p in ROOT.glob("*")} <= set(TASKS)
+
+
+@pytest.fixture
+def release(path: Path) -> Release:
+    return open_release(path)
+
+
+@each
+def test_a_release_stands_under_its_task_and_version(path: Path, release: Release) -> None:
+    assert (release.task, release.version) == (path.parent.name, path.name)
+
+
+@each
+def test_every_score_says_what_was_counted_and_what_it_is_compared_with(release: Release) -> None:
+    assert release.manifest.scores
+    for score in release.manifest.scores:
+        assert score.definition.strip()
+        assert score.baseline_definition.strip()
+        assert score.data.strip()
+        assert score.records > 0
+
+
+@each
+def test_training_data_is_named_with_its_licence(release: Release) -> None:
+    sources = release.manifest.training_data
+    assert all(source.name.strip() and source.licence.strip() for source in sources)
+    assert bool(sources) is (release.task in TRAINED)
+
+
+@each
+def test_a_release_names_its_base_and_its_code(release: Release) -> None:
+    assert release.manifest.base == "mini"
+    assert release.manifest.base_sha256 is not None
+    assert release.manifest.code_commit not in ("", "unknown")
+
+
+@each
+def test_a_release_is_small_enough_for_a_package(path: Path) -> None:
+    assert sum(file.stat().st_size for file in path.iterdir()) < MAX_BYTES
+
+
+@each
+@pytest.mark.parametrize("dtype", ["auto", "float32"])
+def test_a_release_loads_and_answers_its_canary(release: Release, dtype: str) -> None:
+    loaded = load(release, dtype=dtype)
+    assert release.manifest.canary.inputs
+    assert loaded.version == release.version
+    assert loaded.answers_canary()
