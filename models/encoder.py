@@ -1,9 +1,9 @@
 """A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on
 its company.
 
-Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch.
-Measured on a CPU with bfloat16: the same text then gives the same bits whatever else is in the batch, and
-hardly any padding is computed.
+Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch; with
+MKL's strict mode (see models/__init__) the same text then gives the same bits whatever else is in the batch, and hardly
+any padding is computed.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def _formats(device: str) -> list[str]:
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    native = torch.cpu._is_avx512_bf16_supported()
-    return ["bfloat16", "float32"] if native else ["float32"]
+    # Without AMX the 16-bit product is no faster (measured with AVX-512 BF16: 0.5 to 1 times the 32-bit speed).
+    return ["bfloat16", "float32"] if torch.cpu._is_amx_tile_supported() else ["float32"]
 
 
 def _load_as(release: Release, device: str, dtype: str) -> Loaded:

@@ -79,7 +79,9 @@ def test_the_letters_of_a_short_form_are_found_from_right_to_left(
 
 
 @given(st.text("ABCab5- ", min_size=1, max_size=6), st.text("ABCabc5 -(x", max_size=40))
-def test_a_long_form_is_the_end_of_its_text_and_holds_the_letters_in_order(short_form: str, text: str) -> None:
+def test_a_long_form_is_the_end_of_its_text_and_holds_the_letters_in_order(
+    short_form: str, text: str
+) -> None:
     found = best_long_form(short_form, text)
     if found is not None:
         assert text.rstrip().endswith(found)

@@ -50,7 +50,12 @@ def test_a_generic_name_stands_for_itself_or_for_nothing_else(bundled: DrugLexic
 
 @pytest.mark.parametrize(
     ("name", "generic"),
-    [("Zoloft", "sertraline"), ("EFFEXOR", "venlafaxine"), ("clozapine", "clozapine"), ("aspirin", "aspirin")],
+    [
+        ("Zoloft", "sertraline"),
+        ("EFFEXOR", "venlafaxine"),
+        ("clozapine", "clozapine"),
+        ("aspirin", "aspirin"),
+    ],
 )
 def test_well_known_brands_are_known(bundled: DrugLexicon, name: str, generic: str) -> None:
     assert bundled.generic(name) == generic
@@ -75,7 +80,9 @@ def test_the_longest_name_from_the_left_is_found_whatever_its_case(text: str, wa
     assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == wanted
 
 
-@given(st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20))
+@given(
+    st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20)
+)
 def test_names_found_do_not_overlap_and_are_known_by_themselves(tokens: list[str]) -> None:
     text = " ".join(tokens)
     end = 0

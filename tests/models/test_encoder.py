@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from models.encoder import Encoder, Words, base_digest, merge_adapter, resolve_base, surface_words
+from tests.models import tiny
 
 TEXTS = [
     "Zoloft gave me awful insomnia and night sweats, no nausea though.",
@@ -175,7 +176,7 @@ def test_an_encoder_of_either_family_is_loaded_from_a_path(name: str, request: p
 def test_the_longest_window_fits_the_positions_of_the_model(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    encoder = Encoder.load(request.getfixturevalue(name), max_pieces=80)
+    encoder = Encoder.load(request.getfixturevalue(name), max_pieces=tiny.POSITIONS)
     assert torch.isfinite(encoder.embed(["drug " * 200])).all()
 
 
@@ -193,14 +194,17 @@ def layers() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.Linear(3, 5))
 
 
+def values(model: nn.Module) -> dict[str, Tensor]:
+    return dict(model.state_dict())
+
+
 def test_merging_adds_b_times_a_to_the_weights_of_the_named_layers_only() -> None:
-    model, untouched = layers(), layers()
+    model, before = layers(), values(layers())
     a, b = torch.randn(2, 3).half(), torch.randn(5, 2).half()
     merge_adapter(model, {"2.lora_a": a, "2.lora_b": b})
-    expected = untouched[2].weight + b.float() @ a.float()
-    assert torch.allclose(model[2].weight, expected)
-    assert torch.equal(model[2].bias, untouched[2].bias)
-    assert torch.equal(model[0].weight, untouched[0].weight)
+    after = values(model)
+    assert torch.allclose(after["2.weight"], before["2.weight"] + b.float() @ a.float())
+    assert [name for name in before if not torch.equal(before[name], after[name])] == ["2.weight"]
 
 
 Change = Callable[[dict[str, Tensor]], dict[str, Tensor]]
@@ -242,7 +246,9 @@ def test_an_adapter_of_other_tensors_than_pairs_of_matrices_is_refused(tensors: 
         merge_adapter(layers(), tensors)
 
 
-@pytest.mark.xfail(strict=True, reason="the tokenizer is loaded without add_prefix_space")
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="the tokenizer is loaded without add_prefix_space"
+)
 def test_a_byte_level_tokenizer_gives_a_word_the_pieces_of_running_text(tiny_roberta: str) -> None:
     encoder = Encoder.load(tiny_roberta)
     (split,) = encoder.split([["the", "drug"]])

@@ -44,7 +44,7 @@ def test_a_zero_row_is_near_to_nothing() -> None:
     rows = np.array([[0, 0], [1, 0], [0, -1]], np.float32)
     scores, found = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
     assert found.tolist() == [[1, 0, 2]]
-    assert np.allclose(scores, [[2**-0.5, 0, -(2**-0.5)]], atol=1e-6)
+    assert np.allclose(scores, np.array([[0.7071068, 0.0, -0.7071068]]), atol=1e-6)
 
 
 def test_a_zero_query_is_near_to_nothing() -> None:
@@ -82,5 +82,5 @@ def test_the_index_keeps_nothing_of_the_callers_array() -> None:
 
 def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
     scaled = unit(np.array([[3, 4], [0, 0], [1e-5, 0]], np.float32))
-    assert np.allclose(scaled, [[0.6, 0.8], [0, 0], [1, 0]])
+    assert np.allclose(scaled, np.array([[0.6, 0.8], [0.0, 0.0], [1.0, 0.0]]))
     assert scaled.dtype == np.float32

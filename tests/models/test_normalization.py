@@ -1,4 +1,4 @@
-"""Coding to a terminology: the nearest terms, one candidate for each preferred term, NIL where none is near."""
+"""Coding to a terminology: the nearest terms, one candidate a preferred term, NIL where none is near."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_no_more_than_k_candidates_are_given(mini: Encoder, k: int, wanted: int)
 
 
 def test_what_is_near_to_no_term_is_nil_but_keeps_its_candidates(mini: Encoder) -> None:
-    bicycle, headache = model_of(mini, nil_below=0.6).predict([query("purple bicycle"), query("bad headache")])
+    bicycle, headache = model_of(mini, nil_below=0.6).predict(
+        [query("purple bicycle"), query("bad headache")]
+    )
     assert bicycle.nil
     assert len(bicycle.candidates) == 5
     assert bicycle.candidates[0].score < 0.6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,9 @@ from models.summarization import SummarizationModel, asks, candidates
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=120),
     st.lists(
-        st.sampled_from(["SUBJECT:", "message : ", "Can", "tea", "?", ".", "!", " ", "\n", "Re:", "\0", "\U0001f600"]),
+        st.sampled_from(
+            ["SUBJECT:", "message : ", "Can", "tea", "?", ".", "!", " ", "\n", "Re:", "\0", "\U0001f600"]
+        ),
         min_size=1,
         max_size=25,
     ).map("".join),
@@ -61,7 +65,9 @@ def test_a_sentence_asks_by_its_mark_or_by_its_first_word(sentence: str, asking:
         (" ", [" "]),
     ],
 )
-def test_candidates_are_what_asks_or_else_everything_without_field_names(text: str, wanted: list[str]) -> None:
+def test_candidates_are_what_asks_or_else_everything_without_field_names(
+    text: str, wanted: list[str]
+) -> None:
     assert [text[s.start : s.end] for s in candidates(text)] == wanted
 
 
@@ -71,7 +77,7 @@ def test_every_text_has_a_candidate_inside_it(text: str) -> None:
     spans = candidates(text)
     assert spans
     assert all(s.end <= len(text) for s in spans)
-    assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
 @settings(deadline=None, max_examples=40)
@@ -87,7 +93,9 @@ def test_the_short_question_stands_verbatim_in_the_text(small: Encoder, batch: l
 
 
 def test_the_asking_sentence_nearest_to_the_whole_is_chosen(model: SummarizationModel) -> None:
-    text = "My father takes warfarin and likes spinach. What foods should he avoid with warfarin? Is tea fine?"
+    text = (
+        "My father takes warfarin and likes spinach. What foods should he avoid with warfarin? Is tea fine?"
+    )
     (short,) = model.predict([text])
     assert short.text == "What foods should he avoid with warfarin?"
     (start, end) = (text.index("What"), text.index("What") + len(short.text))
@@ -106,7 +114,8 @@ def test_a_statement_is_chosen_only_where_nothing_asks(model: SummarizationModel
 
 def test_a_text_of_one_sentence_is_its_own_short_question(model: SummarizationModel) -> None:
     (short,) = model.predict(["tell me about gout"])
-    assert (short.text, short.score) == ("tell me about gout", pytest.approx(1.0, abs=1e-3))
+    assert short.text == "tell me about gout"
+    assert short.score == pytest.approx(1.0, abs=1e-3)
 
 
 def test_texts_do_not_mix_in_a_batch(model: SummarizationModel) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers.pre_tokenizers import ByteLevel
@@ -16,7 +17,11 @@ from transformers import (
     RobertaTokenizer,
 )
 
-POSITIONS = 80
+POSITIONS = 300
+# The library does not type the making of a model.
+_Bert: Any = BertModel
+_Roberta: Any = RobertaModel
+_RobertaTokenizer: Any = RobertaTokenizer
 
 
 def bert(folder: Path) -> str:
@@ -25,7 +30,7 @@ def bert(folder: Path) -> str:
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "drug", "the"]
     vocabulary += [*characters, *(f"##{c}" for c in characters), *string.punctuation]
     torch.manual_seed(7)
-    model = BertModel(
+    model = _Bert(
         BertConfig(
             vocab_size=len(vocabulary),
             hidden_size=32,
@@ -49,7 +54,7 @@ def roberta(folder: Path) -> str:
     vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(ByteLevel.alphabet())]
     vocabulary += [a + b for a, b in merges]
     torch.manual_seed(7)
-    model = RobertaModel(
+    model = _Roberta(
         RobertaConfig(
             vocab_size=len(vocabulary),
             hidden_size=32,
@@ -66,5 +71,5 @@ def roberta(folder: Path) -> str:
     )
     model.save_pretrained(folder)
     numbers = {piece: i for i, piece in enumerate(vocabulary)}
-    RobertaTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
+    _RobertaTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
     return str(folder)

@@ -1,0 +1,164 @@
+"""The other four training programs, run whole on a tiny base and a handful of rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from models import terminology
+from models.loading import load
+from models.release import Manifest, Release
+from models.store import open_release
+from models.types import Query
+from training import acronym, normalization, relation, summarization
+
+
+def only_release(root: Path, task: str) -> Release:
+    (path,) = (root / task).iterdir()
+    return open_release(path)
+
+
+def by_name(manifest: Manifest) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for score in manifest.scores:
+        found.setdefault(score.name, []).append(score.value)
+    return found
+
+
+def test_the_acronym_program_publishes_its_dictionary_and_scores_both_sets(
+    tmp_path: Path, tiny_bert: str
+) -> None:
+    folder = tmp_path / "data/acronyms"
+    folder.mkdir(parents=True)
+    (folder / "casi_dev.csv").write_text(
+        "acronym_,expansion,text\nMS,multiple sclerosis,seen with MS today\nMS,morphine,MS was given\n"
+        "MS,morphine,the MSG was eaten\n",
+        encoding="utf-8",
+    )
+    rows = [{"sentence": "a CNN was trained", "acronym": "CNN", "label": "cable news network"}]
+    (folder / "sdu22_scientific_dev.json").write_text(json.dumps(rows), encoding="utf-8")
+    senses = {"CNN": ["cable news network"]}
+    (folder / "sdu22_scientific_dictionary.json").write_text(json.dumps(senses), encoding="utf-8")
+    dictionary = tmp_path / "dictionary.tsv"
+    dictionary.write_text("short_form\tlong_form\nMTX\tmethotrexate\n", encoding="utf-8")
+
+    acronym.main(data=tmp_path / "data", dictionary=dictionary, output=tmp_path / "out", base=tiny_bert)
+    release = only_release(tmp_path / "out", "acronym")
+    casi, sdu = release.manifest.scores
+    # The third row has no MS that is a word; of one sense only, the choice is right.
+    assert (casi.records, sdu.records, sdu.value) == (2, 1, 1.0)
+    assert casi.baseline == 0.5
+    assert release.file("dictionary.tsv").read_bytes() == dictionary.read_bytes()
+    ((found,),) = load(release, dtype="float32").model.predict(["she took MTX today"])
+    assert (found.long_form, found.source) == ("methotrexate", "dictionary")
+
+
+def test_casi_senses_are_those_of_all_rows_of_the_acronym(tmp_path: Path) -> None:
+    path = tmp_path / "casi.csv"
+    path.write_text("acronym_,expansion,text\nAB,b,see AB\nAB,a,xAB\nCD,c,CD. CD\n", encoding="utf-8")
+    rows = acronym.read_casi(path)
+    assert [(r.text[r.span.start : r.span.end], r.span.start, r.senses, r.gold) for r in rows] == [
+        ("AB", 4, ("a", "b"), "b"),
+        ("CD", 0, ("c",), "c"),
+    ]
+
+
+def test_the_summarization_program_publishes_and_scores_the_test_part(tmp_path: Path, tiny_bert: str) -> None:
+    (tmp_path / "questions").mkdir()
+    rows = [
+        {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
+        {"split": "train", "question": "unused", "summary": "unused"},
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
+    summarization.main(data=tmp_path, output=tmp_path / "out", base=tiny_bert)
+    release = only_release(tmp_path / "out", "summarization")
+    assert by_name(release.manifest) == {"rouge1": [100.0], "rouge2": [100.0], "rougeL": [100.0]}
+    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in release.manifest.scores)
+    (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
+    assert short.text == "Is it fine?"
+
+
+def test_rouge_is_hundred_for_equal_texts_and_zero_for_strange_ones() -> None:
+    assert summarization.rouge(["can tea hurt"], ["can tea hurt"]) == dict.fromkeys(
+        ("rouge1", "rouge2", "rougeL"), pytest.approx(100)
+    )
+    assert summarization.rouge(["can tea hurt", "x"], ["one two", "x"])["rouge1"] == pytest.approx(50)
+
+
+TERMS = (
+    "llt\tpt\tsoc\nInsomnia\tInsomnia\tP\nno sleep\tInsomnia\tP\nRash\tRash\tS\nThrowing up\tVomiting\tG\n"
+)
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Path:
+    path = tmp_path / "terms.tsv"
+    path.write_text(TERMS, encoding="utf-8")
+    return path
+
+
+def test_the_normalization_program_publishes_terms_and_vectors_that_fit(
+    tmp_path: Path, terms: Path, tiny_bert: str
+) -> None:
+    normalization.main(terms=terms, output=tmp_path / "out", base=tiny_bert, k=2)
+    release = only_release(tmp_path / "out", "normalization")
+    assert release.manifest.scores == []
+    assert release.manifest.configuration["nil_below"] == normalization.DEFAULT_NIL
+    assert terminology.load(release.file("terminology.tsv")) == terminology.load(terms)
+    (coding,) = load(release, dtype="float32").model.predict([Query("no sleep", 0, 8, "no sleep")])
+    assert (coding.candidates[0].llt, coding.candidates[0].pt) == ("no sleep", "Insomnia")
+    assert len(coding.candidates) == 2
+
+
+def test_the_nil_threshold_comes_from_one_half_of_the_drugs_and_the_scores_from_the_other(
+    tmp_path: Path, terms: Path, tiny_bert: str
+) -> None:
+    (tmp_path / "data/psytar").mkdir(parents=True)
+    (tmp_path / "data/psytar/normalization.csv").write_text(
+        "drug_id,mention,sentence,sider_meddra_terms\n"
+        "a.1,no sleep,No sleep.,Insomnia\n"
+        "b.1,Rash,Rash.,Rash\n"
+        "b.2,throwing up,throwing up.,Vomiting|Unknown term\n"
+        "b.3,odd,odd.,Unknown term\n",
+        encoding="utf-8",
+    )
+    normalization.main(data=tmp_path / "data", terms=terms, output=tmp_path / "out", base=tiny_bert)
+    manifest = only_release(tmp_path / "out", "normalization").manifest
+    assert [(s.name, s.value, s.records, s.baseline) for s in manifest.scores] == [
+        ("acc@1", 1.0, 2, 1.0),
+        ("acc@5", 1.0, 2, 1.0),
+    ]
+    # The calibrating half has one mention, which is a term: every threshold is as good, the lowest is taken.
+    assert manifest.configuration["nil_below"] == 0.2
+
+
+def test_the_relation_program_publishes_a_support_that_fits(
+    tmp_path: Path, corpus: Path, tiny_bert: str
+) -> None:
+    relation.main(
+        data=corpus,
+        output=tmp_path,
+        base=tiny_bert,
+        dimension=8,
+        outside=40,
+        negatives=5,
+        k_words=3,
+        k_pairs=3,
+    )
+    release = only_release(tmp_path, "relation")
+    scores = by_name(release.manifest)
+    assert {s.records for s in release.manifest.scores if s.data == "ADE corpus fold 1 test"} == {4}
+    assert all(0 <= v <= 1 for name in ("ner_strict_macro_f1", "re_strict_micro_f1") for v in scores[name])
+    ids = {
+        line.split("\t")[0] for line in release.file("pairs.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    }
+    assert {f"ade-{i}" for i in range(16)} <= ids
+    assert not {f"ade-{i}" for i in range(16, 20)} & ids
+    (found,) = load(release, dtype="float32").model.predict(["Zoloft caused rash on day 0 ."])
+    assert [m.text for m in found.mentions] == ["Zoloft", "rash"]
+    ((relation_found),) = found.relations
+    assert (relation_found.head, relation_found.tail) == (0, 1)
+    assert {n.id for n in relation_found.neighbours} <= ids
