@@ -146,6 +146,12 @@ def exact(manifest: dict[str, Any]) -> None:
     manifest["canary"]["tolerance"] = 1e-6
 
 
+def processor(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
+    """Makes torch say that this processor multiplies 16-bit numbers fast, or that it does not."""
+    for question in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
+        monkeypatch.setattr(torch.cpu, question, lambda: fast)
+
+
 def weights_of(loaded: Loaded) -> torch.dtype:
     assert isinstance(loaded.model, SummarizationModel)
     found: torch.dtype = loaded.model.encoder.model.dtype
@@ -155,14 +161,14 @@ def weights_of(loaded: Loaded) -> torch.dtype:
 def test_the_fast_format_is_taken_where_its_answers_are_right(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    processor(monkeypatch, fast=True)
     assert weights_of(load(release)) == torch.bfloat16
 
 
 def test_32_bits_are_taken_where_the_fast_formats_answers_move(
     release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    processor(monkeypatch, fast=True)
     strict = changed(release, tmp_path, exact)
     with caplog.at_level(logging.WARNING, "models.loading"):
         assert weights_of(load(strict)) == torch.float32
@@ -174,7 +180,7 @@ def test_32_bits_are_taken_where_the_fast_formats_answers_move(
 def test_32_bits_are_taken_where_the_processor_lacks_the_fast_format(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    processor(monkeypatch, fast=False)
     assert weights_of(load(release)) == torch.float32
 
 

@@ -189,3 +189,21 @@ def test_k_beyond_the_support_takes_all_of_it(flat: RelationModel) -> None:
     assert len(neighbours) == 5
     tags, _ = many.word_tags(np.ones((1, 2), np.float32))
     assert tags.tolist() == [B_ADE]
+
+
+@pytest.mark.parametrize(
+    ("related", "wanted"),
+    [([True, True, False], [(0, 1), (2, 1)]), ([True, False, False], []), ([False, False, True], [])],
+)
+def test_a_relation_needs_the_majority_of_its_neighbours(
+    model: RelationModel, related: list[bool], wanted: list[tuple[int, int]]
+) -> None:
+    own = model.support
+    support = Support(own.words, own.tags, own.pairs, np.array(related), own.pair_ids)
+    (found,) = RelationModel(model.encoder, model.projection, support, 1, 3).predict([SENTENCE])
+    assert [(r.head, r.tail) for r in found.relations] == wanted
+    for relation in found.relations:
+        distances = [n.distance for n in relation.neighbours]
+        assert relation.score == pytest.approx(2 / 3, abs=1e-4)
+        assert len(distances) == 3
+        assert distances == sorted(distances)

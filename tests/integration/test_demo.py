@@ -1,0 +1,119 @@
+"""The whole flow on the embedded broker: every good record comes out, every bad line is refused with its reason."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from streams.demo import Demo, samples
+from streams.feed import Arrival, Tally
+from streams.records import CodedReport, Summary
+from streams.settings import Settings
+
+
+def broken_lines() -> list[bytes]:
+    """Lines that are no report, of every kind that a real source has been seen to send."""
+    return [
+        b"not json at all",
+        b'{"text": "no id"}',
+        b'{"id": "no-text"}',
+        b'{"id": 17, "text": "a number for an id"}',
+        b'{"id": "x", "text": ["a", "list"]}',
+        b'{"id": "x", "text": ""}',
+        b'{"id": "x", "text": "   "}',
+        b'{"id": "x", "text": "lone \\ud83d surrogate"}',
+        b'{"id": "x", "text": "raw \x00 NUL"}',
+        b'{"id": "x", "text": "cut off',
+        b"\xff\xfe\x00",
+        b"[1, 2, 3]",
+        b"null",
+        orjson.dumps({"id": "huge", "text": "x" * 2_000_000}),
+        b'{"id": "x", "text": "t", "created_at": "last Tuesday"}',
+    ]
+
+
+def odd_reports() -> list[bytes]:
+    """Texts that are strange and still are texts."""
+    return [
+        orjson.dumps({"id": "emoji", "text": "😀🤮💊"}),
+        orjson.dumps({"id": "nul", "text": "zoloft\u0000 gave me hives"}),
+        orjson.dumps({"id": "one", "text": "x"}),
+        orjson.dumps({"id": "rtl", "text": "\u202ezoloft and nausea"}),
+        orjson.dumps({"id": "word", "text": "a" * 20_000}),
+        orjson.dumps({"id": "long", "text": "I took aspirin and got a headache. " * 300}),
+        orjson.dumps({"id": "ünï", "text": "Kopfschmerzen nach Aspirin"}),
+    ]
+
+
+async def run(files: dict[str, Path], **options: Any) -> tuple[Demo, list[Arrival]]:
+    seen: list[Arrival] = []
+
+    def keep(arrival: Arrival, _tally: Tally) -> None:
+        seen.append(arrival)
+
+    demo = Demo(files, Settings(http_port=0), shown=keep, **options)
+    await demo.run()
+    return demo, seen
+
+
+@pytest.mark.slow
+async def test_samples_and_broken_lines_are_all_accounted_for(tmp_path: Path) -> None:
+    files, good = {}, {}
+    rng = random.Random(3)
+    for topic, path in samples().items():
+        reports = [*path.read_bytes().splitlines()[:40], *odd_reports()]
+        good[topic] = {orjson.loads(line)["id"] for line in reports}
+        lines = reports + broken_lines()
+        rng.shuffle(lines)
+        files[topic] = tmp_path / f"{topic}.jsonl"
+        files[topic].write_bytes(b"\n".join(lines) + b"\n")
+    demo, seen = await run(files)
+    outcome = demo.outcome.as_dict()
+
+    assert outcome["missing"] == []
+    assert outcome["duplicated"] == []
+    assert outcome["dead"] == []
+    assert len(outcome["refused"]) == 3 * len(broken_lines())
+    assert all(r["reason"] and r["line"] > 0 for r in outcome["refused"])
+    ends = [a for a in seen if a.topic in ("events", "summaries")]
+    for topic, ids in good.items():
+        assert {a.record.id for a in ends if a.source == topic} == ids
+    for arrival in ends:
+        check_record(arrival.record)
+    assert outcome["peak_memory_bytes"] > 0
+    assert outcome["releases"].keys() == {"ner", "acronym", "relation", "normalization", "summarization"}
+
+
+def check_record(record: Any) -> None:
+    """Offsets point at what they say; the chain of releases is complete and in the record's id."""
+    stages = {"posts": ["ner", "normalization"], "sentences": ["acronym", "relation", "normalization"]}
+    if isinstance(record, Summary):
+        span = record.summary
+        assert record.text[span.start : span.end] == span.text
+        assert list(record.releases) == ["summarization"]
+        return
+    assert isinstance(record, CodedReport)
+    assert list(record.releases) == stages[record.source]
+    assert record.record_id.endswith("/normalization@" + "+".join(record.releases.values()))
+    assert record.received_at is not None
+    for mention in record.mentions:
+        assert record.text[mention.start : mention.end] == mention.text
+    for expansion in record.expansions:
+        assert record.text[expansion.start : expansion.end] == expansion.short_form
+    for event in record.events:
+        assert event.candidates, "NIL or not, a reviewer sees what came near"
+        assert (event.pt is None) == event.nil
+        scores = [c.score for c in event.candidates]
+        assert scores == sorted(scores, reverse=True)
+
+
+async def test_an_id_that_was_there_before_is_refused_and_not_mixed_up(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_bytes(b'{"id": "a", "text": "Is one safe?"}\n{"id": "a", "text": "Is two safe?"}\n')
+    demo, seen = await run({"questions": file})
+    assert demo.outcome.refused == [{"topic": "questions", "id": "a", "reason": "id was there before"}]
+    assert [a.record.text for a in seen] == ["Is one safe?"]

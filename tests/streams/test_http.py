@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams import http, metrics
+
+
+async def test_health_and_metrics_answer_as_the_stages_are() -> None:
+    stages = {"ner": False}
+    metrics.prepare("ner")
+    runner, port = await http.start("127.0.0.1", 0, lambda: stages)
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
+            async with client.get("/health/live") as answer:
+                assert answer.status == 200
+            async with client.get("/health/ready") as answer:
+                assert (answer.status, await answer.json()) == (503, {"ner": False})
+            stages["ner"] = True
+            async with client.get("/health/ready") as answer:
+                assert answer.status == 200
+            async with client.get("/metrics") as answer:
+                families = {f.name for f in text_string_to_metric_families(await answer.text())}
+            assert {
+                "pv_records",
+                "pv_dead_letters",
+                "pv_latency_seconds",
+                "process_resident_memory_bytes",
+            } <= families
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_process_without_stages_is_not_ready() -> None:
+    runner, port = await http.start("127.0.0.1", 0, dict)
+    try:
+        async with (
+            aiohttp.ClientSession() as client,
+            client.get(f"http://127.0.0.1:{port}/health/ready") as answer,
+        ):
+            assert answer.status == 503
+    finally:
+        await runner.cleanup()
