@@ -2,6 +2,6 @@
 
 import os
 
-# A matrix product whose rows do not depend on how many rows there are: a record that is delivered again, in another
-# batch, then gets the same bits. Measured: the same speed. It must stand in the environment before torch is imported.
+# A matrix product whose rows do not depend on how many rows there are: a record that is delivered again, in
+# another batch, then gets the same bits. Measured: the same speed. It must be set before torch is imported.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")

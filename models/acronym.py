@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import torch
 
-from models.drugs import read_tsv
 from models.encoder import Encoder
 from models.ner import check_base
 from models.release import Release
+from models.tables import read_tsv
 from models.text import sentences, words
 from models.types import Expansion, Span
 

@@ -1,9 +1,9 @@
 """A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on
 its company.
 
-Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch; with
-MKL's strict mode (see models/__init__) the same text then gives the same bits whatever else is in the batch, and hardly
-any padding is computed.
+Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch. With
+MKL's strict mode (see models/__init__) the same text then gives the same bits whatever else is in the
+batch, and hardly any padding is computed.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ def resolve_base(base: str) -> str:
 @cache
 def base_digest(base: str) -> str:
     """sha256 of a base model's weights, so that a release is never put on top of another base."""
-    weights = Path(resolve_base(base)) / "model.safetensors"
-    with weights.open("rb") as file:
+    from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
+
+    weights = cached_file(resolve_base(base), "model.safetensors")
+    with Path(str(weights)).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -56,10 +58,10 @@ def _base_model(base: str) -> Any:
     from transformers import AutoModel  # noqa: PLC0415
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
-    # The library reports each base weight that is left out (the pooler), at warning level and over ten lines.
+    # The library reports each base weight that it leaves out or makes up, over many lines.
     logging.getLogger("transformers").setLevel(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, add_pooling_layer=False).eval()
+    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32).eval()
 
 
 @cache
@@ -70,7 +72,8 @@ def _plain_model(base: str, device: str, dtype: torch.dtype) -> Any:
 def _tokenizer(base: str) -> Any:
     from transformers import AutoTokenizer  # noqa: PLC0415
 
-    return AutoTokenizer.from_pretrained(resolve_base(base))
+    # Byte-level tokenizers tell a word inside a text from one at its beginning: all are taken as inside.
+    return AutoTokenizer.from_pretrained(resolve_base(base), add_prefix_space=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ class Encoder:
     def __init__(self, model: Any, tokenizer: Any, max_pieces: int) -> None:
         self.model = model
         self.tokenizer = tokenizer
+        if max_pieces < PAD_TO:
+            raise ValueError(f"max_pieces is {max_pieces}, at least {PAD_TO} are needed")
         self.max_pieces = max_pieces
         self.dimension = int(model.config.hidden_size)
         self._cls = _first_id(tokenizer.cls_token_id, tokenizer.bos_token_id)
@@ -227,7 +232,8 @@ def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """
     modules = dict(model.named_modules())
     names = {name.rsplit(".", 1)[0] for name in tensors}
-    if len(tensors) != 2 * len(names):
+    pairs = {f"{name}.{half}" for name in names for half in ("lora_a", "lora_b")}
+    if pairs != tensors.keys() or any(t.ndim != 2 for t in tensors.values()):  # noqa: PLR2004  matrices
         raise ValueError("an adapter holds a pair lora_a, lora_b for each of its layers and nothing else")
     for name in sorted(names):
         layer = modules.get(name)

@@ -8,9 +8,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-
-# FAISS sends 20 queries or more to a matrix product whose last bits depend on how many they are. Below this threshold
-# it compares query by query, which does not; a repeated record then finds the same neighbours in the same order.
+# FAISS sends 20 queries or more to a matrix product whose last bits depend on how many they are. Below this
+# threshold it compares query by query: a repeated record finds the same neighbours in the same order.
 faiss.cvar.distance_compute_blas_threshold = 1 << 30
 
 
@@ -31,8 +30,13 @@ class CosineIndex:
         self._index = index
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Cosines and row numbers, each (queries, k), nearest first; k is cut to the size of the index."""
+        """Cosines and row numbers, each (queries, k), nearest first; k is cut to the size of the index.
+
+        Raises ValueError on numbers that are not finite: FAISS would answer with rows that do not exist.
+        """
         k = min(k, self.size)
+        if not np.isfinite(queries).all():
+            raise ValueError("a query holds a number that is not finite")
         if not len(queries):
             return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
         wanted = unit(queries)

@@ -40,7 +40,13 @@ class Loaded:
 def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
     """Loads in the fastest number format whose canary answers are right; raises ReleaseError when none is."""
     for name in _formats(device) if dtype == "auto" else [dtype]:
-        loaded = _load_as(release, device, name)
+        try:
+            loaded = _load_as(release, device, name)
+        except (KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+            # What is declared may still be nonsense: a missing setting, tensors that do not fit each other.
+            raise ReleaseError(
+                f"{release.task} {release.version}: {type(error).__name__}: {error}"
+            ) from error
         if loaded.answers_canary():
             return loaded
         log.warning("%s %s: canary answers move in %s", release.task, release.version, name)
@@ -60,9 +66,10 @@ def same_answers(one: Any, other: Any, tolerance: float) -> bool:
         return len(one) == len(other) and all(
             same_answers(a, b, tolerance) for a, b in zip(one, other, strict=True)
         )
-    if isinstance(one, float) or isinstance(other, float):
-        numbers = isinstance(one, int | float) and isinstance(other, int | float)
-        return numbers and abs(one - other) <= tolerance
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    if numbers and not (isinstance(one, bool) or isinstance(other, bool)):
+        exact = isinstance(one, int) and isinstance(other, int)
+        return bool(abs(one - other) <= (0 if exact else tolerance))
     return bool(one == other)
 
 
@@ -71,7 +78,7 @@ def _formats(device: str) -> list[str]:
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    # Without AMX the 16-bit product is no faster (measured with AVX-512 BF16: 0.5 to 1 times the 32-bit speed).
+    # Without AMX the 16-bit product is no faster (with AVX-512 BF16: 0.5 to 1 times the 32-bit speed).
     return ["bfloat16", "float32"] if torch.cpu._is_amx_tile_supported() else ["float32"]
 
 

@@ -18,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from models.drugs import DrugLexicon, read_tsv
+from models.drugs import DrugLexicon
 from models.encoder import Encoder
 from models.index import CosineIndex, unit
 from models.ner import check_base, spans_of, tags_of
 from models.release import Release, ReleaseError
+from models.tables import read_tsv
 from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
@@ -105,7 +106,15 @@ class RelationModel:
             related=tensors["related"] > 0,
             pair_ids=_pair_ids(release.file("pairs.tsv")),
         )
-        if len(support.pair_ids) != len(support.pairs) or tensors["projection"].shape[0] != encoder.dimension:
+        n, width = tensors["projection"].shape
+        fits = (
+            n == encoder.dimension
+            and support.words.shape == (len(support.tags), width)
+            and support.pairs.shape == (len(support.pair_ids), 2 * width)
+            and len(support.related) == len(support.pair_ids)
+            and support.tags.max(initial=0) < len(tags_of(LABELS))
+        )
+        if not fits:
             raise ReleaseError(
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )

@@ -19,7 +19,10 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class ReleaseError(Exception):
-    """A release that must not be loaded; the message is one line for an operator."""
+    """A release that must not be loaded; the message is always one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
 
 
 class _Strict(BaseModel):
@@ -53,7 +56,7 @@ class Canary(_Strict):
 
     inputs: list[Any]
     outputs: list[Any]
-    tolerance: float = 0.02
+    tolerance: Annotated[float, Field(ge=0, le=0.2, allow_inf_nan=False)] = 0.02
 
 
 class Manifest(_Strict):

@@ -25,6 +25,9 @@ from models.release import (
     version_of,
 )
 
+#: Longer names cannot be made on common file systems.
+MAX_NAME = 200
+
 
 def describe(directory: Path) -> dict[str, File]:
     """Digest and size of every file of a directory that is to become a release."""
@@ -93,7 +96,13 @@ def _read_manifest(path: Path, where: str) -> bytes:
 
 def _verify(root: Path, name: str, declared: File, where: str) -> None:
     pure = PurePosixPath(name)
-    if pure.name != name or name in {"", ".", "..", MANIFEST} or "\\" in name or "\0" in name:
+    if (
+        len(name) > MAX_NAME
+        or pure.name != name
+        or name in {"", ".", "..", MANIFEST}
+        or "\\" in name
+        or "\0" in name
+    ):
         raise ReleaseError(f"{where}: {name!r} is no plain file name")
     if pure.suffix not in ALLOWED_SUFFIXES:
         raise ReleaseError(f"{where}: {name}: files of type {pure.suffix or '(none)'} are not allowed")

@@ -10,7 +10,8 @@ WORD = re.compile(r"\w+|[^\w\s]")
 # A sentence ends at closing punctuation followed by space and at a line break. Abbreviations that end in a
 # full stop are common enough in clinical text to be worth naming; cutting after them costs the tagger
 # context.
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\s*[\r\n]+\s*")
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
+_LONGEST_ABBREVIATION = len("approx.")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|vs|e\.g|i\.e|approx|no|fig|al|etc|st|[a-z])\.)$", re.IGNORECASE
 )
@@ -26,7 +27,9 @@ def sentences(text: str) -> list[Span]:
     spans: list[Span] = []
     start = 0
     for end_mark in _END.finditer(text):
-        if "\n" not in end_mark.group() and _ABBREVIATION.search(text, start, end_mark.start()):
+        # Only the end of what stands before: a text of nothing but abbreviations must not take for ever.
+        before = text[max(start, end_mark.start() - _LONGEST_ABBREVIATION - 1) : end_mark.start()]
+        if not {"\n", "\r"} & set(end_mark.group()) and _ABBREVIATION.search(before):
             continue
         _append(spans, text, start, end_mark.end())
         start = end_mark.end()

@@ -8,6 +8,7 @@ best strict F1 on 10 % of the training sentences is kept.
 
 from __future__ import annotations
 
+import copy
 import random
 import shutil
 import tempfile
@@ -127,7 +128,7 @@ def train_phase(
     parameters = [p for m in (encoder.model, head) for p in m.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=lr)
     steps = epochs * -(-len(data) // size)
-    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
     for _ in range(epochs):
         encoder.model.train()
         head.train()
@@ -150,9 +151,11 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
     tensors = {}
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer):
+            lora_a: Any = module.lora_A["default"]
+            lora_b: Any = module.lora_B["default"]
             layer = name.removeprefix("base_model.model.")
-            tensors[f"{layer}.lora_a"] = module.lora_A["default"].weight.detach().half().contiguous()
-            scaled = module.lora_B["default"].weight.detach() * module.scaling["default"]
+            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().contiguous()
+            scaled = lora_b.weight.detach() * module.scaling["default"]
             tensors[f"{layer}.lora_b"] = scaled.half().contiguous()
     return tensors
 
@@ -228,8 +231,10 @@ def main(
 
     encoder = Encoder.load(base)
     linear = [n for n, m in encoder.model.named_modules() if isinstance(m, nn.Linear)]
+    # A copy: the weights that were loaded are shared by every encoder of the process.
     encoder.model = get_peft_model(
-        encoder.model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear, lora_dropout=0.05)
+        copy.deepcopy(encoder.model),
+        LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear, lora_dropout=0.05),
     )
     tags = tags_of(LABELS)
     head = Head(encoder.dimension, len(tags))
@@ -280,7 +285,6 @@ def main(
     )
     shutil.rmtree(kept)
     print_scores(console, release)
-    console.print(f"release {release.version} in {release.path}")
 
 
 if __name__ == "__main__":

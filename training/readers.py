@@ -44,7 +44,7 @@ class GoldCoding:
 
 def read_psytar(path: Path) -> list[GoldText]:
     """Sentences of `token TAB tag` lines divided by empty lines; tokens are joined by one space."""
-    sentences = []
+    sentences: list[GoldText] = []
     rows: list[tuple[str, str]] = []
     for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
         if line.strip():

@@ -286,7 +286,6 @@ def main(
     )
     shutil.rmtree(folder)
     print_scores(console, release)
-    console.print(f"release {release.version} in {release.path}")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
+from models.tables import read_tsv
 from models.text import words
 from models.types import Span
 
@@ -46,21 +46,6 @@ class DrugLexicon:
             else:
                 i += 1
         return found
-
-
-def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
-    """Rows of a tab-separated file whose header begins with `columns`; raises ValueError naming the line that
-    does not fit.
-    """
-    with path.open(encoding="utf-8") as file:
-        header = file.readline().rstrip("\n").split("\t")
-        if tuple(header[: len(columns)]) != columns:
-            raise ValueError(f"{path.name}: the header must begin with {', '.join(columns)}")
-        for number, line in enumerate(file, 2):
-            row = line.rstrip("\n").split("\t")
-            if len(row) < len(columns) or not all(row[: len(columns)]):
-                raise ValueError(f"{path.name}, line {number}: {len(columns)} filled columns are wanted")
-            yield row
 
 
 def _tokens(name: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.drugs import read_tsv
+from models.tables import read_divided, read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 
@@ -49,20 +49,15 @@ def _meddra(folder: Path) -> Iterable[Term]:
     """MedDRA's `$`-separated files (MSSO distribution file format): current terms only, primary SOC from
     pt.asc.
     """
-    socs = {row[0]: row[1] for row in _asc(folder / "soc.asc", 2)}
-    pts = {row[0]: (row[1], socs.get(row[3], "")) for row in _asc(folder / "pt.asc", 4)}
-    for row in _asc(folder / "llt.asc", 10):
+    socs = {row[0]: row[1] for row in read_divided(folder / "soc.asc", "$", 2)}
+    pts = {}
+    for row in read_divided(folder / "pt.asc", "$", 4):
+        if row[3] not in socs:
+            raise ValueError(f"pt.asc: {row[1]!r} names a system organ class that soc.asc lacks")
+        pts[row[0]] = (row[1], socs[row[3]])
+    for row in read_divided(folder / "llt.asc", "$", 10):
         name, pt_code, current = row[1], row[2], row[9]
         if current == "Y":
             if pt_code not in pts:
-                raise ValueError(f"{folder / 'llt.asc'}: {name!r} names a preferred term that pt.asc lacks")
+                raise ValueError(f"llt.asc: {name!r} names a preferred term that pt.asc lacks")
             yield Term(name, *pts[pt_code])
-
-
-def _asc(path: Path, columns: int) -> Iterable[list[str]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            row = line.rstrip("\r\n").split("$")
-            if len(row) < columns:
-                raise ValueError(f"{path}, line {number}: {columns} columns divided by $ are wanted")
-            yield row

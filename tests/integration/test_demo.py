@@ -1,4 +1,4 @@
-"""The whole flow on the embedded broker: every good record comes out, every bad line is refused with its reason."""
+"""The whole flow on the embedded broker: every good record comes out, every bad line is refused."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.drugs import BUNDLED, DrugLexicon, read_tsv
+from models.drugs import BUNDLED, DrugLexicon
+from models.tables import read_tsv
 from models.text import words
 from models.types import Span
 

@@ -211,7 +211,6 @@ def test_an_unknown_task_has_no_class() -> None:
         model_class("translation")
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="a configuration without max_pieces raises KeyError")
 def test_a_configuration_that_lacks_a_part_is_refused_as_a_release(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError):
         load(changed(release, tmp_path, lambda m: m["configuration"].clear()))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from streams.settings import Settings
 
@@ -26,7 +26,10 @@ def test_another_kind_of_address_is_refused(broker: str) -> None:
 
 def test_a_password_reaches_the_client_and_no_printout() -> None:
     chosen = Settings(
-        broker="kafka://one:9092", security="SASL_SSL", sasl_username="u", sasl_password="hidden-word"
+        broker="kafka://one:9092",
+        security="SASL_SSL",
+        sasl_username="u",
+        sasl_password=SecretStr("hidden-word"),
     )
     client = chosen.client()
     assert client["sasl_plain_password"] == "hidden-word"

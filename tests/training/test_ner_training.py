@@ -234,11 +234,6 @@ def test_a_training_run_publishes_a_tagger_that_loads(corpus: Path, tmp_path: Pa
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="main puts its adapter into the weights that all encoders share",
-)
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4)

@@ -1,0 +1,36 @@
+"""Plain tables in files: every complaint names the file and the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
+    """Rows of a tab-separated file whose header begins with `columns`; ValueError where one is not filled."""
+    lines = _lines(path)
+    if not lines or tuple(lines[0].split("\t")[: len(columns)]) != columns:
+        raise ValueError(f"{path.name}: the header must begin with {', '.join(columns)}")
+    for number, line in enumerate(lines[1:], 2):
+        row = line.split("\t")
+        if len(row) < len(columns) or not all(row[: len(columns)]):
+            raise ValueError(f"{path.name}, line {number}: {len(columns)} filled columns are wanted")
+        yield row
+
+
+def read_divided(path: Path, divider: str, columns: int) -> Iterable[list[str]]:
+    """Rows of a file without a header, of at least `columns` columns each; else ValueError."""
+    for number, line in enumerate(_lines(path), 1):
+        row = line.split(divider)
+        if len(row) < columns:
+            raise ValueError(f"{path.name}, line {number}: {columns} columns divided by {divider} are wanted")
+        yield row
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines without their ends; a byte order mark, which spreadsheets write, is passed over."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name}: not UTF-8: {error.reason} at byte {error.start}") from None
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
