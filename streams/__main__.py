@@ -13,6 +13,7 @@ import orjson
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.text import Text
 
 STARTED = time.monotonic()
 app = typer.Typer(
@@ -211,7 +212,7 @@ def main() -> None:
     try:
         app()
     except (KafkaError, ReleaseError, TopicsError, WorkerFailed, OSError) as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False)
+        err.print("[bold red]error:[/]", Text(str(error) or type(error).__name__), soft_wrap=True)
         sys.exit(1)
 
 

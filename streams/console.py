@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,10 +23,10 @@ from rich.progress import (
 from rich.table import Table
 
 from streams import topics
-from streams.codec import BadRecord, decode
+from streams.codec import BadRecord, decode, encode
 from streams.demo import Demo, Outcome, samples
 from streams.display import legend, render
-from streams.feed import Arrival, Tally
+from streams.feed import Arrival, Tally, following, room
 from streams.ingest import Pace, Refusal, Sender, read_reports
 from streams.settings import Settings
 from streams.topics import Topic
@@ -86,12 +87,30 @@ async def run_ingest(  # noqa: PLR0913, PLR0917
 ) -> int:
     """Sends a file to a topic and gives the number of refused lines."""
     await topics.require(settings, (topics.by_name(topic),))
+    tally = Tally()
+    async with AsyncExitStack() as stack:
+        if hold_back := await topics.is_embedded(settings):
+            await stack.enter_async_context(following(settings, tally))
+        return await _ingest(
+            console, topic, file, size, Sender(settings), Pace(rate), tally if hold_back else None
+        )
+
+
+async def _ingest(  # noqa: PLR0913, PLR0917
+    console: Console,
+    topic: str,
+    file: BinaryIO,
+    size: int | None,
+    connecting: Sender,
+    pace: Pace,
+    tally: Tally | None,
+) -> int:
+    """With a tally, what has not come out of the stages holds back what goes in."""
     sent = refused = 0
-    pace = Pace(rate)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"{topic}: 0 sent", total=size)
-        async with Sender(settings) as sender:
+        async with connecting as sender:
             lines = read_reports(file, topic)
             # A line may be long in coming (a pipe): reading must not stop the producer's own work.
             while (item := await asyncio.to_thread(next, lines, None)) is not None:
@@ -103,6 +122,10 @@ async def run_ingest(  # noqa: PLR0913, PLR0917
                         )
                     continue
                 await pace.turn()
+                if tally is not None:
+                    length = len(encode(item))
+                    await room(tally, length)
+                    tally.went_in(topic, item.id, length)
                 await sender.send(topic, item)
                 sent += 1
                 done = file.tell() if size else None

@@ -15,15 +15,12 @@ from typing import Any, BinaryIO
 
 from streams.codec import encode
 from streams.embedded import EmbeddedBroker
-from streams.feed import Arrival, Tally, arrivals, room
+from streams.feed import Arrival, Tally, following, next_arrival, room
 from streams.ingest import Refusal, Sender, read_reports
 from streams.pipeline import STAGES
 from streams.settings import Settings
 from streams.topics import INPUTS
 from streams.worker import Worker
-
-#: Seconds without anything coming out after which the rest is called missing.
-STALLED = 120.0
 
 
 @dataclass(slots=True)
@@ -93,21 +90,20 @@ class Demo:
             self._note(f"embedded broker on {broker.bootstrap}; loading models")
             worker = Worker(STAGES, settings)
             await worker.load(lambda task: self._note(f"{task} loaded"))
-            async with worker.running():
-                collecting = asyncio.create_task(self._collect(settings))
+            follow = following(settings, self.outcome.tally, self._arrived)
+            async with worker.running(), follow as collecting:
                 feeding = asyncio.create_task(self._feed(settings))
                 try:
                     await asyncio.wait({collecting, feeding}, return_when=asyncio.FIRST_COMPLETED)
                     for task in (collecting, feeding):
                         if task.done():
                             task.result()
-                    if keep is not None:
-                        where = f"http://127.0.0.1:{worker.http_port}/metrics"
-                        await keep(f"broker {broker.bootstrap}, metrics {where}")
                 finally:
-                    for task in (collecting, feeding):
-                        task.cancel()
-                    await asyncio.gather(collecting, feeding, return_exceptions=True)
+                    feeding.cancel()
+                    await asyncio.gather(feeding, return_exceptions=True)
+                if keep is not None:
+                    where = f"http://127.0.0.1:{worker.http_port}/metrics"
+                    await keep(f"broker {broker.bootstrap}, metrics {where}")
         return self.outcome
 
     async def _feed(self, settings: Settings) -> None:
@@ -128,12 +124,11 @@ class Demo:
                             del readers[topic]
                             continue
                         size = len(encode(report))
-                        await asyncio.wait_for(room(tally, size), STALLED)
+                        await room(tally, size)
                         tally.went_in(topic, report.id, size)
                         await sender.send(topic, report)
             while tally.missing:
-                tally.moved.clear()
-                await asyncio.wait_for(tally.moved.wait(), STALLED)
+                await next_arrival(tally)
         self.outcome.seconds = time.monotonic() - began
 
     def _reports(self, file: BinaryIO, topic: str) -> Iterator[Any]:
@@ -147,9 +142,7 @@ class Demo:
             else:
                 yield item
 
-    async def _collect(self, settings: Settings) -> None:
-        async for arrival in arrivals(settings):
-            if self.outcome.first_result_seconds is None:
-                self.outcome.first_result_seconds = round(time.monotonic() - self._started, 2)
-            self.outcome.tally.came_out(arrival)
-            self._shown(arrival, self.outcome.tally)
+    def _arrived(self, arrival: Arrival) -> None:
+        if self.outcome.first_result_seconds is None:
+            self.outcome.first_result_seconds = round(time.monotonic() - self._started, 2)
+        self._shown(arrival, self.outcome.tally)

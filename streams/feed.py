@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,8 +123,39 @@ def _source_field(value: bytes) -> str:
         return ""
 
 
+#: Seconds without anything coming out after which a feeder gives up waiting.
+STALLED = 120.0
+
+
+@asynccontextmanager
+async def following(
+    settings: Settings, tally: Tally, shown: Callable[[Arrival], None] = lambda arrival: None
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Counts in the background what comes out, as long as the block runs; the task ends only by failing."""
+
+    async def follow() -> None:
+        async for arrival in arrivals(settings):
+            tally.came_out(arrival)
+            shown(arrival)
+
+    task = asyncio.create_task(follow())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 async def room(tally: Tally, size: int) -> None:
-    """Waits until a report of `size` bytes may go in without any partition dropping a batch."""
+    """Waits until a report of `size` bytes may go in without any partition dropping a batch.
+
+    Raises TimeoutError when nothing comes out for too long.
+    """
     while tally.on_the_way and tally.on_the_way + size * GROWTH > BUDGET:
-        tally.moved.clear()
-        await tally.moved.wait()
+        await next_arrival(tally)
+
+
+async def next_arrival(tally: Tally) -> None:
+    """Waits until something comes out; raises TimeoutError when nothing does for STALLED seconds."""
+    tally.moved.clear()
+    await asyncio.wait_for(tally.moved.wait(), STALLED)

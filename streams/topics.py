@@ -91,6 +91,13 @@ async def present(settings: Settings) -> dict[str, int]:
     return {t["topic"]: len(t["partitions"]) for t in found}
 
 
+async def is_embedded(settings: Settings) -> bool:
+    """Whether the broker is an embedded one, of this or another process: it drops what is not read."""
+    async with _admin(settings) as admin:
+        cluster = await admin.describe_cluster()
+    return str(cluster["cluster_id"]).startswith("mockCluster")
+
+
 async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) -> list[str]:
     """Creates what is missing and returns its names; raises TopicsError when the broker refuses."""
     have = await present(settings)

@@ -20,6 +20,8 @@ from streams.stage import Stage
 log = logging.getLogger(__name__)
 #: How often lag and readiness are brought up to date.
 OBSERVE_SECONDS = 1.0
+#: What is left to a process with a failed stage: its records will not be acked, however long it waits.
+FAILED_GRACE = 3.0
 
 
 class WorkerFailed(RuntimeError):
@@ -85,7 +87,7 @@ class Worker:
             watch.cancel()
             with suppress(asyncio.CancelledError, WorkerFailed):
                 await watch
-            await self._stop()
+            await self._stop(FAILED_GRACE if failed else self.settings.grace)
             await runner.cleanup()
         if failed:
             body.uncancel()
@@ -114,13 +116,15 @@ class Worker:
                     reason = a.agent_failed or a.app.crash_reason
                     raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason
 
-    async def _stop(self) -> None:
+    async def _stop(self, grace: float) -> None:
         """Drains every stage within the grace; what is not finished by then stays unacked and comes again."""
-        stops = [asyncio.create_task(a.app.stop()) for a in self._apps if a.app.started]
+        apps, self._apps = self._apps, []
+        self.readiness()
+        stops = [asyncio.create_task(a.app.stop()) for a in apps if a.app.started]
         if stops:
-            _, late = await asyncio.wait(stops, timeout=self.settings.grace)
+            _, late = await asyncio.wait(stops, timeout=grace)
             for task in late:
                 task.cancel()
             if late:
-                log.warning("%d stages were not drained within %.0f s", len(late), self.settings.grace)
+                log.warning("%d stages were not drained within %.0f s", len(late), grace)
         self._inference.close()

@@ -1,0 +1,101 @@
+"""A worker on the embedded broker: it fails loudly when a model does, and ingest from outside holds back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from streams import metrics
+from streams.agents import ner
+from streams.embedded import EmbeddedBroker
+from streams.feed import Tally, arrivals, following
+from streams.handle import Handle
+from streams.ingest import Sender
+from streams.records import Report
+from streams.settings import Settings
+from streams.stage import Stage
+from streams.topics import MENTIONS, POSTS
+from streams.worker import Worker, WorkerFailed
+from tests.fakes import FakeTagger, loaded
+from tests.integration import processes
+
+
+def sample(name: str, **labels: str) -> float | None:
+    return metrics.REGISTRY.get_sample_value(name, labels)
+
+
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+
+
+async def test_an_ill_model_ends_the_worker_and_drains_nothing_into_dead_letters() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
+        worker = Worker((STAGE,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger(ill=True)))
+        started = time.monotonic()
+        with pytest.raises(WorkerFailed, match="fails on its canary"):
+            async with worker.running():
+                async with Sender(settings) as sender:
+                    await sender.send("posts", Report(id="a", text="fine"))
+                await asyncio.sleep(60)
+        assert time.monotonic() - started < 30
+        tally = Tally()
+        async with following(settings, tally):
+            await asyncio.sleep(2)
+        assert tally.dead == []
+        assert tally.outputs == {}
+
+
+async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
+        worker = Worker((STAGE,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        assert worker.readiness() == {}
+        async with worker.running():
+            async with Sender(settings) as sender:
+                for i in range(20):
+                    await sender.send("posts", Report(id=str(i), text="poison" if i == 7 else "fine"))
+            found = {}
+            async with asyncio.timeout(30):
+                async for arrival in arrivals(settings):
+                    found[arrival.key] = arrival
+                    if len(found) == 20:
+                        break
+            assert worker.readiness() == {"ner": True}
+            assert sample("pv_assigned_partitions", stage="ner") == 4
+            assert sample("pv_ready", stage="ner") == 1
+            await asyncio.sleep(2.5 * settings.commit_interval)
+            lag = [sample("pv_lag_records", stage="ner", topic="posts", partition=str(p)) for p in range(4)]
+            assert lag == [0, 0, 0, 0]
+        assert sample("pv_ready", stage="ner") == 0, "a stopping worker is not ready"
+        assert found["7"].topic == "posts.dead"
+        assert found["7"].headers["pv-reason"] == "poison"
+        assert all(found[str(i)].topic == "mentions" for i in range(20) if i != 7)
+
+
+@pytest.mark.slow
+def test_another_process_feeds_an_embedded_broker_without_losing_a_record(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    text = "My doctor gave me metformin last year and I feel fine. " * 40 + "Is metformin safe with alcohol?"
+    with file.open("wb") as out:
+        for i in range(300):
+            out.write(orjson.dumps({"id": f"q{i}", "text": text}) + b"\n")
+    log = tmp_path / "up.log"
+    with processes.running(
+        "up", env=processes.environment("unused:1", 0, PV_BROKER="embedded"), log=log
+    ) as up:
+        processes.wait_until(lambda: "PV_BROKER=" in log.read_text(), "the broker's address")
+        found = re.search(r"PV_BROKER=kafka://(\S+)", log.read_text())
+        assert found is not None
+        env = processes.environment(found.group(1), 0)
+        answer = processes.command("ingest", "questions", str(file), env=env)
+        assert answer.returncode == 0, answer.stderr
+        processes.wait_until(lambda: processes.count(found.group(1), "summaries") == 300, "all summaries")
+        up.terminate()
+        assert up.wait(60) == 0
