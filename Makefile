@@ -26,7 +26,7 @@ lint: install
 
 # Throughput, start-up and memory over the real streams in $(DATA); without them, over the bundled samples.
 bench: install
-	$(BIN)/python benchmarks/pipeline.py --data $(DATA)
+	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install

@@ -24,7 +24,10 @@ from models.types import Expansion, Span
 
 #: Words kept to each side of the acronym (m-networks, section 4).
 CONTEXT = 60
-_SHORT_FORM = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])\w[\w-]{0,9}(?![\w-])")
+# "5-FU" and "IL-2" are one short form; "MTX-induced" and "anti-TNF" hold one.
+_SHORT_FORM = re.compile(
+    r"(?<!\w)(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*(?!\w)"
+)
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MAX_SHORT_FORM = 10
 #: In a sentence of capitals every short word looks like an acronym.
@@ -180,7 +183,7 @@ def _places(text: str, sentence: Span, report: int) -> list[_Place]:
     return [
         _Place(report, Span(*m.span()), sentence, m.group())
         for m in _SHORT_FORM.finditer(text, sentence.start, sentence.end)
-        if len(m.group()) >= 2  # noqa: PLR2004
+        if 2 <= len(m.group()) <= _MAX_SHORT_FORM and any(c.isupper() for c in m.group())  # noqa: PLR2004
     ]
 
 

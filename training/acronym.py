@@ -112,7 +112,7 @@ def scores(model: AcronymModel, data: Path, limit: int) -> list[Score]:
         sdu, casi = sdu[:limit], casi[:limit]
     return [
         score(model, casi, "CASI, dev rows whose text holds the acronym as a word"),
-        score(model, sdu, "SDU@AAAI-22 scientific English dev"),
+        score(model, sdu, "SDU@AAAI-22 scientific English dev, rows whose text holds the acronym as a word"),
     ]
 
 

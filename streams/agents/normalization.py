@@ -46,10 +46,10 @@ def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evide
     """
     related = [report.mentions[r.head] for r in report.relations if r.tail == mention]
     if related:
-        return _names(related), "relation"
+        return _names(report, related), "relation"
     if report.drug:
         return (report.drug,), "report"
-    names = _names([m for m in report.mentions if m.label == DRUG])
+    names = _names(report, [m for m in report.mentions if m.label == DRUG])
     if len(names) == 1 and "relation" not in report.releases:
         return names, "only_drug_in_text"
     return (), "none"
@@ -78,8 +78,9 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     )
 
 
-def _names(mentions: Sequence[Mention]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(m.generic or m.text.lower() for m in mentions))
+def _names(report: TaggedReport, mentions: Sequence[Mention]) -> tuple[str, ...]:
+    """Nonproprietary names; else what an abbreviated drug stands for; else the drug as written."""
+    return tuple(dict.fromkeys(m.generic or query(report, m).surface.lower() for m in mentions))
 
 
 def _start(expansion: Expansion) -> int:

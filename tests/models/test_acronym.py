@@ -218,3 +218,11 @@ def test_a_dictionary_collects_the_long_forms_of_a_short_form_in_order(tmp_path:
     path.write_text("short_form\tlong_form\nMS\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
         load_dictionary(path)
+
+
+def test_an_acronym_with_a_hyphen_after_or_before_it_is_found(mini: Encoder) -> None:
+    expander = AcronymModel(mini, {"MTX": ["methotrexate"], "5-FU": ["fluorouracil"]})
+    for text in ("MTX-induced pneumonitis", "an anti-MTX effect", "given 5-FU and MTX."):
+        found = {e.short_form: text[e.start : e.end] for e in expander.predict([text])[0]}
+        assert found.get("MTX") == "MTX", text
+    assert {e.short_form for e in expander.predict(["given 5-FU daily"])[0]} == {"5-FU"}

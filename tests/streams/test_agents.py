@@ -70,6 +70,14 @@ def test_a_related_drug_is_the_suspect() -> None:
     assert normalization.suspects(report, 3) == (("methotrexate",), "relation")
 
 
+def test_an_abbreviated_suspect_is_named_by_what_it_stands_for() -> None:
+    short = replace(MTX, generic=None)
+    expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
+    report = replace(REPORT, mentions=(short, TEN), relations=(Relation(0, 1, 1.0),), expansions=(expansion,))
+    assert normalization.suspects(report, 1) == (("methotrexate",), "relation")
+    assert normalization.suspects(replace(report, expansions=()), 1) == (("mtx",), "relation")
+
+
 def test_the_drug_that_the_source_names_is_the_suspect_without_a_relation() -> None:
     assert normalization.suspects(replace(REPORT, drug="lexapro"), 3) == (("lexapro",), "report")
 

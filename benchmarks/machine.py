@@ -1,0 +1,33 @@
+"""What a measurement ran on and from which code, without which its figures mean nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def described() -> dict[str, Any]:
+    """Processor, cores, Python, commit and command line."""
+    model = ""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
+        ]
+        model = names[0] if names else ""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return {
+        "machine": f"{model or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
+        "python": platform.python_version(),
+        "commit": commit,
+        "command": "python " + " ".join(["-m benchmarks.pipeline", *sys.argv[1:]]),
+    }
