@@ -1,7 +1,8 @@
 # Everything is done in .venv; `make demo` and `make test` set it up themselves.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-DATA ?= ../shared/data
+# Folder with the public corpora, laid out as training/readers.py reads them.
+DATA ?= data
 
 .PHONY: install demo test lint bench train clean
 
@@ -24,7 +25,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Throughput, start-up and memory over the real streams in $(DATA); without them, over the bundled samples.
+# Throughput, start-up and memory over the streams in $(DATA); without them, over the bundled samples.
 bench: install
 	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
 

@@ -25,9 +25,12 @@ def described() -> dict[str, Any]:
         text=True,
         check=False,
     ).stdout.strip()
+    arguments = list(sys.argv[1:])
+    if "--data" in arguments:
+        arguments[arguments.index("--data") + 1] = "DATA"
     return {
         "machine": f"{model or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
-        "command": "python " + " ".join(["-m benchmarks.pipeline", *sys.argv[1:]]),
+        "command": "python " + " ".join(["-m benchmarks.pipeline", *arguments]),
     }

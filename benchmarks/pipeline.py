@@ -1,7 +1,8 @@
-"""How fast is the whole pipeline, beside its models alone in batches and one record at a time, on the same records?
+"""How fast is the whole pipeline, beside its models alone, in batches and one record at a time?
 
-The three are measured one after the other on the same machine; what counts is their ratio. With --broken, lines that are
-no report are mixed in, and the run fails unless each is refused and every good record comes out.
+The three see the same records, one after the other on the same machine; what counts is their ratio. With
+--broken, lines that are no report are mixed in, and the run fails unless each is refused and every good one
+comes out.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def inputs(data: Path, limits: dict[str, int]) -> dict[str, list[bytes]]:
 
 
 def run_pipeline(lines: dict[str, list[bytes]], broken: int, seed: int) -> dict[str, Any]:
-    """The report of `pvstream demo` in a process of its own, over these lines with `broken` others mixed in."""
+    """The report of `pvstream demo`, in a process of its own, over these lines and `broken` others."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         arguments = []
@@ -79,7 +80,7 @@ def run_pipeline(lines: dict[str, list[bytes]], broken: int, seed: int) -> dict[
 
 
 def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
-    """Seconds for the same records through the same five models in this process, without broker or records in between."""
+    """Seconds for the same records through the same five models in this process, without a broker."""
     models = {s.name: load_task(s.name, Settings()).current.model for s in STAGES}
     reports = {t: [decode(Report, line) for line in ls] for t, ls in lines.items()}
     started = time.perf_counter()
@@ -100,14 +101,12 @@ def chunks(items: Sequence[Report], size: int) -> list[Sequence[Report]]:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with streams/; without it the bundled samples")] = Path(
-        "../shared/data"
+        "data"
     ),
     posts: int = 891,
     sentences: int = 1000,
     questions: int = 200,
-    broken: Annotated[
-        int, typer.Option(help="lines that are mixed in and are no report, or a strange one")
-    ] = 0,
+    broken: Annotated[int, typer.Option(help="lines mixed in that are no report, or strange")] = 0,
     seed: int = 7,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Writes RESULTS.md from the manifests of the bundled releases and the committed files of benchmarks/results."""
+"""Writes RESULTS.md from the manifests of the bundled releases and the files of benchmarks/results."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def main() -> None:
     lines = [
         "# Results",
         "",
-        "Made by `python -m benchmarks.table`: scores from the manifests of the bundled releases, measured on the model as",
-        "it is served; speeds from `benchmarks/results/*.json`, each with the command that made it. Machines differ and are",
-        "shared: compare ratios, not seconds.",
+        "Made by `python -m benchmarks.table`: scores from the manifests of the bundled releases, measured",
+        "on the model as it is served; speeds from `benchmarks/results/*.json`, each with its command.",
+        "Machines differ and are shared: compare ratios, not seconds.",
         "",
         "## Releases",
         "",

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import torch
 
-from models.encoder import Encoder
-from models.ner import check_base
+from models.encoder import Encoder, encoder_of
 from models.release import Release
 from models.tables import read_tsv
 from models.text import sentences, words
@@ -56,11 +55,7 @@ class AcronymModel:
     def load(
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> AcronymModel:
-        manifest = release.manifest
-        check_base(release)
-        encoder = Encoder.load(
-            manifest.base, device=device, dtype=dtype, max_pieces=manifest.configuration["max_pieces"]
-        )
+        encoder = encoder_of(release, device=device, dtype=dtype)
         return cls(encoder, load_dictionary(release.file("dictionary.tsv")))
 
     def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:

@@ -21,9 +21,11 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from models.release import Release, ReleaseError
 from models.text import words
 
 MINI = "mini"
+ADAPTER = "adapter.safetensors"
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches gain nothing on a CPU and cost memory.
 TOKEN_BUDGET = 4096
@@ -222,6 +224,23 @@ class Encoder:
         )
         first, count = torch.tensor(sentence.first), torch.tensor(sentence.count)
         return ((sums[first + count] - sums[first]) / count.clamp(min=1).unsqueeze(1)).float()
+
+
+def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Encoder:
+    """The encoder of a release: its base, and its adapter where it has one.
+
+    Raises ReleaseError when the installed base is not the one that the release stands on.
+    """
+    manifest = release.manifest
+    if manifest.base_sha256 is not None and base_digest(manifest.base) != manifest.base_sha256:
+        raise ReleaseError(f"{release.version}: the base {manifest.base} has another sha256 than declared")
+    return Encoder.load(
+        manifest.base,
+        device=device,
+        dtype=dtype,
+        max_pieces=manifest.configuration["max_pieces"],
+        adapter=release.file(ADAPTER) if ADAPTER in manifest.files else None,
+    )
 
 
 def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:

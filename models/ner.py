@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder import Encoder, Words, base_digest
-from models.release import Release, ReleaseError
+from models.encoder import Encoder, Words, encoder_of
+from models.release import Release
 from models.text import sentences, words
 from models.types import DRUG, Mention, Span
 
@@ -64,16 +64,8 @@ class NerModel:
     @classmethod
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> NerModel:
         """Raises ReleaseError when the base is another one than the release was trained on."""
-        manifest, configuration = release.manifest, release.manifest.configuration
-        check_base(release)
-        encoder = Encoder.load(
-            manifest.base,
-            device=device,
-            dtype=dtype,
-            max_pieces=configuration["max_pieces"],
-            adapter=release.file("adapter.safetensors"),
-        )
-        labels = configuration["labels"]
+        encoder = encoder_of(release, device=device, dtype=dtype)
+        labels = release.manifest.configuration["labels"]
         head = Head(encoder.dimension, len(tags_of(labels)))
         head.load_state_dict({k: v.float() for k, v in load_file(release.file("head.safetensors")).items()})
         return cls(encoder, head.to(device), labels, DrugLexicon.load(release.file("drugs.tsv")))
@@ -159,15 +151,6 @@ def spans_of(tags: Sequence[str]) -> list[tuple[str, int, int]]:
         else:
             runs.append((label, i, i + 1))
     return runs
-
-
-def check_base(release: Release) -> None:
-    """Raises ReleaseError when the installed base model is not the one that the release stands on."""
-    declared = release.manifest.base_sha256
-    if declared is not None and base_digest(release.manifest.base) != declared:
-        raise ReleaseError(
-            f"{release.version}: the base model {release.manifest.base} has another sha256 than declared"
-        )
 
 
 def _shift(text: str, sentence: Span) -> list[Span]:

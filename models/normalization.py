@@ -13,9 +13,8 @@ from pydantic import TypeAdapter
 from safetensors.torch import load_file
 
 from models import terminology
-from models.encoder import Encoder
+from models.encoder import Encoder, encoder_of
 from models.index import CosineIndex
-from models.ner import check_base
 from models.release import Release, ReleaseError
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
@@ -50,11 +49,8 @@ class NormalizationModel:
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> NormalizationModel:
         """Raises ReleaseError when base, terminology and vectors do not fit together."""
-        manifest, configuration = release.manifest, release.manifest.configuration
-        check_base(release)
-        encoder = Encoder.load(
-            manifest.base, device=device, dtype=dtype, max_pieces=configuration["max_pieces"]
-        )
+        configuration = release.manifest.configuration
+        encoder = encoder_of(release, device=device, dtype=dtype)
         terms = terminology.load(release.file("terminology.tsv"))
         stored = load_file(release.file("vectors.safetensors"))
         vectors = stored["terms"].float() * stored["scales"].float().unsqueeze(1)

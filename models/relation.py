@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from models.drugs import DrugLexicon
-from models.encoder import Encoder
+from models.encoder import Encoder, encoder_of
 from models.index import CosineIndex, unit
-from models.ner import check_base, spans_of, tags_of
+from models.ner import spans_of, tags_of
 from models.release import Release, ReleaseError
 from models.tables import read_tsv
 from models.text import sentences, words
@@ -89,15 +89,8 @@ class RelationModel:
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> RelationModel:
         """Raises ReleaseError when the tensors do not fit each other or the table of pairs."""
-        manifest, configuration = release.manifest, release.manifest.configuration
-        check_base(release)
-        encoder = Encoder.load(
-            manifest.base,
-            device=device,
-            dtype=dtype,
-            max_pieces=configuration["max_pieces"],
-            adapter=release.file("adapter.safetensors") if "adapter.safetensors" in manifest.files else None,
-        )
+        configuration = release.manifest.configuration
+        encoder = encoder_of(release, device=device, dtype=dtype)
         tensors = {k: v.float().numpy() for k, v in load_file(release.file("support.safetensors")).items()}
         support = Support(
             words=tensors["words"],

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from models.encoder import Encoder
-from models.ner import check_base
+from models.encoder import Encoder, encoder_of
 from models.release import Release
 from models.text import sentences
 from models.types import ShortQuestion, Span
@@ -35,10 +34,7 @@ class SummarizationModel:
     def load(
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> SummarizationModel:
-        manifest = release.manifest
-        check_base(release)
-        pieces = manifest.configuration["max_pieces"]
-        return cls(Encoder.load(manifest.base, device=device, dtype=dtype, max_pieces=pieces))
+        return cls(encoder_of(release, device=device, dtype=dtype))
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """One sentence of each text, verbatim, with its offsets and its cosine to the whole."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
@@ -73,7 +74,9 @@ class StageApp:
         """
         self.agent_failed: BaseException | None = None
         metrics.prepare(stage.name)
-        self.app = faust.App(f"pv-{stage.name}", **_options(settings))
+        # Faust makes a data directory, although without tables nothing is written there.
+        self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
+        self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, settings)
         source = self.app.topic(

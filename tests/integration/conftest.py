@@ -1,4 +1,4 @@
-"""Gives the integration tests one real Kafka broker for the whole session."""
+"""Gives the integration tests real Kafka brokers: one for the whole session, or one of their own."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalK
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaServer]:
-    try:
-        server = find_kafka()
-    except KafkaUnavailable as reason:
-        if os.environ.get("PV_REQUIRE_KAFKA") == "1":
-            pytest.fail(str(reason))
-        pytest.skip(str(reason))
-    with server:
+    with _found() as server:
         yield server
 
 
 @pytest.fixture
-def own_kafka() -> Iterator[KafkaServer]:
+def own_kafka() -> Iterator[LocalKafka]:
     """A broker for one test, without the topics that another test left."""
+    with _found() as server:
+        if not isinstance(server, LocalKafka):
+            pytest.skip("needs a broker of its own; PV_TEST_KAFKA names a shared one")
+        yield server
+
+
+def _found() -> KafkaServer:
     try:
-        server = find_kafka()
+        return find_kafka()
     except KafkaUnavailable as reason:
         if os.environ.get("PV_REQUIRE_KAFKA") == "1":
             pytest.fail(str(reason))
         pytest.skip(str(reason))
-    with server:
-        if not isinstance(server, LocalKafka):
-            pytest.skip("needs a broker of its own; PV_TEST_KAFKA names a shared one")
-        yield server

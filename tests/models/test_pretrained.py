@@ -14,7 +14,7 @@ from models.types import TASKS
 
 ROOT = Path(models.__file__).parent / "pretrained"
 PATHS = sorted(p for task in TASKS for p in (ROOT / task).glob("*") if not p.name.startswith("."))
-TRAINED = ("ner", "relation")
+TRAINED = ("ner", "relation", "normalization")
 MAX_BYTES = 12 * 10**6
 
 each = pytest.mark.parametrize("path", PATHS, ids=lambda p: f"{p.parent.name}-{p.name}")
