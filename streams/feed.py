@@ -18,8 +18,8 @@ from streams.pipeline import ENDS, STAGES
 from streams.settings import Settings
 from streams.topics import CONSUMED, Topic
 
-#: A coded report with its candidates is up to so many times as long as the report that it comes from
-#: (measured on patients' posts: 9 on average, 40 at the most).
+#: A report is, in all topics together and with its annotations and candidates, up to so many times as long as
+#: it came (measured on 400 patients' posts and 400 clinical sentences: 13 times on average, 38 at the most).
 GROWTH = 40
 #: What may be on its way at a time. Keys spread over the partitions; half leaves room for an uneven spread.
 BUDGET = PARTITION_BYTES * PARTITIONS // 2
@@ -62,8 +62,8 @@ class Tally:
     def went_in(self, topic: str, id_: str, size: int) -> None:
         self.inputs[topic] += 1
         self._fed.add((topic, id_))
+        self.on_the_way += size * GROWTH - self._waiting.get((topic, id_), 0)
         self._waiting[topic, id_] = size * GROWTH
-        self.on_the_way += size * GROWTH
 
     def came_out(self, arrival: Arrival) -> None:
         self.moved.set()
@@ -158,4 +158,7 @@ async def room(tally: Tally, size: int) -> None:
 async def next_arrival(tally: Tally) -> None:
     """Waits until something comes out; raises TimeoutError when nothing does for STALLED seconds."""
     tally.moved.clear()
-    await asyncio.wait_for(tally.moved.wait(), STALLED)
+    try:
+        await asyncio.wait_for(tally.moved.wait(), STALLED)
+    except TimeoutError:
+        raise TimeoutError(f"nothing has come out of the stages for {STALLED:.0f} s") from None

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -25,9 +25,7 @@ FAILED_GRACE = 3.0
 
 
 class WorkerFailed(RuntimeError):
-    """A stage ended by itself; the process must end too, so that the broker gives its partitions to
-    another.
-    """
+    """A stage ended by itself; the process must end too, and the broker gives its partitions to another."""
 
 
 class Worker:
@@ -85,8 +83,7 @@ class Worker:
         finally:
             failed = watch.done() and not watch.cancelled()
             watch.cancel()
-            with suppress(asyncio.CancelledError, WorkerFailed):
-                await watch
+            await asyncio.gather(watch, return_exceptions=True)
             await self._stop(FAILED_GRACE if failed else self.settings.grace)
             await runner.cleanup()
         if failed:
@@ -105,16 +102,19 @@ class Worker:
             log.info("stopping: finishing what was taken, %.0f s at most", self.settings.grace)
 
     async def _watch(self, body: asyncio.Task[Any]) -> None:
-        """Keeps the gauges fresh; when a stage fails, cancels the body and raises why."""
-        while True:
-            await asyncio.sleep(OBSERVE_SECONDS)
-            self.readiness()
-            for a in self._apps:
-                a.observe_lag()
-                if a.app.crashed or a.agent_failed:
-                    body.cancel()
-                    reason = a.agent_failed or a.app.crash_reason
-                    raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason
+        """Keeps the gauges fresh; when a stage fails, or this does, cancels the body and raises why."""
+        try:
+            while True:
+                await asyncio.sleep(OBSERVE_SECONDS)
+                self.readiness()
+                for a in self._apps:
+                    a.observe_lag()
+                    if a.app.crashed or a.agent_failed:
+                        reason = a.agent_failed or a.app.crash_reason
+                        raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason
+        except Exception:
+            body.cancel()
+            raise
 
     async def _stop(self, grace: float) -> None:
         """Drains every stage within the grace; what is not finished by then stays unacked and comes again."""

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 from collections import defaultdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,9 @@ def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_comes_out(
             lambda: processes.count(own_kafka.bootstrap, "summaries", "questions.dead") == len(mixed),
             "all of them",
         )
+    for message in processes.read_all(own_kafka.bootstrap, "summaries"):
+        received = datetime.fromisoformat(orjson.loads(message.value)["received_at"])
+        assert abs(received.timestamp() - message.timestamp / 1000) < 300, "the source record's own time"
     dead = processes.read_all(own_kafka.bootstrap, "questions.dead")
     assert sorted(m.value for m in dead) == sorted(bad)
     for message in dead:

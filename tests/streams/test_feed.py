@@ -53,6 +53,14 @@ def test_a_repeat_is_told_by_its_record_id() -> None:
     assert tally.duplicated == ["posts/a/normalization@v"]
 
 
+def test_the_same_report_fed_again_is_counted_once_on_the_way() -> None:
+    tally = Tally()
+    tally.went_in("posts", "a", 10)
+    tally.went_in("posts", "a", 30)
+    tally.came_out(coded("a"))
+    assert tally.on_the_way == 0
+
+
 async def test_feeding_waits_until_there_is_room() -> None:
     tally = Tally()
     tally.went_in("posts", "a", BUDGET // GROWTH)
