@@ -74,11 +74,13 @@ async def run_demo(  # noqa: PLR0913
 
         async def stay(where: str) -> None:
             progress.stop()
+            _print_outcome(console, demo.outcome)
             console.print(f"staying up, Ctrl-C ends: {where}")
             await _interrupted()
 
         outcome = await demo.run(stay if keep else None)
-    _print_outcome(console, outcome)
+    if not keep:
+        _print_outcome(console, outcome)
     return outcome
 
 

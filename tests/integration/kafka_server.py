@@ -40,7 +40,7 @@ JVM_FLAGS = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}{secure_listener}
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
 broker.session.timeout.ms=2000
@@ -56,6 +56,17 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 """
+
+# A listener that wants TLS and a password, beside the open one.
+USER, PASSWORD = "tester", "word-of-the-test"
+SECURE = f"""\
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
+sasl.enabled.mechanisms=PLAIN
+listener.name.secure.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";
+ssl.keystore.type=PKCS12
+ssl.keystore.password={PASSWORD}
+ssl.keystore.location="""
 
 # Ends the broker when this process dies too hard for atexit: the pipe to its stdin closes with us. It is
 # handed a pidfd, not a process id, because an id may by then belong to somebody else.
@@ -100,8 +111,9 @@ class LocalKafka(KafkaServer):
 
     killable = True
 
-    def __init__(self, java: str, jars: Path) -> None:
-        broker, controller = islice(filter(_is_free, random.sample(PORTS, 200)), 2)
+    def __init__(self, java: str, jars: Path, *, secure: bool = False) -> None:
+        broker, controller, guarded = islice(filter(_is_free, random.sample(PORTS, 200)), 3)
+        self.secure_bootstrap = f"127.0.0.1:{guarded}"
         super().__init__(f"127.0.0.1:{broker}")
         self.dir = Path(tempfile.mkdtemp(prefix="pvstream-kafka-"))
         self.log = self.dir / "broker.log"
@@ -110,7 +122,11 @@ class LocalKafka(KafkaServer):
         self._java = [java, *JVM_FLAGS, "-cp", f"{jars}/*"]
         self._config = self.dir / "server.properties"
         data = self.dir / "data"
-        self._config.write_text(PROPERTIES.format(broker=broker, controller=controller, data=data))
+        listener = f",SECURE://{self.secure_bootstrap}" if secure else ""
+        self._config.write_text(
+            PROPERTIES.format(broker=broker, controller=controller, data=data, secure_listener=listener)
+            + (f"{SECURE}{self._keystore()}\n" if secure else "")
+        )
         atexit.register(self.stop)
         try:
             self._format()
@@ -130,6 +146,40 @@ class LocalKafka(KafkaServer):
         self._end(signal.SIGTERM)
         shutil.rmtree(self.dir, ignore_errors=True)
         atexit.unregister(self.stop)
+
+    @property
+    def certificate(self) -> Path:
+        """What a client of the secure listener has to trust."""
+        return self.dir / "certificate.pem"
+
+    def _keystore(self) -> Path:
+        """A key with a certificate for 127.0.0.1, made by the JDK's own tool."""
+        store = self.dir / "broker.p12"
+        tool = [
+            "keytool",
+            "-keystore",
+            str(store),
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            PASSWORD,
+            "-alias",
+            "kafka",
+        ]
+        make = [
+            "-genkeypair",
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=localhost",
+            "-ext",
+            "san=ip:127.0.0.1",
+            "-validity",
+            "2",
+        ]
+        _run([*tool, *make], self.log, TOOL_TIMEOUT_S)
+        _run([*tool, "-exportcert", "-rfc", "-file", str(self.certificate)], self.log, TOOL_TIMEOUT_S)
+        return store
 
     def _format(self) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -167,7 +217,7 @@ class LocalKafka(KafkaServer):
             self._watchdog = None
 
 
-def find_kafka() -> KafkaServer:
+def find_kafka(*, secure: bool = False) -> KafkaServer:
     """A broker that answers: the one PV_TEST_KAFKA names, or else one started here."""
     if external := os.environ.get("PV_TEST_KAFKA"):
         if not any(_answers(address.strip()) for address in external.split(",")):
@@ -180,7 +230,7 @@ def find_kafka() -> KafkaServer:
     version = re.search(r'version "(\d+)', banner.stderr)
     if version is None or int(version[1]) < MIN_JAVA:
         raise KafkaUnavailable(f"the java on PATH is not Java {MIN_JAVA} or newer")
-    return LocalKafka(java, _kafka_jars())
+    return LocalKafka(java, _kafka_jars(), secure=secure)
 
 
 def _kafka_jars() -> Path:

@@ -19,7 +19,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from models.loading import same_answers
 from streams.topics import TOPICS
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka
+from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
 
 pytestmark = pytest.mark.kafka
 
@@ -155,6 +155,34 @@ def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_comes_out(
         assert headers["pv-reason"] == "bad_record"
         assert headers["pv-stage"] == "summarization"
         assert headers["pv-topic"] == "questions"
+
+
+def test_every_client_speaks_tls_and_gives_its_password(secure_kafka: LocalKafka, tmp_path: Path) -> None:
+    env = processes.environment(
+        secure_kafka.secure_bootstrap,
+        free_port(),
+        PV_SECURITY="SASL_SSL",
+        PV_SASL_MECHANISM="PLAIN",
+        PV_SASL_USERNAME=USER,
+        PV_SASL_PASSWORD=PASSWORD,
+        PV_SSL_CAFILE=str(secure_kafka.certificate),
+    )
+    refused = processes.command("topics", env=env | {"PV_SASL_PASSWORD": "another"})
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    created = processes.command("topics", "--create", env=env)
+    assert created.returncode == 0, created.stderr
+    ingested = processes.command("ingest", "questions", str(SAMPLES / "questions.jsonl"), env=env)
+    assert ingested.returncode == 0, ingested.stderr
+    n = len((SAMPLES / "questions.jsonl").read_bytes().splitlines())
+    with processes.running("worker", "--stage", "summarization", env=env, log=tmp_path / "log") as worker:
+        # Looked at through the open listener, so that the test's own client proves nothing.
+        processes.wait_until(
+            lambda: processes.count(secure_kafka.bootstrap, "summaries") == n, "all summaries"
+        )
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    assert PASSWORD not in (tmp_path / "log").read_text()
 
 
 def test_a_worker_says_in_one_line_which_topics_are_missing(own_kafka: LocalKafka) -> None:
