@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+import torch
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -23,6 +24,8 @@ from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
 
 pytestmark = pytest.mark.kafka
 
+#: With MKL's strict mode a repeat has the very numbers of the first; elsewhere the last digits may move.
+EXACT = torch.backends.mkl.is_available()
 SAMPLES = processes.ROOT / "streams/samples"
 
 
@@ -93,7 +96,7 @@ def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
     for same in records.values():
         repeats += len(same) - 1
         for again in same[1:]:
-            assert same_answers(same[0], again, 0.01), "a repeat decides otherwise"
+            assert same_answers(same[0], again, 0.0 if EXACT else 0.01), "a repeat decides otherwise"
     assert len({r["id"] for group in records.values() for r in group}) == 2000
     assert processes.count(own_kafka.bootstrap, *(f"{t}.dead" for t in wanted)) == 0
     print(f"killed at {killed_at} of 2000 results, {repeats} repeats over all topics")

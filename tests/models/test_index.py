@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -84,3 +85,29 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
     scaled = unit(np.array([[3, 4], [0, 0], [1e-5, 0]], np.float32))
     assert np.allclose(scaled, np.array([[0.6, 0.8], [0.0, 0.0], [1.0, 0.0]]))
     assert scaled.dtype == np.float32
+
+
+@pytest.mark.gpu
+def test_a_gpu_index_finds_what_a_cpu_index_finds() -> None:
+    if not getattr(faiss, "get_num_gpus", int)():
+        pytest.skip("no faiss-gpu, or no device")
+    rng = np.random.default_rng(11)
+    vectors, queries = (rng.standard_normal((n, 32)).astype(np.float32) for n in (500, 40))
+    (cosines, rows), (wanted_cosines, wanted_rows) = (
+        CosineIndex(vectors, device).search(queries, 5) for device in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(cosines, wanted_cosines, atol=1e-5)
+    assert (rows == wanted_rows).mean() > 0.99
+
+
+def test_a_query_finds_the_same_in_any_company() -> None:
+    rng = np.random.default_rng(12)
+    vectors, queries = (rng.standard_normal((n, 64)).astype(np.float32) for n in (3000, 70))
+    index = CosineIndex(vectors)
+    cosines, rows = index.search(queries, 20)
+    for size in (1, 7, 33):
+        for start in range(0, 70, size):
+            part = slice(start, start + size)
+            own_cosines, own_rows = index.search(queries[part], 20)
+            assert (own_cosines == cosines[part]).all(), f"in batches of {size}"
+            assert (own_rows == rows[part]).all()
