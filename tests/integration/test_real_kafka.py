@@ -25,7 +25,7 @@ from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
 pytestmark = pytest.mark.kafka
 
 #: With MKL's strict mode a repeat has the very numbers of the first; elsewhere the last digits may move.
-EXACT = torch.backends.mkl.is_available()
+EXACT = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
 SAMPLES = processes.ROOT / "streams/samples"
 
 
