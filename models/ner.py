@@ -73,7 +73,7 @@ class NerModel:
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """Mentions of each text in text order; offsets are code points of that text."""
-        split = [_Sentence(i, _shift(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
+        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
         found: list[list[Mention]] = [[] for _ in batch]
         surfaces = [[batch[s.text][w.start : w.end] for w in s.words] for s in split]
         for sentence, (tags, probabilities) in zip(split, self._tag(surfaces), strict=True):
@@ -151,10 +151,3 @@ def spans_of(tags: Sequence[str]) -> list[tuple[str, int, int]]:
         else:
             runs.append((label, i, i + 1))
     return runs
-
-
-def _shift(text: str, sentence: Span) -> list[Span]:
-    return [
-        Span(sentence.start + w.start, sentence.start + w.end)
-        for w in words(text[sentence.start : sentence.end])
-    ]

@@ -123,11 +123,7 @@ class RelationModel:
 
     def predict(self, batch: Sequence[str]) -> list[TaggedText]:
         """Mentions and relations of each text; a relation never leaves its sentence."""
-        split = [
-            _Sentence(i, [Span(s.start + w.start, s.start + w.end) for w in words(text[s.start : s.end])])
-            for i, text in enumerate(batch)
-            for s in sentences(text)
-        ]
+        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
         vectors = self.project([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
         tagged = self._tag(batch, split, vectors)
         candidates = [

@@ -17,9 +17,13 @@ _ABBREVIATION = re.compile(
 )
 
 
-def words(text: str) -> list[Span]:
-    """Spans of words and single punctuation marks, in order; white space belongs to none."""
-    return [Span(*m.span()) for m in WORD.finditer(text)]
+def words(text: str, within: Span | None = None) -> list[Span]:
+    """Spans of words and single punctuation marks, in order; white space belongs to none.
+
+    Offsets are those of `text`, also where only the words of a part of it are wanted.
+    """
+    found = WORD.finditer(text, within.start, within.end) if within else WORD.finditer(text)
+    return [Span(*m.span()) for m in found]
 
 
 def sentences(text: str) -> list[Span]:

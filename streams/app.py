@@ -4,7 +4,6 @@ touches.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from tempfile import TemporaryDirectory
@@ -24,7 +23,6 @@ from streams.stage import Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
 
 
 class FaustPorts:

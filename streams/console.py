@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +29,7 @@ from streams.demo import Demo, Outcome, samples
 from streams.display import legend, render
 from streams.feed import Arrival, Tally, following, room
 from streams.ingest import Pace, Refusal, Sender, read_reports
+from streams.records import Report
 from streams.settings import Settings
 from streams.topics import Topic
 
@@ -113,9 +115,7 @@ async def _ingest(  # noqa: PLR0913, PLR0917
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"{topic}: 0 sent", total=size)
         async with connecting as sender:
-            lines = read_reports(file, topic)
-            # A line may be long in coming (a pipe): reading must not stop the producer's own work.
-            while (item := await asyncio.to_thread(next, lines, None)) is not None:
+            async for item in _read(read_reports(file, topic), 256 if size else 1):
                 if isinstance(item, Refusal):
                     refused += 1
                     if refused <= REFUSALS_SHOWN:
@@ -134,6 +134,16 @@ async def _ingest(  # noqa: PLR0913, PLR0917
                 progress.update(bar, description=f"{topic}: {sent} sent, {refused} refused", completed=done)
     console.print(f"{topic}: {sent} sent and confirmed, {refused} lines refused")
     return refused
+
+
+async def _read(lines: Iterator[Report | Refusal], at_a_time: int) -> AsyncIterator[Report | Refusal]:
+    """The lines of a file many at a time, those of a pipe, which may be long in coming, as they come.
+
+    They are read in a thread: waiting for them must not stop the producer's own work.
+    """
+    while items := await asyncio.to_thread(lambda: list(islice(lines, at_a_time))):
+        for item in items:
+            yield item
 
 
 async def run_tail(  # noqa: PLR0913  what a person can ask for

@@ -61,7 +61,7 @@ def samples() -> dict[str, Path]:
 
 
 class Demo:
-    """Runs once; `shown` is told of every arrival, `refused` of every line that is no report."""
+    """Runs once; `note` is told how the start goes, `shown` of every arrival."""
 
     def __init__(  # noqa: PLR0913
         self,

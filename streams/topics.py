@@ -118,9 +118,7 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
 
 
 async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
-    """Raises TopicsError naming what is missing: Faust would ignore it silently and later find it auto-
-    created.
-    """
+    """Raises TopicsError naming what is missing, which Faust would ignore silently."""
     have = await present(settings)
     missing = [t.name for t in topics if t.name not in have]
     if missing:

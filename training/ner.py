@@ -209,7 +209,7 @@ def main(
     data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
-    epochs: Annotated[int, typer.Option(help="of both phases together")] = 10,
+    epochs: Annotated[int, typer.Option(help="of both phases together")] = 12,
     rank: int = 16,
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4,
     batch: int = 24,
@@ -230,7 +230,8 @@ def main(
         psytar_train, ade_train = psytar_train[:limit], ade_train[:limit]
 
     encoder = Encoder.load(base)
-    linear = [n for n, m in encoder.model.named_modules() if isinstance(m, nn.Linear)]
+    # The pooler's output is not used: an adapter on it would learn nothing.
+    linear = [n for n, m in encoder.model.named_modules() if isinstance(m, nn.Linear) and "pooler" not in n]
     # A copy: the weights that were loaded are shared by every encoder of the process.
     encoder.model = get_peft_model(
         copy.deepcopy(encoder.model),

@@ -25,7 +25,7 @@ from rich.console import Console
 from safetensors.torch import save_file
 
 from models import drugs
-from models.encoder import Encoder, base_digest
+from models.encoder import Encoder, base_digest, surface_words
 from models.index import unit
 from models.ner import tags_of
 from models.relation import LABELS, Floats, RelationModel, Support
@@ -93,7 +93,7 @@ def pair_support(texts: Sequence[GoldText], vectors: Sequence[Floats], rng: rand
     pairs = Pairs()
     for text, vector in zip(texts, vectors, strict=True):
         spans = words(text.text)
-        surface = [text.text[s.start : s.end] for s in spans]
+        surface = surface_words(text.text)
         last = {i: _last_word(spans, m.end) for i, m in enumerate(text.mentions)}
         outside = [
             i
@@ -121,7 +121,7 @@ def add_false_alarms(pairs: Pairs, model: RelationModel, negatives: Sequence[Gol
     found = model.predict([t.text for t in negatives])
     for text, tagged in zip(negatives, found, strict=True):
         spans = words(text.text)
-        vector = model.project([[text.text[s.start : s.end] for s in spans]])[0]
+        vector = model.project([surface_words(text.text)])[0]
         for d in tagged.mentions:
             for e in tagged.mentions:
                 if d.label == DRUG and e.label == ADE:
@@ -222,7 +222,7 @@ def main(
     ] = None,
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: str = "mini",
-    dimension: Annotated[int, typer.Option(help="of the projected word vectors")] = 64,
+    dimension: Annotated[int, typer.Option(help="of the projected word vectors")] = 48,
     outside: Annotated[int, typer.Option(help="words of no mention in the support")] = 12000,
     negatives: Annotated[int, typer.Option(help="sentences without an adverse event for the support")] = 3000,
     k_words: int = 7,
@@ -244,7 +244,7 @@ def main(
         shutil.copyfile(tagger.file("adapter.safetensors"), folder / "adapter.safetensors")
     model = Encoder.load(base, adapter=folder / "adapter.safetensors" if encoder else None)
 
-    surfaces = [[t.text[s.start : s.end] for s in words(t.text)] for t in train]
+    surfaces = [surface_words(t.text) for t in train]
     with torch.inference_mode():
         hidden = [unit(h.numpy()) for h in model.word_vectors(surfaces)]
     sample = np.concatenate(hidden)

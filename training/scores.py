@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from training.readers import GoldText
 
-Item = tuple[object, ...]
-
 
 class F1(NamedTuple):
     precision: float

@@ -9,16 +9,6 @@ from tests.models import tiny
 
 
 @pytest.fixture(scope="session")
-def mini() -> Encoder:
-    return Encoder.load("mini")
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny.bert(tmp_path_factory.mktemp("bert"))
-
-
-@pytest.fixture(scope="session")
 def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny.roberta(tmp_path_factory.mktemp("roberta"))
 

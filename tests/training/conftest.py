@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from models.encoder import Encoder
-from tests.models import tiny
-
 DRUGS = ("Zoloft", "Aspirin", "Clozapine", "Ibuprofen")
 EFFECTS = (["rash"], ["severe", "nausea"], ["insomnia"], ["liver", "pain"])
 
@@ -49,13 +46,3 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         (folder / f"psytar/ner_{name}.conll").write_text("\n".join(sentences), encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="session")
-def mini() -> Encoder:
-    return Encoder.load("mini")
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny.bert(tmp_path_factory.mktemp("bert"))

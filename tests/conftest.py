@@ -1,0 +1,18 @@
+"""Encoders that many tests share; nothing changes their weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.encoder import Encoder
+from tests.models import tiny
+
+
+@pytest.fixture(scope="session")
+def mini() -> Encoder:
+    return Encoder.load("mini")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny.bert(tmp_path_factory.mktemp("bert"))
