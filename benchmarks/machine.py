@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-def described() -> dict[str, Any]:
+def described(module: str) -> dict[str, Any]:
     """Processor, cores, Python, commit and command line."""
     model = ""
     cpuinfo = Path("/proc/cpuinfo")
@@ -32,5 +32,5 @@ def described() -> dict[str, Any]:
         "machine": f"{model or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
-        "command": "python " + " ".join(["-m benchmarks.pipeline", *arguments]),
+        "command": "python " + " ".join([f"-m benchmarks.{module}", *arguments]),
     }

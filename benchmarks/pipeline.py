@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import typer
 
 from benchmarks.machine import described
 from streams.agents import acronym, ner, normalization, relation, summarization
-from streams.codec import decode
+from streams.codec import decode, encode
 from streams.demo import samples
 from streams.handle import load_task
 from streams.pipeline import STAGES
@@ -95,6 +96,29 @@ def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
     return time.perf_counter() - started
 
 
+def growth(lines: dict[str, list[bytes]], n: int = 400) -> list[float]:
+    """How many times its own length a report takes in all topics together, for the first n of each stream."""
+    models = {s.name: load_task(s.name, Settings()).current.model for s in STAGES}
+    paths = {
+        "posts": [(ner.predict, "ner"), (normalization.predict, "normalization")],
+        "sentences": [
+            (acronym.predict, "acronym"),
+            (relation.predict, "relation"),
+            (normalization.predict, "normalization"),
+        ],
+    }
+    found = []
+    for topic, stages in paths.items():
+        records: Sequence[Any] = [decode(Report, line) for line in lines[topic][:n]]
+        first = [len(encode(r)) for r in records]
+        total = list(first)
+        for predict, task in stages:
+            records = predict(models[task], records)  # type: ignore[operator]
+            total = [t + len(encode(r)) for t, r in zip(total, records, strict=True)]
+        found += [t / f for t, f in zip(total, first, strict=True)]
+    return found
+
+
 def chunks(items: Sequence[Report], size: int) -> list[Sequence[Report]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
@@ -131,13 +155,16 @@ def main(
         few = {t: ls[:: max(1, len(ls) // 60)] for t, ls in lines.items()}
         alone = n / run_models(lines, 64)
         single = sum(map(len, few.values())) / run_models(few, 1)
+        grown = growth(lines)
         figures |= {
             "models_alone_records_per_second": round(alone, 2),
             "one_at_a_time_records_per_second": round(single, 2),
             "pipeline_to_models_alone": round(report["records_per_second"] / alone, 3),
             "pipeline_to_one_at_a_time": round(report["records_per_second"] / single, 3),
+            "growth_mean": round(statistics.mean(grown), 1),
+            "growth_max": round(max(grown), 1),
         }
-    row = {**figures, **described(), "releases": report["releases"]}
+    row = {**figures, **described("pipeline"), "releases": report["releases"]}
     print(json.dumps(row, indent=2))
     if result is not None:
         result.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")

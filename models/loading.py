@@ -79,7 +79,7 @@ def _formats(device: str) -> list[str]:
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    # Without AMX the 16-bit product is no faster (with AVX-512 BF16: 0.5 to 1 times the 32-bit speed).
+    # Without AMX the 16-bit product is slower, not faster (benchmarks/encoder.py).
     return ["bfloat16", "float32"] if torch.cpu._is_amx_tile_supported() else ["float32"]
 
 

@@ -19,7 +19,7 @@ from streams.settings import Settings
 from streams.topics import CONSUMED, Topic
 
 #: A report is, in all topics together and with its annotations and candidates, up to so many times as long as
-#: it came (measured on 400 patients' posts and 400 clinical sentences: 13 times on average, 38 at the most).
+#: it came (benchmarks/pipeline.py measures it: 13 times on average, 38 at the most).
 GROWTH = 40
 #: What may be on its way at a time. Keys spread over the partitions; half leaves room for an uneven spread.
 BUDGET = PARTITION_BYTES * PARTITIONS // 2

@@ -214,3 +214,8 @@ def test_an_unknown_task_has_no_class() -> None:
 def test_a_configuration_that_lacks_a_part_is_refused_as_a_release(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError):
         load(changed(release, tmp_path, lambda m: m["configuration"].clear()))
+
+
+def test_a_canary_on_which_the_model_raises_refuses_the_release(release: Release, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="TypeError"):
+        load(changed(release, tmp_path, lambda m: m["canary"].update(inputs=[7])))
