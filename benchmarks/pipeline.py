@@ -86,13 +86,13 @@ def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
     reports = {t: [decode(Report, line) for line in ls] for t, ls in lines.items()}
     started = time.perf_counter()
     for chunk in chunks(reports.get("posts", []), batch):
-        normalization.predict(models["normalization"], ner.predict(models["ner"], chunk))  # type: ignore[arg-type]
+        normalization.predict(models["normalization"], ner.predict(models["ner"], chunk))
     for chunk in chunks(reports.get("sentences", []), batch):
-        expanded = acronym.predict(models["acronym"], chunk)  # type: ignore[arg-type]
-        tagged = relation.predict(models["relation"], expanded)  # type: ignore[arg-type]
-        normalization.predict(models["normalization"], tagged)  # type: ignore[arg-type]
+        expanded = acronym.predict(models["acronym"], chunk)
+        tagged = relation.predict(models["relation"], expanded)
+        normalization.predict(models["normalization"], tagged)
     for chunk in chunks(reports.get("questions", []), batch):
-        summarization.predict(models["summarization"], chunk)  # type: ignore[arg-type]
+        summarization.predict(models["summarization"], chunk)
     return time.perf_counter() - started
 
 
@@ -113,7 +113,7 @@ def growth(lines: dict[str, list[bytes]], n: int = 400) -> list[float]:
         first = [len(encode(r)) for r in records]
         total = list(first)
         for predict, task in stages:
-            records = predict(models[task], records)  # type: ignore[operator]
+            records = predict(models[task], records)
             total = [t + len(encode(r)) for t, r in zip(total, records, strict=True)]
         found += [t / f for t, f in zip(total, first, strict=True)]
     return found
