@@ -99,7 +99,7 @@ def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
 def growth(lines: dict[str, list[bytes]], n: int = 400) -> list[float]:
     """How many times its own length a report takes in all topics together, for the first n of each stream."""
     models = {s.name: load_task(s.name, Settings()).current.model for s in STAGES}
-    paths = {
+    paths: dict[str, list[tuple[Any, str]]] = {
         "posts": [(ner.predict, "ner"), (normalization.predict, "normalization")],
         "sentences": [
             (acronym.predict, "acronym"),
