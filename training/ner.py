@@ -31,12 +31,15 @@ from models import drugs
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, Words, base_digest
 from models.ner import Head, NerModel, tags_of
-from models.release import Score, TrainingData
+from models.release import TrainingData
+from models.scores import SpanScores, strict_spans
 from models.text import words
-from models.types import ADE, DRUG, LABELS, Span
+from models.types import DRUG, LABELS, Span
+from training.evaluate import manifest_scores
+from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
 from training.publish import print_scores, publish_release
 from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
-from training.scores import DictionaryTagger, SpanScores, gold_spans, strict_spans
+from training.scores import gold_spans, mention_spans
 
 console = Console()
 ADE_CORPUS = TrainingData(
@@ -161,40 +164,7 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
-    predicted = [[(m.start, m.end, m.label) for m in ms] for ms in model.predict([t.text for t in texts])]
-    return strict_spans(predicted, gold_spans(texts), labels)
-
-
-def score_rows(
-    model: NerModel, psytar: Sequence[GoldText], ade: Sequence[GoldText], training: Sequence[GoldText]
-) -> list[Score]:
-    """The manifest's scores, each beside the dictionary of training mentions on the same sentences."""
-    dictionary = DictionaryTagger(training)
-    rows = []
-    strict = (
-        "exact boundaries and label; predictions of labels that the corpus does not annotate are left out"
-    )
-    posts = [label for label in LABELS if label != DRUG]
-    for name, texts, data, labels, micro in (
-        ("strict_micro_f1", psytar, "PsyTAR test", posts, True),
-        ("ade_strict_micro_f1", psytar, "PsyTAR test", [ADE], True),
-        ("strict_micro_f1", ade, "ADE corpus fold 1 test", [DRUG, ADE], True),
-        ("strict_macro_f1", ade, "ADE corpus fold 1 test", [DRUG, ADE], False),
-    ):
-        ours = score(model, texts, labels)
-        base = strict_spans(dictionary.predict([t.text for t in texts]), gold_spans(texts), labels)
-        rows.append(
-            Score(
-                name=name,
-                value=round(ours.micro.f1 if micro else ours.macro_f1, 4),
-                definition=f"{strict}; {'micro' if micro else 'macro'} F1 over {', '.join(labels)}; one seed",
-                data=data,
-                records=len(texts),
-                baseline=round(base.micro.f1 if micro else base.macro_f1, 4),
-                baseline_definition="longest match of training mentions, each with its commonest label",
-            )
-        )
-    return rows
+    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
 
 
 CANARY = [
@@ -219,9 +189,8 @@ def main(
     torch.manual_seed(seed)
     rng = random.Random(seed)
     lexicon = DrugLexicon.load()
-    ade_train, ade_test = read_ade_fold(data / "ade", 1)
-    psytar_test = read_psytar(data / "psytar/ner_test.conll")
-    seen = {t.text for t in psytar_test}
+    ade_train, _ = read_ade_fold(data / "ade", 1)
+    seen = {t.text for t in read_psytar(data / "psytar/ner_test.conll")}
     # Thirteen test sentences also stand in the training part: they are taken out of it.
     psytar = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in seen]
     psytar_train, psytar_valid = hold_out(psytar, 0.1, seed)
@@ -255,8 +224,8 @@ def main(
         for loss in train_phase(encoder, head, training, epochs=n, lr=rate, size=batch, rng=rng):
             epoch += 1
             model = NerModel(encoder, head, LABELS, None)
-            posts = score(model, psytar_valid, [label for label in LABELS if label != DRUG]).micro.f1
-            clinical = score(model, ade_valid, [DRUG, ADE]).micro.f1
+            posts = score(model, psytar_valid, PSYTAR_TAGS).micro.f1
+            clinical = score(model, ade_valid, ADE_TAGS).micro.f1
             mark = ""
             if (posts + clinical) / 2 > best:
                 best, mark = (posts + clinical) / 2, "  kept"
@@ -281,7 +250,7 @@ def main(
         configuration=configuration,
         training_data=[ADE_CORPUS, PSYTAR],
         canary=CANARY,
-        scores=lambda model: score_rows(model, psytar_test, ade_test, psytar_train + ade_train),
+        scores=lambda model: manifest_scores("ner", model, data, ("psytar_test", "ade_fold_1")),
         root=output,
     )
     shutil.rmtree(kept)

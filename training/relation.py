@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -29,14 +29,15 @@ from models.encoder import Encoder, base_digest, surface_words
 from models.index import unit
 from models.ner import tags_of
 from models.relation import LABELS, Floats, RelationModel, Support
-from models.release import Score, TrainingData
+from models.release import TrainingData
 from models.store import open_release
 from models.text import words
 from models.types import ADE, DRUG, Span
+from training.evaluate import manifest_scores
+from training.evaluations.relation import split_negatives
 from training.ner import ADE_CORPUS, word_tags
 from training.publish import print_scores, publish_release
-from training.readers import GoldText, hold_out, read_ade_fold, read_ade_negatives
-from training.scores import F1, DictionaryTagger, f1, gold_spans, strict_spans
+from training.readers import GoldText, read_ade_fold
 
 console = Console()
 NEGATIVES = TrainingData(
@@ -137,84 +138,6 @@ def _last_word(spans: Sequence[Span], end: int) -> int:
     return max(i for i, s in enumerate(spans) if s.end <= end)
 
 
-def strict_relations(model: RelationModel, texts: Sequence[GoldText]) -> tuple[F1, F1]:
-    """Micro F1 of relations with exact boundaries and types of both mentions, and of linking every predicted
-    pair.
-    """
-    tp = base_tp = n_predicted = n_base = n_gold = 0
-    for text, found in zip(texts, model.predict([t.text for t in texts]), strict=True):
-        gold = {(_span(text.mentions[d]), _span(text.mentions[e])) for d, e in text.relations}
-        ours = {(_span(found.mentions[r.head]), _span(found.mentions[r.tail])) for r in found.relations}
-        drug, effect = ([_span(m) for m in found.mentions if m.label == label] for label in (DRUG, ADE))
-        every = {(d, e) for d in drug for e in effect}
-        tp, base_tp = tp + len(ours & gold), base_tp + len(every & gold)
-        n_predicted, n_base, n_gold = n_predicted + len(ours), n_base + len(every), n_gold + len(gold)
-    return f1(tp, n_predicted, n_gold), f1(base_tp, n_base, n_gold)
-
-
-def _span(mention: Any) -> tuple[int, int]:
-    return mention.start, mention.end
-
-
-def false_alarms(model: RelationModel, texts: Sequence[GoldText]) -> tuple[float, float]:
-    """Relations for 1,000 sentences without an adverse event, and the same when every predicted pair is
-    linked.
-    """
-    ours = every = 0
-    for found in model.predict([t.text for t in texts]):
-        ours += len(found.relations)
-        labels = [m.label for m in found.mentions]
-        every += labels.count(DRUG) * labels.count(ADE)
-    return 1000 * ours / len(texts), 1000 * every / len(texts)
-
-
-def scores(
-    model: RelationModel,
-    train: Sequence[GoldText],
-    test: Sequence[GoldText],
-    negatives: Sequence[GoldText],
-) -> list[Score]:
-    found = model.predict([t.text for t in test])
-    spans = strict_spans(
-        [[(m.start, m.end, m.label) for m in f.mentions] for f in found], gold_spans(test), LABELS
-    )
-    dictionary = DictionaryTagger(train).predict([t.text for t in test])
-    by_dictionary = strict_spans(dictionary, gold_spans(test), LABELS)
-    ours, every = strict_relations(model, test)
-    alarms, all_alarms = false_alarms(model, negatives)
-    fold = "ADE corpus fold 1 test"
-    return [
-        Score(
-            name="ner_strict_macro_f1",
-            value=round(spans.macro_f1, 4),
-            definition="exact boundaries and label, macro over DRUG, ADE; tags by nearest training words; "
-            "one seed",
-            data=fold,
-            records=len(test),
-            baseline=round(by_dictionary.macro_f1, 4),
-            baseline_definition="longest match of training mentions, each with its commonest label",
-        ),
-        Score(
-            name="re_strict_micro_f1",
-            value=round(ours.f1, 4),
-            definition="both mentions exact in boundaries and labels; every gold relation counts; one seed",
-            data=fold,
-            records=len(test),
-            baseline=round(every.f1, 4),
-            baseline_definition="link every pair of predicted mentions",
-        ),
-        Score(
-            name="false_relations_per_1000",
-            value=round(alarms, 1),
-            definition="relations found in 1,000 sentences without an adverse event; lower is better",
-            data="ADE corpus negatives, sentences not in the support",
-            records=len(negatives),
-            baseline=round(all_alarms, 1),
-            baseline_definition="link every pair of predicted mentions",
-        ),
-    ]
-
-
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     encoder: Annotated[
@@ -230,11 +153,8 @@ def main(
     seed: int = 42,
 ) -> None:
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    train, test = read_ade_fold(data / "ade", 1)
-    tested = {t.text for t in test}
-    plain, own = hold_out(
-        [t for t in read_ade_negatives(data / "ade/negatives.txt") if t.text not in tested], 0.2, seed
-    )
+    train, _ = read_ade_fold(data / "ade", 1)
+    plain, _ = split_negatives(data / "ade")
     folder = Path(tempfile.mkdtemp(prefix="relation-"))
     sources = [ADE_CORPUS, NEGATIVES]
     if encoder is not None:
@@ -293,7 +213,7 @@ def main(
         configuration={"max_pieces": model.max_pieces, "k_words": k_words, "k_pairs": k_pairs, "seed": seed},
         training_data=sources,
         canary=CANARY,
-        scores=lambda m: scores(m, train, test, own),
+        scores=lambda m: manifest_scores("relation", m, data, ("ade_fold_1",)),
         root=output,
     )
     shutil.rmtree(folder)

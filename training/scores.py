@@ -1,59 +1,32 @@
-"""Scores with their definitions; every function returns plain numbers and says in its docstring what it
-counts.
-"""
+"""Gold and predicted mentions as spans to be counted, and the trivial tagger to compare with."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Protocol
 
 from training.readers import GoldText
 
 
-class F1(NamedTuple):
-    precision: float
-    recall: float
-    f1: float
+class Mentioned(Protocol):
+    """A mention, gold or predicted."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def label(self) -> str: ...
 
 
-def f1(true_positives: int, predicted: int, gold: int) -> F1:
-    """Precision, recall and their harmonic mean; 0 where nothing was predicted or nothing is gold."""
-    precision = true_positives / predicted if predicted else 0.0
-    recall = true_positives / gold if gold else 0.0
-    return F1(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0)
+def mention_spans(mentions: Iterable[Iterable[Mentioned]]) -> list[list[tuple[int, int, str]]]:
+    """The mentions of each text as spans to be counted."""
+    return [[(m.start, m.end, m.label) for m in found] for found in mentions]
 
 
-class SpanScores(NamedTuple):
-    micro: F1
-    macro_f1: float
-    by_label: dict[str, F1]
-
-
-def strict_spans(
-    predicted: Sequence[Iterable[tuple[int, int, str]]],
-    gold: Sequence[Iterable[tuple[int, int, str]]],
-    labels: Iterable[str],
-) -> SpanScores:
-    """Exact boundaries and label. Spans of other labels than `labels` are left out on both sides; a span
-    counts once a text.
-    """
-    wanted = sorted(labels)
-    tp: Counter[str] = Counter()
-    n_predicted: Counter[str] = Counter()
-    n_gold: Counter[str] = Counter()
-    for p, g in zip(predicted, gold, strict=True):
-        ps, gs = {s for s in p if s[2] in wanted}, {s for s in g if s[2] in wanted}
-        tp.update(s[2] for s in ps & gs)
-        n_predicted.update(s[2] for s in ps)
-        n_gold.update(s[2] for s in gs)
-    by_label = {label: f1(tp[label], n_predicted[label], n_gold[label]) for label in wanted}
-    micro = f1(tp.total(), n_predicted.total(), n_gold.total())
-    return SpanScores(micro, sum(s.f1 for s in by_label.values()) / len(wanted), by_label)
-
-
-def gold_spans(texts: Sequence[GoldText]) -> list[list[tuple[int, int, str]]]:
-    return [[(m.start, m.end, m.label) for m in t.mentions] for t in texts]
+def gold_spans(texts: Iterable[GoldText]) -> list[list[tuple[int, int, str]]]:
+    return mention_spans(t.mentions for t in texts)
 
 
 class DictionaryTagger:

@@ -46,3 +46,50 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         (folder / f"psytar/ner_{name}.conll").write_text("\n".join(sentences), encoding="utf-8")
     return folder
+
+
+CODES = """drug_id,mention,sentence,sider_meddra_terms
+a.1,no sleep,No sleep.,Insomnia
+b.1,Rash,Rash.,Rash
+b.2,throwing up,throwing up.,Vomiting|Unknown term
+b.3,odd,odd.,Unknown term
+"""
+CASI = """acronym_,expansion,text
+MS,multiple sclerosis,seen with MS today
+MS,morphine,MS was given
+MS,morphine,more MS was given
+MS,morphine,the MSG was eaten
+"""
+QUESTIONS = [
+    {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
+    {"split": "test", "question": "Can it hurt? I fear so.", "summary": "Can it hurt?"},
+    {"split": "train", "question": "unused", "summary": "unused"},
+]
+
+
+@pytest.fixture(scope="session")
+def data(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a few records for every split that is measured here."""
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("acronyms", "psytar", "questions", "terminology"):
+        (folder / name).mkdir()
+    (folder / "ade").symlink_to(corpus / "ade")
+    (folder / "psytar/ner_train.conll").write_text(
+        "no\tB-ADR\nsleep\tI-ADR\n\nsad\tB-SSI\nmood\tI-SSI\n\nmy\tO\nzaps\tB-WD\n", encoding="utf-8"
+    )
+    (folder / "psytar/ner_test.conll").write_text(
+        "no\tB-ADR\nsleep\tI-ADR\nfor\tO\nsad\tB-SSI\nmood\tI-SSI\n\nmy\tO\nzaps\tB-WD\n", encoding="utf-8"
+    )
+    (folder / "psytar/normalization.csv").write_text(CODES, encoding="utf-8")
+    (folder / "terminology/sider_llt_pt.csv").write_text(
+        "llt,pt\nInsomnia,Insomnia\nRash,Rash\nOdd,Odd\nVomiting,Vomiting\n", encoding="utf-8"
+    )
+    (folder / "acronyms/casi_dev.csv").write_text(CASI, encoding="utf-8")
+    row = {"sentence": "a CNN was trained", "acronym": "CNN", "label": "cable news network"}
+    (folder / "acronyms/sdu22_legal_dev.json").write_text(json.dumps([row]), encoding="utf-8")
+    (folder / "acronyms/sdu22_legal_dictionary.json").write_text(
+        json.dumps({"CNN": ["cable news network"]}), encoding="utf-8"
+    )
+    lines = "\n".join(json.dumps(row) for row in QUESTIONS)
+    (folder / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
+    return folder

@@ -1,0 +1,149 @@
+"""What each task counts, by hand on tiny corpora and models that answer what they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.terminology import Term
+from models.types import ADE, DRUG, SYMPTOM, Coding, Query, ShortQuestion
+from tests.training.fakes import TERMS, Chooser, Coder, Fake, related, tagger
+from training.evaluate import as_scores, compare, evaluate
+from training.evaluations import relation
+from training.evaluations.acronym import read_casi
+from training.evaluations.summarization import first_sentence, summary_counts
+
+
+def test_tagging_is_scored_over_the_labels_of_the_corpus(data: Path) -> None:
+    # Right: zaps. Wrong: sleep (gold is "no sleep"), "mood" as another label. Not annotated: the drug.
+    found = evaluate("ner", tagger(sleep=ADE, mood=ADE, zaps="WITHDRAWAL", my=DRUG), "v1", data)
+    assert (found.task, found.release, found.split, found.records) == ("ner", "v1", "psytar_test", 2)
+    assert found.data == "PsyTAR test"
+    # 1 of 3 predicted and 3 gold; the F1 of WITHDRAWAL is 1 and that of the other three is 0.
+    assert found.scores == pytest.approx(
+        {"strict_micro_f1": 1 / 3, "strict_macro_f1": 0.25, "ade_strict_micro_f1": 0.0}
+    )
+    # The training sentence with zaps is a test sentence and does not count: 2 of 2 predicted and 3 gold.
+    assert found.baselines == pytest.approx(
+        {"strict_micro_f1": 0.8, "strict_macro_f1": 0.5, "ade_strict_micro_f1": 1.0}
+    )
+    assert "ADE, INDICATION, WITHDRAWAL, SYMPTOM" in found.definitions["strict_micro_f1"]
+    assert all(found.definitions.values())
+
+
+def test_a_fold_is_scored_over_drugs_and_effects(data: Path) -> None:
+    found = evaluate("ner", tagger(Zoloft=DRUG, pain=SYMPTOM), "v1", data, "ade_fold_1", limit=2)
+    # Two sentences: Zoloft is found, Aspirin and both effects are not; SYMPTOM is not annotated.
+    assert (found.data, found.records) == ("ADE corpus fold 1 test", 2)
+    assert found.scores["strict_micro_f1"] == pytest.approx(0.4)
+    assert found.scores["strict_macro_f1"] == pytest.approx(1 / 3)
+
+
+def test_relations_are_scored_on_a_fold_and_false_ones_on_the_held_out_negatives(data: Path) -> None:
+    # The fold's four sentences: each of four drugs caused rash.
+    found = evaluate("relation", Fake(related), "v1", data)
+    _, negatives = relation.split_negatives(data / "ade")
+    assert found.split == "ade_fold_1"
+    assert found.records == 4 + len(negatives)
+    # DRUG: 2 of 2 predicted and 4 gold. ADE: 4 of 8 predicted and 4 gold. Relations: 2 of 2 and 4 gold.
+    assert found.scores["ner_strict_macro_f1"] == pytest.approx(2 / 3)
+    assert found.scores["re_strict_micro_f1"] == pytest.approx(2 / 3)
+    # Every pair: 2 of 4 predicted and 4 gold.
+    assert found.baselines["re_strict_micro_f1"] == pytest.approx(0.5)
+    # One relation, and one pair, in each negative with a drug that is known.
+    known = sum("Zoloft" in n.text or "Aspirin" in n.text for n in negatives)
+    assert found.scores["false_relations_per_1000"] == 1000 * known / len(negatives)
+    rows = {s.name: (s.data, s.records) for s in as_scores(found)}
+    assert rows["re_strict_micro_f1"] == ("ADE corpus fold 1 test", 4)
+    assert rows["false_relations_per_1000"] == (relation.NEGATIVES, len(negatives))
+
+
+def test_negatives_are_divided_the_same_way_each_time_and_none_is_lost(data: Path) -> None:
+    rest, held = relation.split_negatives(data / "ade")
+    assert (len(rest), len(held)) == (8, 2)
+    assert relation.split_negatives(data / "ade") == (rest, held)
+    assert not {t.id for t in rest} & {t.id for t in held}
+
+
+def test_coding_is_scored_over_all_mentions_and_over_those_with_a_known_term(data: Path) -> None:
+    coder = Coder({"Rash": ["Rash"], "throwing up": ["Rash", "Insomnia", "Vomiting"], "odd": ["Rash"]})
+    # "Vomiting" is no lowest-level term here, so throwing up has no known gold term.
+    found = evaluate("normalization", coder, "v1", data)
+    assert (found.split, found.records) == ("heldout", 3)
+    assert found.scores == pytest.approx(
+        {"acc@1": 1 / 3, "acc@5": 1 / 3, "acc@1_known": 1.0, "acc@5_known": 1.0, "known": 1 / 3}
+    )
+    assert found.baselines == pytest.approx(
+        dict.fromkeys(("acc@1", "acc@5"), 1 / 3) | {"acc@1_known": 1.0, "acc@5_known": 1.0}
+    )
+    more = Coder({"throwing up": ["Rash", "Vomiting"]}, [*TERMS, Term("Vomiting", "Vomiting", "G")])
+    found = evaluate("normalization", more, "v2", data, "all")
+    assert found.records == 4
+    assert found.scores == pytest.approx(
+        {"acc@1": 0.0, "acc@5": 0.25, "acc@1_known": 0.0, "acc@5_known": 1 / 3, "known": 0.75}
+    )
+    # no sleep is no term; Rash and throwing up are.
+    assert found.baselines["acc@1"] == 0.5
+
+
+def test_two_terminologies_are_compared_on_the_same_mentions(data: Path) -> None:
+    small = Coder({"Rash": ["Rash"]}, TERMS[1:2])
+    large = Coder({"Rash": ["Rash"], "no sleep": ["Insomnia"]})
+    found = compare(
+        evaluate("normalization", large, "v2", data, "all"),
+        evaluate("normalization", small, "v1", data, "all"),
+    )
+    assert (found.score, found.candidate, found.live, found.records) == ("acc@1", 0.5, 0.25, 4)
+
+
+def test_a_query_is_the_mention_alone(data: Path) -> None:
+    asked: list[Query] = []
+    coder = Coder({})
+    coder.answer = lambda query: asked.append(query) or Coding((), nil=True)  # type: ignore[func-returns-value]
+    evaluate("normalization", coder, "v1", data, "all", limit=1)
+    assert asked == [Query("no sleep", 0, 8, "no sleep")]
+
+
+def test_acronyms_are_scored_by_the_nearest_sense(data: Path) -> None:
+    found = evaluate("acronym", Chooser("multiple sclerosis"), "v1", data)
+    # The fourth row has no MS that is a word.
+    assert (found.split, found.records) == ("casi", 3)
+    assert found.scores == pytest.approx({"accuracy": 1 / 3})
+    assert found.baselines == pytest.approx({"accuracy": 2 / 3})
+    legal = evaluate("acronym", Chooser("x"), "v1", data, "sdu22_legal")
+    assert (legal.records, legal.scores["accuracy"]) == (1, 1.0)
+
+
+def test_casi_senses_are_those_of_all_rows_of_the_acronym(tmp_path: Path) -> None:
+    path = tmp_path / "casi.csv"
+    path.write_text("acronym_,expansion,text\nAB,b,see AB\nAB,a,xAB\nCD,c,CD. CD\n", encoding="utf-8")
+    assert [(r.short_form, r.span.start, r.senses, r.gold) for r in read_casi(path)] == [
+        ("AB", 4, ("a", "b"), "b"),
+        ("CD", 0, ("c",), "c"),
+    ]
+
+
+def test_summaries_are_scored_by_rouge_and_length(data: Path) -> None:
+    pytest.importorskip("rouge_score")
+    model = Fake(lambda text: ShortQuestion(text.split(". ")[-1], "extractive", 0.5))
+    found = evaluate("summarization", model, "v1", data)
+    assert found.records == 2
+    # "Is tea fine?" is right; "Can it hurt? I fear so." has 3 of 6 words right and all 3 that are wanted.
+    assert found.scores["rouge1"] == pytest.approx((100 + 100 * 2 / 3) / 2)
+    assert found.scores["mean_words"] == (3 + 6) / 2
+    # "I take tea." shares 1 of 3 words, "Can it hurt?" all.
+    assert found.baselines["rouge1"] == pytest.approx((100 / 3 + 100) / 2)
+
+
+def test_rouge_is_hundred_for_equal_texts_and_zero_for_strange_ones() -> None:
+    pytest.importorskip("rouge_score")
+    equal, strange, empty = summary_counts(["can tea hurt", "one two", ""], ["can tea hurt", "x", "x"])
+    assert equal.tolist() == pytest.approx([100, 100, 100, 3, 1])
+    assert strange.tolist() == [0, 0, 0, 2, 1]
+    assert empty.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_a_text_without_a_word_has_no_first_sentence() -> None:
+    assert first_sentence(" One. Two.") == "One."
+    assert first_sentence(" \n") == ""
