@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+#: How often a redrive has sent the record back; the one header of ours that a record takes along.
+ATTEMPTS = "pv-attempts"
 Reason = Literal["bad_record", "poison", "output_too_large"]
 Headers = Sequence[tuple[str, bytes]]
 
@@ -36,8 +38,8 @@ class Fault:
 
 
 def headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tuple[str, bytes]]:
-    """The record's own headers and those that say what happened to it."""
-    own = [h for h in record.headers if not h[0].startswith("pv-")]
+    """The record's own headers, how often it was sent back, and those that say what happened to it."""
+    own = [h for h in record.headers if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
     why = {
         "pv-stage": stage,
         "pv-reason": fault.reason,
