@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from models.release import Release, ReleaseError
+from models.tensors import read_tensors
 from models.text import words
 
 MINI = "mini"
@@ -61,7 +61,7 @@ def _base_model(base: str) -> Any:
     # The library reports each base weight that it leaves out or makes up, over many lines.
     logging.getLogger("transformers").setLevel(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32).eval()
+    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, use_safetensors=True).eval()
 
 
 @cache
@@ -121,7 +121,7 @@ class Encoder:
             model = _plain_model(base, device, dtype)
         else:
             model = _base_model(base)
-            merge_adapter(model, load_file(adapter))
+            merge_adapter(model, read_tensors(adapter))
             model = model.to(device=device, dtype=dtype)
         return cls(model, _tokenizer(base), max_pieces)
 

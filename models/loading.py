@@ -28,6 +28,7 @@ class Loaded:
 
     task: str
     version: str
+    kind: str
     model: Model
     canary: tuple[list[Any], list[Any], float]
 
@@ -43,7 +44,9 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
         try:
             loaded = _load_as(release, device, name)
             right = loaded.answers_canary()
-        except (KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+        except ReleaseError:
+            raise
+        except Exception as error:
             # What is declared may still be nonsense: a missing setting, numbers that are not finite.
             raise ReleaseError(
                 f"{release.task} {release.version}: {type(error).__name__}: {error}"
@@ -89,7 +92,7 @@ def _load_as(release: Release, device: str, dtype: str) -> Loaded:
     model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
     canary = release.manifest.canary
     answers = (canary_inputs(model, canary.inputs), canary.outputs, canary.tolerance)
-    return Loaded(release.task, release.version, model, answers)
+    return Loaded(release.task, release.version, release.manifest.kind, model, answers)
 
 
 def canary_inputs(model: Any, stored: list[Any]) -> list[Any]:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, Words, encoder_of
 from models.release import Release
+from models.tensors import read_tensors
 from models.text import sentences, words
 from models.types import DRUG, Mention, Span
 
@@ -67,7 +67,9 @@ class NerModel:
         encoder = encoder_of(release, device=device, dtype=dtype)
         labels = release.manifest.configuration["labels"]
         head = Head(encoder.dimension, len(tags_of(labels)))
-        head.load_state_dict({k: v.float() for k, v in load_file(release.file("head.safetensors")).items()})
+        head.load_state_dict(
+            {k: v.float() for k, v in read_tensors(release.file("head.safetensors")).items()}
+        )
         return cls(encoder, head.to(device), labels, DrugLexicon.load(release.file("drugs.tsv")))
 
     @torch.inference_mode()

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import TypeAdapter
-from safetensors.torch import load_file
 
 from models import terminology
 from models.encoder import Encoder, encoder_of
 from models.index import CosineIndex
 from models.release import Release, ReleaseError
+from models.tensors import read_tensors
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
 
@@ -52,7 +52,7 @@ class NormalizationModel:
         configuration = release.manifest.configuration
         encoder = encoder_of(release, device=device, dtype=dtype)
         terms = terminology.load(release.file("terminology.tsv"))
-        stored = load_file(release.file("vectors.safetensors"))
+        stored = read_tensors(release.file("vectors.safetensors"))
         vectors = stored["terms"].float() * stored["scales"].float().unsqueeze(1)
         if vectors.shape != (len(terms), encoder.dimension):
             raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(terms)} terms")

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, encoder_of
@@ -24,6 +23,7 @@ from models.index import CosineIndex, unit
 from models.ner import spans_of, tags_of
 from models.release import Release, ReleaseError
 from models.tables import read_tsv
+from models.tensors import read_tensors
 from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
@@ -91,7 +91,7 @@ class RelationModel:
         """Raises ReleaseError when the tensors do not fit each other or the table of pairs."""
         configuration = release.manifest.configuration
         encoder = encoder_of(release, device=device, dtype=dtype)
-        tensors = {k: v.float().numpy() for k, v in load_file(release.file("support.safetensors")).items()}
+        tensors = {k: v.float().numpy() for k, v in read_tensors(release.file("support.safetensors")).items()}
         support = Support(
             words=tensors["words"],
             tags=tensors["tags"].astype(np.int64),

@@ -25,6 +25,10 @@ class ReleaseError(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class StoreError(ReleaseError):
+    """The place where a release should be does not answer or does not have it; another time it may."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 

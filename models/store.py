@@ -10,6 +10,10 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from models.release import (
     ALLOWED_SUFFIXES,
@@ -24,9 +28,12 @@ from models.release import (
     parse_manifest,
     version_of,
 )
+from models.signature import SIGNATURE, SIGNATURE_BYTES, check
 
 #: Longer names cannot be made on common file systems.
 MAX_NAME = 200
+#: Far above the names and shapes of any model of ours.
+MAX_HEADER_BYTES = 1 << 20
 
 
 def describe(directory: Path) -> dict[str, File]:
@@ -41,60 +48,75 @@ def describe(directory: Path) -> dict[str, File]:
 
 
 def publish(directory: Path, manifest: Manifest, root: Path) -> Release:
-    """Copies `directory` with its manifest to `root`/task/version and returns the verified result.
+    """Copies `directory` with its manifest to `root`/task/version and returns the verified result."""
+    return _place(directory, manifest, manifest_bytes(manifest), None, root)
 
-    Everything is written aside and synced; the manifest is written last, and the directory takes its name
-    last, so that a power cut leaves either the whole release or none. Publishing the same release again
-    changes nothing.
+
+def copy(release: Release, root: Path) -> Release:
+    """Copies a release, byte by byte and with its signature, to `root`/task/version."""
+    stored = (release.path / MANIFEST).read_bytes()
+    return _place(release.path, release.manifest, stored, read_signature(release.path), root)
+
+
+def sign(release: Release, key: Ed25519PrivateKey) -> None:
+    """Puts a signature beside the manifest, in place of an older one."""
+    _write_signature(release.path, key.sign((release.path / MANIFEST).read_bytes()))
+
+
+def _place(
+    directory: Path, manifest: Manifest, stored: bytes, signature: bytes | None, root: Path
+) -> Release:
+    """Everything is written aside and synced, and the directory takes its name last: a power cut leaves
+    either the whole release or none. What is already there is opened, not changed, but for a signature that
+    it lacks.
     """
-    stored = manifest_bytes(manifest)
     target = root / manifest.task / version_of(stored)
-    if target.exists():
-        return open_release(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
-    try:
-        for name in sorted(manifest.files):
-            shutil.copyfile(directory / name, aside / name)
-            _sync(aside / name)
-        (aside / MANIFEST).write_bytes(stored)
-        _sync(aside / MANIFEST)
-        aside.chmod(0o755)
-        _sync(aside)
-        open_release(aside)
-        aside.rename(target)
-        _sync(target.parent)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
+        try:
+            for name in sorted(manifest.files):
+                shutil.copyfile(directory / name, aside / name)
+                _sync(aside / name)
+            (aside / MANIFEST).write_bytes(stored)
+            _sync(aside / MANIFEST)
+            if signature is not None:
+                (aside / SIGNATURE).write_bytes(signature)
+                _sync(aside / SIGNATURE)
+            aside.chmod(0o755)
+            _sync(aside)
+            open_release(aside)
+            aside.rename(target)
+            _sync(target.parent)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    elif signature is not None and read_signature(target) != signature:
+        _write_signature(target, signature)
     return open_release(target)
 
 
-def open_release(path: Path) -> Release:
+def open_release(path: Path, key: Ed25519PublicKey | None = None) -> Release:
     """The release at `path` after checking its every byte; raises ReleaseError with one line that says what
-    is wrong.
+    is wrong. With a key, a signature of its owner is required.
     """
     where = path.name
     if path.is_symlink() or not path.is_dir():
         raise ReleaseError(f"{path}: no release directory")
     stored = _read_manifest(path / MANIFEST, where)
+    if key is not None:
+        check(stored, read_signature(path), key, where)
     manifest = parse_manifest(stored, where)
     present = {entry.name for entry in os.scandir(path)}
-    for extra in sorted(present - set(manifest.files) - {MANIFEST}):
+    for extra in sorted(present - set(manifest.files) - {MANIFEST, SIGNATURE}):
         raise ReleaseError(f"{where}: {extra} is not declared in the manifest")
     for name, declared in manifest.files.items():
+        check_name(name, where)
         _verify(path, name, declared, where)
     return Release(path, manifest, version_of(stored))
 
 
-def _read_manifest(path: Path, where: str) -> bytes:
-    if path.is_symlink() or not path.is_file():
-        raise ReleaseError(f"{where}: no {MANIFEST}")
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise ReleaseError(f"{where}: {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
-    return path.read_bytes()
-
-
-def _verify(root: Path, name: str, declared: File, where: str) -> None:
+def check_name(name: str, where: str) -> None:
+    """Raises ReleaseError unless a declared name is a plain file name of an allowed type."""
     pure = PurePosixPath(name)
     if (
         len(name) > MAX_NAME
@@ -106,6 +128,37 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
         raise ReleaseError(f"{where}: {name!r} is no plain file name")
     if pure.suffix not in ALLOWED_SUFFIXES:
         raise ReleaseError(f"{where}: {name}: files of type {pure.suffix or '(none)'} are not allowed")
+
+
+def read_signature(path: Path) -> bytes | None:
+    """The signature beside a manifest; None where there is none, or where it is no file of the right size."""
+    try:
+        status = os.lstat(path / SIGNATURE)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode) or status.st_size != SIGNATURE_BYTES:
+        raise ReleaseError(f"{path.name}: {SIGNATURE} is no signature")
+    return (path / SIGNATURE).read_bytes()
+
+
+def _write_signature(path: Path, signature: bytes) -> None:
+    """Beside the directory first: a stray file inside it would make it refused."""
+    aside = path.parent / f".{path.name}.sig"
+    aside.write_bytes(signature)
+    _sync(aside)
+    aside.rename(path / SIGNATURE)
+    _sync(path)
+
+
+def _read_manifest(path: Path, where: str) -> bytes:
+    if path.is_symlink() or not path.is_file():
+        raise ReleaseError(f"{where}: no {MANIFEST}")
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise ReleaseError(f"{where}: {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
+    return path.read_bytes()
+
+
+def _verify(root: Path, name: str, declared: File, where: str) -> None:
     try:
         status = os.lstat(root / name)
     except FileNotFoundError:
@@ -117,6 +170,22 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
     with (root / name).open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != declared.sha256:
             raise ReleaseError(f"{where}: {name} does not have the declared sha256")
+        if name.endswith(".safetensors"):
+            _check_header(file, declared.size, f"{where}: {name}")
+
+
+def _check_header(file: BinaryIO, size: int, where: str) -> None:
+    """A safetensors file begins with the length of a JSON header; nobody shall be made to read a huge one."""
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    if length > min(MAX_HEADER_BYTES, size - 8):
+        raise ReleaseError(f"{where} has a header of {length} bytes, or is no safetensors file")
+    try:
+        header = orjson.loads(file.read(length))
+    except orjson.JSONDecodeError:
+        header = None
+    if not isinstance(header, dict):
+        raise ReleaseError(f"{where} is no safetensors file")
 
 
 def _sync(path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from models.release import MAX_MANIFEST_BYTES, Manifest, Release, ReleaseError
 from models.store import describe, open_release, publish
 
-CONTENTS = {"weights.safetensors": b"\x00\x01\x02" * 50, "drugs.tsv": b"name\tgeneric\n", "notes.json": b"{}"}
+WEIGHTS = (2).to_bytes(8, "little") + b"{}" + b"\x00\x01\x02" * 50
+CONTENTS = {"weights.safetensors": WEIGHTS, "drugs.tsv": b"name\tgeneric\n", "notes.json": b"{}"}
 
 
 @pytest.fixture
@@ -239,7 +240,7 @@ SCORE = {
         pytest.param(_wrong_digest, "declared sha256", id="wrong digest"),
         pytest.param(_flipped_bit, "declared sha256", id="one bit flipped"),
         pytest.param(lambda p: (p / "drugs.tsv").unlink(), "drugs.tsv is missing", id="missing file"),
-        pytest.param(_truncated, "has 10 bytes, 150 are declared", id="truncated file"),
+        pytest.param(_truncated, "has 10 bytes, 160 are declared", id="truncated file"),
         pytest.param(_declared_size(12), "13 bytes, 12 are declared", id="wrong size"),
         pytest.param(_declared_size(-1), "files.drugs.tsv.size", id="negative size"),
         pytest.param(_declared_size(True), "files.drugs.tsv.size", id="size of a wrong type"),
