@@ -1,0 +1,156 @@
+"""A replay from a real broker: the same bytes every time, the range that was asked for, and no trace left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from models.loading import Loaded
+from streams import topics
+from streams.codec import encode
+from streams.comparison import Chain, Source, as_json, compare
+from streams.dead_letter import Inbound
+from streams.handle import load_task
+from streams.ranges import Bound, parse_bound, read_range
+from streams.replay import Replayed, run_chain, stages_from
+from streams.settings import Settings
+from streams.topics import POSTS, SENTENCES, Topic, TopicsError
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka
+
+pytestmark = pytest.mark.kafka
+
+SAMPLES = processes.ROOT / "streams/samples"
+#: Of the first record of the topic, in milliseconds; each later one comes a second after.
+STARTED = 1_760_000_000_000
+
+
+@pytest.fixture(scope="module")
+def models() -> Mapping[str, Loaded]:
+    tasks = ("ner", "acronym", "relation", "normalization")
+    return {task: load_task(task, Settings()).current for task in tasks}
+
+
+@pytest.fixture
+def settings(own_kafka: LocalKafka) -> Settings:
+    """A broker with samples in it and a consumer group that has read some of them."""
+    made = Settings(broker=f"kafka://{own_kafka.bootstrap}")
+
+    async def prepare() -> None:
+        await topics.create(made)
+        async with AIOKafkaProducer(bootstrap_servers=own_kafka.bootstrap) as producer:
+            for topic, n in ((POSTS, 60), (SENTENCES, 40)):
+                for i, line in enumerate(sample(topic, n)):
+                    key = orjson.loads(line)["id"].encode()
+                    await producer.send_and_wait(
+                        topic.name, key=key, value=line, timestamp_ms=STARTED + 1000 * i
+                    )
+        tp = TopicPartition("posts", 0)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=own_kafka.bootstrap, group_id="pv-live", enable_auto_commit=False
+        )
+        await consumer.start()
+        consumer.assign([tp])
+        await consumer.commit({tp: 3})
+        await consumer.stop()
+
+    asyncio.run(prepare())
+    return made
+
+
+def sample(topic: Topic[Any], n: int) -> list[bytes]:
+    return (SAMPLES / f"{topic.name}.jsonl").read_bytes().splitlines()[:n]
+
+
+def read(
+    settings: Settings, topic: Topic[Any], start: Bound = "beginning", stop: Bound = "end"
+) -> list[Inbound]:
+    seen: list[tuple[int, int]] = []
+    found = asyncio.run(read_range(settings, topic, start, stop, lambda n, total: seen.append((n, total))))
+    assert seen == sorted(seen)
+    assert seen[-1] == (len(found), len(found))
+    return found
+
+
+def replay(records: Sequence[Inbound], topic: Topic[Any], models: Mapping[str, Loaded]) -> Replayed:
+    return asyncio.run(run_chain(records, topic, models, 16, lambda n, total: None))
+
+
+def groups(settings: Settings) -> dict[str, dict[Any, Any]]:
+    """Every consumer group and its offsets."""
+
+    async def ask() -> dict[str, dict[Any, Any]]:
+        admin = AIOKafkaAdminClient(**settings.client())
+        await admin.start()
+        try:
+            names = sorted(str(group[0]) for group in await admin.list_consumer_groups())
+            return {name: await admin.list_consumer_group_offsets(name) for name in names}
+        finally:
+            await admin.close()
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("topic", "n"), [(POSTS, 60), (SENTENCES, 40)])
+def test_two_replays_of_a_range_give_the_same_bytes_and_leave_no_trace(
+    settings: Settings, models: Mapping[str, Loaded], topic: Topic[Any], n: int
+) -> None:
+    before = groups(settings)
+    assert list(before) == ["pv-live"]
+    chains, lines = [], []
+    for _ in range(2):
+        records = read(settings, topic)
+        assert len(records) == n
+        found = replay(records, topic, models)
+        lines.append(b"\n".join(encode(r) for r in found.outputs))
+        versions = {s.name: models[s.name].version for s in stages_from(topic)}
+        chains.append(Chain(versions, found))
+    assert lines[0] == lines[1]
+    assert chains[0].replayed.dead == []
+    first = chains[0].replayed.outputs
+    assert sorted(r.id for r in first) == sorted(orjson.loads(line)["id"] for line in sample(topic, n))
+    assert all(dict(r.releases) == chains[0].releases for r in first)
+    assert sum(len(r.events) for r in first) > n / 4
+    compared = as_json(compare(Source(topic.name, "beginning", "end", n), chains[0], chains[1]))
+    assert (compared["compared"], compared["changed"], compared["agreement"]) == (n, 0, 1.0)
+    assert groups(settings) == before
+    ends = [s.sink.name for s in stages_from(topic)]
+    assert processes.count(settings.bootstrap[0], *ends) == 0, "nothing is written to the broker"
+
+
+def test_a_range_is_read_by_offset_by_time_and_to_the_end_at_its_start(settings: Settings) -> None:
+    everything = read(settings, POSTS)
+    places = [(r.partition, r.offset) for r in everything]
+    assert places == sorted(places)
+    assert len(set(places)) == 60
+    assert {r.value for r in everything} == set(sample(POSTS, 60))
+
+    assert [r for r in everything if 2 <= r.offset < 5] == read(settings, POSTS, 2, 5)
+    assert read(settings, POSTS, 5, 2) == []
+    assert read(settings, POSTS, 10**9, "end") == []
+    assert read(settings, POSTS, "end", "end") == []
+    assert read(settings, POSTS, 0, 10**9) == everything
+
+    def at(second: int) -> Bound:
+        return datetime.fromtimestamp(STARTED / 1000 + second, UTC)
+
+    tenth = read(settings, POSTS, at(10), at(20))
+    assert tenth == [r for r in everything if 10 <= r.timestamp - STARTED / 1000 < 20]
+    assert len(tenth) == 10
+    assert read(settings, POSTS, "beginning", parse_bound("2000-01-01")) == []
+    assert read(settings, POSTS, parse_bound("2200-01-01"), "end") == []
+    assert len(read(settings, POSTS, at(50), "end")) == 10
+
+
+def test_a_topic_that_the_broker_lacks_is_named(own_kafka: LocalKafka) -> None:
+    empty = Settings(broker=f"kafka://{own_kafka.bootstrap}")
+    with pytest.raises(TopicsError, match="the broker lacks posts"):
+        read(empty, POSTS)
