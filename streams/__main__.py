@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import orjson
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 from rich.text import Text
+
+from streams import release_commands, replay_commands
+from streams.terminal import err, out, real_broker, settings
 
 STARTED = time.monotonic()
 app = typer.Typer(
@@ -21,20 +22,8 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-out = Console()
-err = Console(stderr=True)
-
-
-def settings() -> Any:
-    """The settings from the environment; a mistake there ends in one line."""
-    from streams.settings import Settings  # noqa: PLC0415
-
-    try:
-        return Settings()
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "PV_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise typer.BadParameter(f"{name}: {first['msg']}") from None
+app.add_typer(release_commands.app)
+app.add_typer(replay_commands.app)
 
 
 @app.command()
@@ -93,7 +82,7 @@ def worker(
         chosen = stage_named(stage)
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--stage") from None
-    asyncio.run(_serve((chosen,), _real_broker()))
+    asyncio.run(_serve((chosen,), real_broker()))
 
 
 @app.command()
@@ -117,7 +106,7 @@ def ingest(
         )
     if file != "-" and not Path(file).is_file():
         raise typer.BadParameter(f"no file {file}", param_hint="FILE")
-    chosen = _real_broker()
+    chosen = real_broker()
     if file == "-":
         refused = asyncio.run(run_ingest(err, topic, sys.stdin.buffer, None, chosen, rate))
     else:
@@ -139,7 +128,7 @@ def tail(
     from streams.console import run_tail  # noqa: PLC0415
     from streams.topics import by_name  # noqa: PLC0415
 
-    asyncio.run(run_tail(out, by_name(topic), _real_broker(), beginning=beginning, count=count, json=json))
+    asyncio.run(run_tail(out, by_name(topic), real_broker(), beginning=beginning, count=count, json=json))
 
 
 @app.command()
@@ -147,7 +136,7 @@ def topics(create: Annotated[bool, typer.Option("--create", help="create what is
     """Shows the topics, what they are created with and what the broker has; creates them on demand."""
     from streams.console import run_topics  # noqa: PLC0415
 
-    asyncio.run(run_topics(out, _real_broker(), create=create))
+    asyncio.run(run_topics(out, real_broker(), create=create))
 
 
 @app.command()
@@ -174,15 +163,6 @@ async def _serve(stages: Any, chosen: Any, *, create: bool = False) -> None:
     await process.serve()
 
 
-def _real_broker() -> Any:
-    chosen = settings()
-    if chosen.broker == "embedded":
-        raise typer.BadParameter(
-            "set PV_BROKER=kafka://host:port; `pvstream up` prints the address of its embedded broker"
-        )
-    return chosen
-
-
 def _files(inputs: list[str]) -> dict[str, Path]:
     from streams.topics import INPUTS  # noqa: PLC0415
 
@@ -203,15 +183,19 @@ def main() -> None:
     from aiokafka.errors import KafkaError  # noqa: PLC0415
 
     from models.release import ReleaseError  # noqa: PLC0415
+    from streams.lifecycle import GateError  # noqa: PLC0415
+    from streams.logs import Sparse  # noqa: PLC0415
     from streams.topics import TopicsError  # noqa: PLC0415
     from streams.worker import WorkerFailed  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Sparse())
     for name in ("streams", "models"):
         logging.getLogger(name).setLevel(logging.INFO)
     try:
         app()
-    except (KafkaError, ReleaseError, TopicsError, WorkerFailed, OSError) as error:
+    except (KafkaError, ReleaseError, GateError, TopicsError, WorkerFailed, OSError) as error:
         err.print("[bold red]error:[/]", Text(str(error) or type(error).__name__), soft_wrap=True)
         sys.exit(1)
 

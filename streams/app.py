@@ -19,7 +19,7 @@ from streams.dead_letter import Headers, Inbound
 from streams.handle import Handle
 from streams.inference import InferenceThread
 from streams.settings import Settings
-from streams.stage import Stage, run_stage
+from streams.stage import Done, Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE
 
 T = TypeVar("T")
@@ -52,6 +52,10 @@ class FaustPorts:
 
     async def ack(self, record: Inbound) -> None:
         await self.stream.ack(record.token)
+
+    def observe(self, done: Sequence[Done]) -> None:
+        if self._handle.shadow is not None:
+            self._handle.shadow.offer(done)
 
     async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
         """Source records in batches; Faust acks none of them by itself."""

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
 from streams.records import CodedReport, ExpandedReport, Summary, TaggedReport
+from streams.releases import Announcement
 
 STYLES = {
     DRUG: "bold black on bright_cyan",
@@ -29,6 +30,9 @@ def legend() -> Text:
 
 def render(topic: str, record: Any) -> RenderableType:
     """One record of any topic; an unknown type as its own text."""
+    if isinstance(record, Announcement):
+        what = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
+        return Text.assemble((f"{topic} ", "dim"), what)
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
         case CodedReport():

@@ -159,6 +159,7 @@ async def next_arrival(tally: Tally) -> None:
     """Waits until something comes out; raises TimeoutError when nothing does for STALLED seconds."""
     tally.moved.clear()
     try:
-        await asyncio.wait_for(tally.moved.wait(), STALLED)
+        async with asyncio.timeout(STALLED):
+            await tally.moved.wait()
     except TimeoutError:
         raise TimeoutError(f"nothing has come out of the stages for {STALLED:.0f} s") from None

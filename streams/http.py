@@ -1,25 +1,37 @@
-"""/metrics, /health/live and /health/ready of a worker."""
+"""/metrics, /health/live, /health/ready and /releases of a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import orjson
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from streams.metrics import REGISTRY
 
 READINESS: web.AppKey[Callable[[], Mapping[str, bool]]] = web.AppKey("readiness")
+RELEASES: web.AppKey[Callable[[], Mapping[str, Any]]] = web.AppKey("releases")
 
 
 async def start(
-    host: str, port: int, readiness: Callable[[], Mapping[str, bool]]
+    host: str,
+    port: int,
+    readiness: Callable[[], Mapping[str, bool]],
+    releases: Callable[[], Mapping[str, Any]],
 ) -> tuple[web.AppRunner, int]:
     """Serves until the runner is cleaned up; gives the port, which matters when 0 was asked for."""
     app = web.Application()
     app[READINESS] = readiness
+    app[RELEASES] = releases
     app.add_routes(
-        [web.get("/metrics", _metrics), web.get("/health/live", _live), web.get("/health/ready", _ready)]
+        [
+            web.get("/metrics", _metrics),
+            web.get("/health/live", _live),
+            web.get("/health/ready", _ready),
+            web.get("/releases", _releases),
+        ]
     )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
@@ -39,6 +51,11 @@ async def _live(_request: web.Request) -> web.Response:
 
 
 async def _ready(request: web.Request) -> web.Response:
-    """Every stage of this process has its partitions and a model."""
+    """Every stage of this process has its partitions and a model, and the broker answers."""
     stages = dict(request.app[READINESS]())
     return web.json_response(stages, status=200 if stages and all(stages.values()) else 503)
+
+
+async def _releases(request: web.Request) -> web.Response:
+    """What is live for each task of this process, what was refused, and what runs as a shadow."""
+    return web.Response(body=orjson.dumps(request.app[RELEASES]()), content_type="application/json")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -32,3 +34,14 @@ class InferenceThread:
         import torch  # noqa: PLC0415  seconds to import; only a process with a model pays for it
 
         torch.set_num_threads(self._threads)
+
+
+def be_polite() -> None:
+    """For a thread beside the inference thread: one thread of computation, a lower priority where a thread
+    has one. Not the lowest, or on a busy machine it would hold the interpreter lock without getting on.
+    """
+    import torch  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)

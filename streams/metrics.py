@@ -60,6 +60,24 @@ MODEL = Gauge(
     "pv_model_info", "1 for the release that is live", ["task", "release", "kind"], registry=REGISTRY
 )
 
+RELOADS = Counter(
+    "pv_reload", "Announced releases, by what became of them", ["task", "outcome"], registry=REGISTRY
+)
+RELOAD_SECONDS = Histogram(
+    "pv_reload_seconds",
+    "From an announcement's arrival until its release is live",
+    ["task"],
+    buckets=_SECONDS,
+    registry=REGISTRY,
+)
+SHADOW = Counter(
+    "pv_shadow_records",
+    "Records chosen for the shadow release: the same decisions as the live one, others, failed, or left out",
+    ["stage", "outcome"],
+    registry=REGISTRY,
+)
+BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
+
 
 def prepare(stage: str) -> None:
     """Creates a stage's counters at zero, so that a rate sees the first record too."""
@@ -67,3 +85,7 @@ def prepare(stage: str) -> None:
         RECORDS.labels(stage, outcome)
     for reason in ("bad_record", "poison", "output_too_large"):
         DEAD_LETTERS.labels(stage, reason)
+    for outcome in ("loaded", "refused"):
+        RELOADS.labels(stage, outcome)
+    for outcome in ("agreed", "differed", "failed", "skipped"):
+        SHADOW.labels(stage, outcome)

@@ -53,7 +53,9 @@ class Report:
     releases: dict[str, str] = field(default_factory=dict)
     """Stage to version, for every model that had a part in this record, in the order of the stages."""
     record_id: str = ""
-    """`source/id/stage@version+version...`: the same for a redelivered record, another after a reload."""
+    """`source/id/fingerprint/stage@version+version...`: the same for a redelivered record, another after a
+    reload or when a report comes again with another text.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,14 @@ class Settings(BaseSettings):
     releases: dict[str, Path] = {}
     """Task to release directory, for tasks that shall not use the bundled release, as JSON."""
 
+    store: str = "~/.local/share/pvstream/releases"
+    """Where published releases are: a directory that all workers see, or an fsspec URL (s3://bucket/releases
+    with the package s3fs installed)."""
+
+    release_key: Path | None = None
+    """PEM file with an Ed25519 public key: then every release that did not come with the code must be signed
+    with its private key."""
+
     device: str = "cpu"
     """`cpu` or `cuda`."""
 

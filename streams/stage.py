@@ -8,6 +8,7 @@ not the fault of a single record is raised, the process ends, and the broker del
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,15 @@ class Stage(Generic[In, Out]):
     """Feeds the stage's own counters with the outputs of a batch, once they are sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A source record, what was read from it and what the live model made of it."""
+
+    record: Inbound
+    report: Any
+    output: Any
+
+
 class StageBroken(RuntimeError):
     """The model fails on its canary: not a record is at fault but this process."""
 
@@ -58,6 +68,9 @@ class Ports(Protocol):
         """Hands a record to the producer; awaiting the result waits for the broker's confirmation."""
 
     async def ack(self, record: Inbound, /) -> None: ...
+
+    def observe(self, done: Sequence[Done], /) -> None:
+        """Is shown what a batch became, once it is handed to the producer; must neither wait nor raise."""
 
 
 async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbound]], ports: Ports) -> None:
@@ -90,21 +103,22 @@ async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Port
     answers = iter(await _answer(stage, loaded, good, ports) if good else [])
     metrics.INFER.labels(stage.name).observe(time.perf_counter() - started)
     deliveries: list[Awaitable[Any]] = []
-    sent = []
+    done = []
     for record, report in zip(batch, decoded, strict=True):
         answer = report if isinstance(report, Fault) else next(answers)
         if not isinstance(answer, Fault):
-            output = _stamp(answer, report, stage, loaded.version, record)
+            output = stamp(answer, report, stage.name, loaded.version, record)
             value = encode(output)
             if len(value) <= ports.max_output_bytes:
                 deliveries.append(await ports.send(stage.sink.name, output.id.encode(), value, ()))
                 metrics.RECORDS.labels(stage.name, "sent").inc()
-                sent.append(output)
+                done.append(Done(record, report, output))
                 continue
             answer = Fault("output_too_large", f"{len(value)} bytes, {ports.max_output_bytes} may be sent")
         deliveries.append(await _bury(stage, record, answer, loaded.version, ports))
     if stage.count is not None:
-        stage.count(sent)
+        stage.count([d.output for d in done])
+    ports.observe(done)
     return deliveries
 
 
@@ -177,12 +191,19 @@ async def _bury(
     return await ports.send(stage.source.dead.name, record.key, record.value, why)
 
 
-def _stamp(output: Any, report: Report, stage: Stage[Any, Any], version: str, record: Inbound) -> Any:
+def stamp(output: Any, report: Report, stage: str, version: str, record: Inbound) -> Any:
     """Where the output comes from. Nothing here depends on when it is made, so a repeat is equal to the
     first.
     """
     source = report.source or record.topic
-    releases = {**report.releases, stage.name: version}
+    releases = {**report.releases, stage: version}
     received = report.received_at or datetime.fromtimestamp(record.timestamp, UTC)
-    record_id = f"{source}/{report.id}/{stage.name}@{'+'.join(releases.values())}"
+    chain = "+".join(releases.values())
+    record_id = f"{source}/{report.id}/{_fingerprint(report)}/{stage}@{chain}"
     return replace(output, source=source, received_at=received, releases=releases, record_id=record_id)
+
+
+def _fingerprint(report: Report) -> str:
+    """Eight digits of what the source said: an edited report under its old id is no repeat."""
+    said = encode((report.text, report.created_at, report.drug))
+    return hashlib.blake2b(said, digest_size=4).hexdigest()

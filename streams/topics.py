@@ -11,6 +11,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport
+from streams.releases import TOPIC as RELEASES_TOPIC
+from streams.releases import Announcement
 from streams.settings import Settings
 
 R_co = TypeVar("R_co", covariant=True)
@@ -42,6 +44,11 @@ class Topic(Generic[R_co]):
         """Where records of this topic go that no stage can process; kept long enough for a person to look."""
         return Topic(f"{self.name}.dead", None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE)
 
+    @property
+    def shadow(self) -> Topic[R_co]:
+        """What candidate releases made of some of the records, beside what the live ones put here."""
+        return Topic(f"{self.name}.shadow", self.record, retention_ms=self.retention_ms)
+
     def configuration(self) -> dict[str, str]:
         return {
             "cleanup.policy": "compact" if self.compacted else "delete",
@@ -57,11 +64,14 @@ EXPANDED = Topic("sentences.expanded", ExpandedReport)
 MENTIONS = Topic("mentions", TaggedReport)
 EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
 SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
-RELEASES: Topic[Any] = Topic("releases", None, partitions=1, compacted=True)
+RELEASES = Topic(RELEASES_TOPIC, Announcement, partitions=1, compacted=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
-TOPICS: tuple[Topic[Any], ...] = (*CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead for t in CONSUMED))
+SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
+TOPICS: tuple[Topic[Any], ...] = (
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead for t in CONSUMED), *(t.shadow for t in SINKS),
+)  # fmt: skip
 
 
 def by_name(name: str) -> Topic[Any]:
@@ -125,3 +135,10 @@ async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
         raise TopicsError(
             f"the broker lacks {', '.join(missing)}; create them with: pvstream topics --create"
         )
+
+
+async def require_named(settings: Settings, name: str) -> None:
+    """Raises TopicsError where the broker lacks a topic that is none of the table."""
+    async with _admin(settings) as admin:
+        if name not in await admin.list_topics():
+            raise TopicsError(f"the broker lacks the topic {name}")

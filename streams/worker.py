@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from streams import http, metrics, topics
+from streams import http, metrics, releases, topics
 from streams.app import StageApp
-from streams.handle import Handle, load_task
+from streams.broker import BrokerWatch
+from streams.handle import Handle
 from streams.inference import InferenceThread
+from streams.reload import Reloader, first_load
 from streams.settings import Settings
 from streams.stage import Stage
 
@@ -38,42 +40,52 @@ class Worker:
         self.http_port = 0
         self._apps: list[StageApp] = []
         self._inference = InferenceThread(settings.threads)
+        self._broker = BrokerWatch(settings)
 
     async def load(self, loaded: Callable[[str], None] = lambda task: None) -> None:
-        """Loads every stage's model in the inference thread; raises ReleaseError."""
+        """Loads every stage's model in the inference thread; raises ReleaseError, and TopicsError when topics
+        are missing.
+        """
+        await topics.require(
+            self.settings,
+            (topics.RELEASES, *(t for s in self.stages for t in (s.source, s.sink, s.source.dead))),
+        )
+        announced = await releases.announced(self.settings)
         for stage in self.stages:
             self.handles[stage.name] = await self._inference.run(
-                partial(load_task, stage.name, self.settings)
+                partial(first_load, stage.name, announced.get(stage.name), self.settings)
             )
             loaded(stage.name)
 
     def readiness(self) -> dict[str, bool]:
-        """Stage to whether it is assigned and has a model."""
-        ready = {
-            a.stage.name: a.assigned and not a.app.rebalancing and a.stage.name in self.handles
-            for a in self._apps
-        }
+        """Stage to whether it is assigned and has a model, and the broker answers."""
+        ready = {a.stage.name: self._broker.up and a.assigned and not a.app.rebalancing for a in self._apps}
         for stage in self.stages:
             metrics.READY.labels(stage.name).set(ready.get(stage.name, False))
         return ready
+
+    def releases(self) -> dict[str, Any]:
+        """Task to what is live, what was refused and what runs as a shadow."""
+        return {task: handle.described() for task, handle in self.handles.items()}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Runs the loaded stages inside the block, and drains them at its end: what was taken is finished and
         acked.
 
-        Raises WorkerFailed as soon as a stage fails, and TopicsError when topics are missing.
+        Raises WorkerFailed as soon as a stage fails.
         """
-        await topics.require(
-            self.settings, tuple(t for s in self.stages for t in (s.source, s.sink, s.source.dead))
-        )
         self._apps = [StageApp(s, self.settings, self.handles[s.name], self._inference) for s in self.stages]
         runner, self.http_port = await http.start(
-            self.settings.http_host, self.settings.http_port, self.readiness
+            self.settings.http_host, self.settings.http_port, self.readiness, self.releases
         )
         body = asyncio.current_task()
         assert body is not None
-        watch = asyncio.create_task(self._watch(body))
+        beside = [
+            asyncio.create_task(self._broker.run()),
+            asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()),
+        ]
+        watch = asyncio.create_task(self._watch(body, beside))
         try:
             await asyncio.gather(*(a.app.start() for a in self._apps))
             yield
@@ -82,8 +94,9 @@ class Worker:
                 raise
         finally:
             failed = watch.done() and not watch.cancelled()
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            for task in (watch, *beside):
+                task.cancel()
+            await asyncio.gather(watch, *beside, return_exceptions=True)
             await self._stop(FAILED_GRACE if failed else self.settings.grace)
             await runner.cleanup()
         if failed:
@@ -101,12 +114,17 @@ class Worker:
             await stop.wait()
             log.info("stopping: finishing what was taken, %.0f s at most", self.settings.grace)
 
-    async def _watch(self, body: asyncio.Task[Any]) -> None:
-        """Keeps the gauges fresh; when a stage fails, or this does, cancels the body and raises why."""
+    async def _watch(self, body: asyncio.Task[Any], beside: Sequence[asyncio.Task[None]]) -> None:
+        """Keeps the gauges fresh; when a stage fails, or what runs beside them, or this does, cancels the
+        body and raises why.
+        """
         try:
             while True:
                 await asyncio.sleep(OBSERVE_SECONDS)
                 self.readiness()
+                for task in beside:
+                    if task.done():
+                        task.result()
                 for a in self._apps:
                     a.observe_lag()
                     if a.app.crashed or a.agent_failed:

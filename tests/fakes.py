@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from models.loading import Loaded
 from models.types import Mention
 from streams.dead_letter import Headers, Inbound
+from streams.stage import Done
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ class FakeTagger:
 
 def loaded(model: Any, version: str = "0123456789ab") -> Loaded:
     """A model under a version, with one canary that a healthy FakeTagger answers."""
-    return Loaded("ner", version, model, (["canary"], [[]], 0.0))
+    return Loaded("ner", version, "fake", model, (["canary"], [[]], 0.0))
 
 
 class FakePorts:
@@ -46,6 +47,7 @@ class FakePorts:
         self.acked: list[int] = []
         self.failing_topics: set[str] = set()
         self.hold: asyncio.Event | None = None
+        self.observed: list[Done] = []
 
     def snapshot(self) -> Loaded:
         return self.current
@@ -64,6 +66,9 @@ class FakePorts:
     async def ack(self, record: Inbound) -> None:
         self.acked.append(record.offset)
         self.log.append(f"ack {record.offset}")
+
+    def observe(self, done: Sequence[Done]) -> None:
+        self.observed += done
 
     async def _deliver(self, topic: str) -> None:
         if self.hold is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+#: Where evaluation and the stream are put together: the gate and the command compare on the public corpora.
+MEETING = ROOT / "streams/release_commands.py"
 FORBIDDEN = {
     "models": {"streams", "training", "faust", "aiokafka"},
     "training": {"streams"},
@@ -28,6 +30,8 @@ def test_a_package_imports_only_what_it_may_know_of(package: str) -> None:
                 assert node.level == 0, f"{file.name}: imports are absolute"
                 names = [node.module or ""]
             roots = {name.split(".")[0] for name in names}
+            if file == MEETING:
+                roots -= {"training"}
             assert not roots & FORBIDDEN[package], f"{file.relative_to(ROOT)}, line {node.lineno}"  # type: ignore[attr-defined]
 
 

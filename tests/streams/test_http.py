@@ -5,11 +5,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams import http, metrics
 
+LIVE = {"ner": {"version": "0123456789ab"}}
+
 
 async def test_health_and_metrics_answer_as_the_stages_are() -> None:
     stages = {"ner": False}
     metrics.prepare("ner")
-    runner, port = await http.start("127.0.0.1", 0, lambda: stages)
+    runner, port = await http.start("127.0.0.1", 0, lambda: stages, lambda: LIVE)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
             async with client.get("/health/live") as answer:
@@ -19,6 +21,8 @@ async def test_health_and_metrics_answer_as_the_stages_are() -> None:
             stages["ner"] = True
             async with client.get("/health/ready") as answer:
                 assert answer.status == 200
+            async with client.get("/releases") as answer:
+                assert await answer.json() == LIVE
             async with client.get("/metrics") as answer:
                 families = {f.name for f in text_string_to_metric_families(await answer.text())}
             assert {
@@ -32,7 +36,7 @@ async def test_health_and_metrics_answer_as_the_stages_are() -> None:
 
 
 async def test_a_process_without_stages_is_not_ready() -> None:
-    runner, port = await http.start("127.0.0.1", 0, dict)
+    runner, port = await http.start("127.0.0.1", 0, dict, dict)
     try:
         async with (
             aiohttp.ClientSession() as client,

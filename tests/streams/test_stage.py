@@ -160,11 +160,32 @@ async def test_an_output_says_where_it_comes_from_and_a_repeat_is_equal() -> Non
     first, again = ports.to("mentions")[:2]
     assert first == again
     record = orjson.loads(first[1] or b"")
-    assert record["record_id"] == "posts/r0/ner@0123456789ab"
+    assert record["record_id"] == "posts/r0/4a17c599/ner@0123456789ab"
     assert record["source"] == "posts"
     assert record["releases"] == {"ner": "0123456789ab"}
     assert record["received_at"] == "2025-10-09T08:53:20Z"
     assert first[0] == b"r0"
+
+
+async def test_an_edited_report_is_no_repeat_of_its_first_edition() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [post(0), post(0, "not fine any more")])
+    first, edited = (orjson.loads(value or b"") for _, value, _ in ports.to("mentions"))
+    assert (first["id"], first["releases"]) == (edited["id"], edited["releases"])
+    assert first["record_id"] != edited["record_id"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16])
+async def test_a_poison_record_at_any_place_of_a_batch_dies_alone(size: int) -> None:
+    for place in range(size):
+        ports = FakePorts(loaded(FakeTagger()))
+        batch = [post(i, "poison" if i == place else "fine") for i in range(size)]
+        await run(ports, batch)
+        assert [headers["pv-offset"] for _, _, headers in ports.to("posts.dead")] == [str(place).encode()]
+        assert [key for key, _, _ in ports.to("mentions")] == [
+            f"r{i}".encode() for i in range(size) if i != place
+        ]
+        assert ports.acked == list(range(size))
 
 
 async def test_a_batch_uses_one_model_and_the_next_one_the_new() -> None:
@@ -180,9 +201,13 @@ async def test_a_batch_uses_one_model_and_the_next_one_the_new() -> None:
     assert versions == ["0123456789ab", "0123456789ab", "ba9876543210"]
 
 
+OWN = (("trace", b"7"), ("pv-reason", b"old"), ("pv-attempts", b"2"))
+
+
 async def test_a_record_keeps_its_own_headers_when_it_dies() -> None:
     ports = FakePorts(loaded(FakeTagger()))
-    await run(ports, [replace(inbound(0, b"{"), headers=(("trace", b"7"), ("pv-reason", b"old")))])
+    await run(ports, [replace(inbound(0, b"{"), headers=OWN)])
     ((_, _, headers),) = ports.to("posts.dead")
     assert headers["trace"] == b"7"
+    assert headers["pv-attempts"] == b"2", "or a redrive would go in circles"
     assert headers["pv-reason"] == b"bad_record"

@@ -1,0 +1,134 @@
+"""What is announced on the topic `releases`: which version of a task is live, and which one runs in its
+shadow.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from pydantic import Field, StringConstraints
+
+from models.types import TASKS
+from streams.codec import BadRecord, decode, encode
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+TOPIC = "releases"
+SHADOW = ".shadow"
+
+Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What the gate saw: one score of both releases on the same records."""
+
+    score: str
+    definition: str
+    data: str
+    split: str
+    records: int
+    candidate: float
+    live: float
+    difference: float
+    low: float
+    high: float
+    """Limits of the difference's 95 % interval, by paired bootstrap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """The last one under a key holds; there is no order by time or number, so a rollback is an
+    announcement.
+    """
+
+    task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
+    version: Version
+    reason: Literal["publish", "rollback", "shadow"]
+    announced_at: datetime
+    previous: Version | None = None
+    """What was live before. A worker that starts and cannot load `version` takes this one, which is what the
+    others kept.
+    """
+    forced: bool = False
+    """Published although it was not compared, or came out worse."""
+    compared: Comparison | None = None
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Of the records, for a shadow."""
+
+    @property
+    def key(self) -> str:
+        return self.task + (SHADOW if self.reason == "shadow" else "")
+
+
+async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
+    """Writes what holds for a key from now on, and waits until the broker has it; None ends a shadow."""
+    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    await producer.start()
+    try:
+        value = None if announcement is None else encode(announcement)
+        await producer.send_and_wait(TOPIC, key=key.encode(), value=value)
+    finally:
+        await producer.stop()
+
+
+async def announced(settings: Settings) -> dict[str, Announcement]:
+    """What holds now: task, or task and `.shadow`, to its last announcement."""
+    async with reader(settings) as consumer:
+        return (await read_present(consumer))[0]
+
+
+@asynccontextmanager
+async def reader(settings: Settings) -> AsyncIterator[Any]:
+    """A consumer of all announcements from the first one on, outside of any group."""
+    consumer = AIOKafkaConsumer(
+        TOPIC, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
+    )
+    try:
+        await consumer.start()
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def read_present(consumer: Any) -> tuple[dict[str, Announcement], int]:
+    """Reads up to the ends that the topic has now; the announcements that hold, and how many were read."""
+    found: dict[str, Announcement] = {}
+    n = 0
+    partitions = [TopicPartition(TOPIC, p) for p in consumer.partitions_for_topic(TOPIC) or ()]
+    ends = await consumer.end_offsets(partitions)
+    for tp in partitions:
+        # Compaction leaves gaps: the position passes the end without a message for each offset.
+        while await consumer.position(tp) < ends[tp]:
+            for messages in (await consumer.getmany(tp, timeout_ms=500)).values():
+                for message in messages:
+                    n += 1
+                    apply(found, message)
+    return found, n
+
+
+def apply(found: dict[str, Announcement], message: Any) -> str | None:
+    """Takes a message into what holds and gives its key; one that is no announcement changes nothing."""
+    key = (message.key or b"").decode(errors="replace")
+    if key.removesuffix(SHADOW) not in TASKS:
+        log.warning("%s@%d is no announcement: unknown key", TOPIC, message.offset)
+        return None
+    if message.value is None:
+        found.pop(key, None)
+        return key
+    try:
+        announcement = decode(Announcement, message.value)
+    except BadRecord as error:
+        log.warning("%s@%d is no announcement: %s", TOPIC, message.offset, error)
+        return None
+    if announcement.key != key:
+        log.warning("%s@%d is no announcement: its key is another task's", TOPIC, message.offset)
+        return None
+    found[key] = announcement
+    return key
