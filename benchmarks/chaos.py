@@ -1,0 +1,345 @@
+"""Does anything get lost, mixed or out of order while processes die and releases change?
+
+Two workers of the tagging stage on a real Apache Kafka. In each round records flow while, at random moments,
+a worker or the broker is killed, workers are stopped, added and removed, and releases are published. Every
+text names a drug that each release knows by another name, so an output shows which model made it, whatever
+version it claims. The seed is printed; `--only N` repeats round N of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from benchmarks.machine import described
+from models.release import Release
+from streams.lifecycle import publish
+from streams.settings import Settings
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka, find_kafka
+from tests.variants import MARKER, marked
+
+SOURCE, SINK = "posts", "mentions"
+ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish")
+#: Versions of one report, in order, under one key.
+EDITIONS = 5
+#: Until every record of a round must have come out.
+ROUND_SECONDS = 240.0
+TEXTS = (
+    "zoloft gave me insomnia", "no side effects so far", "my hair falls out since lexapro",
+    "awful nausea on day two", "sleepy all day, took it for depression", "nothing new to tell",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Result:
+    """What happened in a round; all but `repeated` and `again_after_reload` must be 0."""
+
+    number: int
+    records: int
+    actions: list[str] = field(default_factory=list)
+    kills: int = 0
+    published: int = 0
+    missing: int = 0
+    mixed: int = 0
+    out_of_order: int = 0
+    repeated: int = 0
+    """Outputs under an id that was there before, with the same bytes."""
+    repeated_otherwise: int = 0
+    """The same, with other bytes."""
+    again_after_reload: int = 0
+    """Outputs of the same report by another release, under another id."""
+    seconds: float = 0.0
+
+    @property
+    def sound(self) -> bool:
+        return not (self.missing or self.mixed or self.out_of_order or self.repeated_otherwise)
+
+
+class Fleet:
+    """Worker processes of one stage, started and ended by their pids."""
+
+    def __init__(self, env: dict[str, str], logs: Path) -> None:
+        self._env = env
+        self._logs = logs
+        self._started = 0
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def add(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "streams", "worker", "--stage", "ner"]
+        self._started += 1
+        with (self._logs / f"worker-{self._started}.log").open("ab") as file:
+            env = self._env | {"PV_HTTP_PORT": str(port)}
+            self.workers.append(
+                subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
+            )
+
+    def end(self, how: signal.Signals, which: int) -> None:
+        worker = self.workers.pop(which)
+        worker.send_signal(how)
+        try:
+            worker.wait(90)
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+        if how is signal.SIGTERM and worker.returncode not in (0, 1, -signal.SIGTERM):
+            raise AssertionError(f"a worker that was asked to stop ended with {worker.returncode}")
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+            worker.wait(30)
+
+    def two(self) -> None:
+        """Replaces what has ended by itself and comes back to two workers."""
+        self.workers = [w for w in self.workers if w.poll() is None]
+        while len(self.workers) < 2:  # noqa: PLR2004
+            self.add()
+        while len(self.workers) > 2:  # noqa: PLR2004
+            self.end(signal.SIGTERM, 0)
+
+
+class Chaos:
+    """A broker, a fleet, a few releases, and what was ever sent and seen."""
+
+    def __init__(self, kafka: LocalKafka, folder: Path, logs: Path) -> None:
+        self.kafka = kafka
+        settings = {"PV_STORE": str(folder / "store"), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "32"}
+        self.env = processes.environment(kafka.bootstrap, 0, **settings)
+        self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
+        self.releases = [marked(folder / "made", f"mark-{name}") for name in "abc"]
+        self.marks = {r.version: f"mark-{name}" for r, name in zip(self.releases, "abc", strict=True)}
+        self.live: Release | None = None
+        self.fleet = Fleet(self.env, logs)
+        self._read: dict[TopicPartition, int] = {}
+
+    def publish(self, rng: random.Random) -> None:
+        release = rng.choice([r for r in self.releases if r is not self.live])
+        asyncio.run(publish(release.path, self.settings, None, force=True))
+        self.live = release
+
+    def round(self, seed: int, number: int, records: int, actions: int) -> Result:
+        """Sends, disturbs, waits, and counts; the seed and the number make the round."""
+        rng = random.Random(f"{seed}/{number}")
+        result = Result(number, records)
+        started = time.monotonic()
+        self.fleet.two()
+        wanted = _records(rng, number, records)
+        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(4, 12)))
+        sender.start()
+        for action in rng.sample(ACTIONS, actions):
+            time.sleep(rng.uniform(0.5, 5))
+            result.actions.append(action)
+            self._do(action, rng, result)
+        self.fleet.two()
+        sender.join(ROUND_SECONDS)
+        found = self._collect(number, {(key, text) for key, text in wanted})
+        _count(result, wanted, found, self.marks)
+        result.seconds = round(time.monotonic() - started, 1)
+        return result
+
+    def _do(self, action: str, rng: random.Random, result: Result) -> None:
+        fleet = self.fleet
+        match action:
+            case "kill worker":
+                fleet.end(signal.SIGKILL, rng.randrange(len(fleet.workers)))
+                result.kills += 1
+                fleet.add()
+            case "kill broker":
+                self.kafka.kill()
+                result.kills += 1
+                time.sleep(rng.uniform(0, 4))
+                self.kafka.restart()
+            case "stop worker":
+                fleet.end(signal.SIGTERM, rng.randrange(len(fleet.workers)))
+                fleet.add()
+            case "add worker":
+                fleet.add()
+            case "remove worker":
+                if len(fleet.workers) > 1:
+                    fleet.end(signal.SIGTERM, rng.randrange(len(fleet.workers)))
+            case "publish":
+                self.publish(rng)
+                result.published += 1
+
+    def _collect(self, number: int, wanted: set[tuple[str, str]]) -> list[dict[str, Any]]:
+        """The round's outputs in the order of their partitions, once all are there and nothing more comes."""
+        found: list[dict[str, Any]] = []
+        seen: set[tuple[str, str]] = set()
+        deadline = time.monotonic() + ROUND_SECONDS
+        quiet = 0
+        while time.monotonic() < deadline and quiet < 3:  # noqa: PLR2004  seconds without news after the last
+            fresh = [r for r in asyncio.run(self._new()) if r["id"].startswith(f"{number}-")]
+            found += fresh
+            seen |= {(r["id"], r["text"]) for r in fresh}
+            quiet = quiet + 1 if wanted <= seen and not fresh else 0
+            time.sleep(1)
+        return found
+
+    async def _new(self) -> list[dict[str, Any]]:
+        """What the sink holds beyond what was read before."""
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.kafka.bootstrap, group_id=None)
+        await consumer.start()
+        try:
+            partitions = [TopicPartition(SINK, p) for p in range(4)]
+            consumer.assign(partitions)
+            ends = await consumer.end_offsets(partitions)
+            found = []
+            for tp in partitions:
+                consumer.seek(tp, self._read.get(tp, 0))
+                while await consumer.position(tp) < ends[tp]:
+                    for messages in (await consumer.getmany(tp, timeout_ms=1000)).values():
+                        found += [orjson.loads(m.value) for m in messages]
+                self._read[tp] = await consumer.position(tp)
+            return found
+        finally:
+            await consumer.stop()
+
+
+def _records(rng: random.Random, number: int, n: int) -> list[tuple[str, str]]:
+    """Ids and texts; each id comes EDITIONS times, in order, among the others."""
+    ids = [f"{number}-{i}" for i in range(-(-n // EDITIONS))] * EDITIONS
+    rng.shuffle(ids)
+    edition: Counter[str] = Counter()
+    made = []
+    for id_ in ids[:n]:
+        edition[id_] += 1
+        made.append((id_, f"{rng.choice(TEXTS)}, {MARKER} edition {edition[id_]}"))
+    return made
+
+
+def _send(bootstrap: str, records: list[tuple[str, str]], seconds: float) -> None:
+    """Over so many seconds, in order, confirmed, through whatever happens to the broker."""
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
+        await producer.start()
+        try:
+            pending = []
+            for i, (id_, text) in enumerate(records):
+                value = orjson.dumps({"id": id_, "text": text})
+                pending.append(await producer.send(SOURCE, key=id_.encode(), value=value))
+                if i % 25 == 24:  # noqa: PLR2004
+                    await asyncio.sleep(25 * seconds / len(records))
+            await asyncio.gather(*pending)
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+
+
+def _count(
+    result: Result, wanted: list[tuple[str, str]], found: list[dict[str, Any]], marks: dict[str, str]
+) -> None:
+    first: dict[str, dict[str, Any]] = {}
+    seen: set[tuple[str, str]] = set()
+    editions: defaultdict[str, list[int]] = defaultdict(list)
+    last: dict[str, int] = {}
+    for record in found:
+        what = (record["id"], record["text"])
+        edition = int(record["text"].rsplit(" ", 1)[1])
+        names = {m["generic"] for m in record["mentions"] if m["text"].lower() == MARKER}
+        result.mixed += names != {marks[record["releases"]["ner"]]}
+        if record["record_id"] in first:
+            same = record == first[record["record_id"]]
+            result.repeated += same
+            result.repeated_otherwise += not same
+        elif what in seen:
+            result.again_after_reload += 1
+        else:
+            editions[record["id"]].append(edition)
+        first.setdefault(record["record_id"], record)
+        seen.add(what)
+        last[record["id"]] = edition
+    result.missing = len(set(wanted) - seen)
+    newest = Counter(id_ for id_, _ in wanted)
+    result.out_of_order = sum(
+        any(a > b for a, b in itertools.pairwise(order)) or last[id_] != newest[id_]
+        for id_, order in editions.items()
+    )
+
+
+def run(
+    rounds: int,
+    seed: int,
+    records: int,
+    actions: int,
+    only: int | None,
+    folder: Path,
+    logs: Path | None = None,
+) -> list[Result]:
+    """Starts a broker and two workers, and plays the rounds; stops at the first that is not sound."""
+    with ExitStack() as stack:
+        kafka = find_kafka()
+        stack.callback(kafka.stop)
+        if not isinstance(kafka, LocalKafka):
+            raise SystemExit("needs a broker of its own; PV_TEST_KAFKA names a shared one")
+        chaos = Chaos(kafka, folder, logs or folder)
+        stack.callback(chaos.fleet.close)
+        made = processes.command("topics", "--create", env=chaos.env)
+        assert made.returncode == 0, made.stderr
+        chaos.publish(random.Random(seed))
+        results = []
+        for number in range(rounds) if only is None else [only]:
+            results.append(chaos.round(seed, number, records, actions))
+            print(json.dumps(asdict(results[-1])), flush=True)
+            if not results[-1].sound:
+                break
+        return results
+
+
+def main(
+    rounds: int = 20,
+    seed: Annotated[int | None, typer.Option(help="without it a random one, which is printed")] = None,
+    records: Annotated[int, typer.Option(help="in each round")] = 1000,
+    actions: Annotated[int, typer.Option(min=0, max=len(ACTIONS), help="in each round")] = 4,
+    only: Annotated[int | None, typer.Option(help="repeat this round alone")] = None,
+    logs: Annotated[Path | None, typer.Option(help="folder for what each worker says")] = None,
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    seed = random.randrange(1 << 30) if seed is None else seed
+    print(f"seed {seed}", flush=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        results = run(rounds, seed, records, actions, only, Path(folder), logs)
+    names = (
+        "records", "kills", "published", "missing", "mixed", "out_of_order", "repeated",
+        "repeated_otherwise", "again_after_reload",
+    )  # fmt: skip
+    row = {
+        "rounds": len(results),
+        "seed": seed,
+        **{name: sum(getattr(r, name) for r in results) for name in names},
+        "actions": sum(len(r.actions) for r in results),
+        "seconds": round(time.monotonic() - started, 1),
+        **described("chaos"),
+    }
+    print(json.dumps(row, indent=2))
+    if result is not None:
+        result.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")
+    raise typer.Exit(0 if all(r.sound for r in results) else 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
