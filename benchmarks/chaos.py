@@ -13,7 +13,6 @@ import itertools
 import json
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -82,18 +81,17 @@ class Fleet:
         self._logs = logs
         self._started = 0
         self.workers: list[subprocess.Popen[bytes]] = []
+        self._ports: dict[int, int] = {}
 
     def add(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = processes.free_port()
         command = [sys.executable, "-m", "streams", "worker", "--stage", "ner"]
         self._started += 1
         with (self._logs / f"worker-{self._started}.log").open("ab") as file:
             env = self._env | {"PV_HTTP_PORT": str(port)}
-            self.workers.append(
-                subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
-            )
+            worker = subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
+        self.workers.append(worker)
+        self._ports[worker.pid] = port
 
     def end(self, how: signal.Signals, which: int) -> None:
         worker = self.workers.pop(which)
@@ -118,6 +116,9 @@ class Fleet:
             self.add()
         while len(self.workers) > 2:  # noqa: PLR2004
             self.end(signal.SIGTERM, 0)
+
+    def is_ready(self) -> bool:
+        return all(processes.is_ready(self._ports[w.pid]) for w in self.workers)
 
 
 class Chaos:
@@ -145,6 +146,7 @@ class Chaos:
         result = Result(number, records)
         started = time.monotonic()
         self.fleet.two()
+        processes.wait_until(self.fleet.is_ready, "two workers that are ready")
         wanted = _records(rng, number, records)
         sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(4, 12)))
         sender.start()

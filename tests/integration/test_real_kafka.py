@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections import defaultdict
 from datetime import datetime
 from functools import partial
@@ -27,12 +26,6 @@ pytestmark = pytest.mark.kafka
 #: With MKL's strict mode a repeat has the very numbers of the first; elsewhere the last digits may move.
 EXACT = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
 SAMPLES = processes.ROOT / "streams/samples"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def sample(topic: str, n: int) -> list[tuple[bytes, bytes]]:
@@ -58,7 +51,7 @@ def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
     own_kafka: LocalKafka, tmp_path: Path
 ) -> None:
     wanted = {"posts": 1200, "sentences": 600, "questions": 200}
-    port = free_port()
+    port = processes.free_port()
     env = processes.environment(own_kafka.bootstrap, port)
     assert processes.command("topics", "--create", env=env).returncode == 0
     for topic, n in wanted.items():
@@ -103,7 +96,7 @@ def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
 
 
 def test_a_stop_finishes_and_acks_what_was_taken(own_kafka: LocalKafka, tmp_path: Path) -> None:
-    port = free_port()
+    port = processes.free_port()
     env = processes.environment(own_kafka.bootstrap, port, PV_BATCH="16")
     assert processes.command("topics", "--create", env=env).returncode == 0
     processes.produce(own_kafka.bootstrap, "posts", sample("posts", 600))
@@ -130,7 +123,7 @@ def test_a_stop_finishes_and_acks_what_was_taken(own_kafka: LocalKafka, tmp_path
 def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_comes_out(
     own_kafka: LocalKafka, tmp_path: Path
 ) -> None:
-    env = processes.environment(own_kafka.bootstrap, free_port())
+    env = processes.environment(own_kafka.bootstrap, processes.free_port())
     assert processes.command("topics", "--create", env=env).returncode == 0
     bad = [
         b"",
@@ -163,7 +156,7 @@ def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_comes_out(
 def test_every_client_speaks_tls_and_gives_its_password(secure_kafka: LocalKafka, tmp_path: Path) -> None:
     env = processes.environment(
         secure_kafka.secure_bootstrap,
-        free_port(),
+        processes.free_port(),
         PV_SECURITY="SASL_SSL",
         PV_SASL_MECHANISM="PLAIN",
         PV_SASL_USERNAME=USER,
@@ -189,7 +182,7 @@ def test_every_client_speaks_tls_and_gives_its_password(secure_kafka: LocalKafka
 
 
 def test_a_worker_says_in_one_line_which_topics_are_missing(own_kafka: LocalKafka) -> None:
-    env = processes.environment(own_kafka.bootstrap, free_port())
+    env = processes.environment(own_kafka.bootstrap, processes.free_port())
     answer = processes.command("worker", "--stage", "summarization", env=env)
     assert answer.returncode == 1
     last = answer.stderr.strip().splitlines()[-1]
@@ -200,7 +193,7 @@ def test_a_worker_says_in_one_line_which_topics_are_missing(own_kafka: LocalKafk
 
 
 def test_topics_are_created_as_the_table_says_and_only_once(own_kafka: LocalKafka) -> None:
-    env = processes.environment(own_kafka.bootstrap, free_port())
+    env = processes.environment(own_kafka.bootstrap, processes.free_port())
     assert processes.command("topics", "--create", env=env).returncode == 0
     again = processes.command("topics", "--create", env=env)
     assert again.returncode == 0
@@ -227,7 +220,7 @@ def test_topics_are_created_as_the_table_says_and_only_once(own_kafka: LocalKafk
 def test_ingest_sends_good_lines_refuses_others_by_number_and_tail_shows_them(
     own_kafka: LocalKafka, tmp_path: Path
 ) -> None:
-    env = processes.environment(own_kafka.bootstrap, free_port())
+    env = processes.environment(own_kafka.bootstrap, processes.free_port())
     assert processes.command("topics", "--create", env=env).returncode == 0
     file = tmp_path / "posts.jsonl"
     file.write_bytes(b'{"id": "a", "text": "one"}\nno json\n{"id": "b", "text": "two"}\n')
