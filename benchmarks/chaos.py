@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,13 +34,15 @@ from models.release import Release
 from streams.lifecycle import publish
 from streams.settings import Settings
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka, find_kafka
+from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.variants import MARKER, marked
 
 SOURCE, SINK = "posts", "mentions"
 ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish")
 #: Versions of one report, in order, under one key.
 EDITIONS = 5
+#: Records that come at once, so that a worker has several batches before it when something happens.
+BURST = 150
 #: Until every record of a round must have come out.
 ROUND_SECONDS = 240.0
 TEXTS = (
@@ -148,7 +151,7 @@ class Chaos:
         self.fleet.two()
         processes.wait_until(self.fleet.is_ready, "two workers that are ready")
         wanted = _records(rng, number, records)
-        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(4, 12)))
+        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(12, 30)))
         sender.start()
         for action in rng.sample(ACTIONS, actions):
             time.sleep(rng.uniform(0.5, 5))
@@ -232,7 +235,7 @@ def _records(rng: random.Random, number: int, n: int) -> list[tuple[str, str]]:
 
 
 def _send(bootstrap: str, records: list[tuple[str, str]], seconds: float) -> None:
-    """Over so many seconds, in order, confirmed, through whatever happens to the broker."""
+    """Over so many seconds, in bursts, in order, confirmed, through whatever happens to the broker."""
 
     async def send() -> None:
         producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
@@ -242,8 +245,8 @@ def _send(bootstrap: str, records: list[tuple[str, str]], seconds: float) -> Non
             for i, (id_, text) in enumerate(records):
                 value = orjson.dumps({"id": id_, "text": text})
                 pending.append(await producer.send(SOURCE, key=id_.encode(), value=value))
-                if i % 25 == 24:  # noqa: PLR2004
-                    await asyncio.sleep(25 * seconds / len(records))
+                if i % BURST == BURST - 1:
+                    await asyncio.sleep(BURST * seconds / len(records))
             await asyncio.gather(*pending)
         finally:
             await producer.stop()
@@ -283,27 +286,17 @@ def _count(
 
 
 def run(
-    rounds: int,
-    seed: int,
-    records: int,
-    actions: int,
-    only: int | None,
-    folder: Path,
-    logs: Path | None = None,
+    kafka: LocalKafka, rounds: Sequence[int], seed: int, records: int, actions: int, folder: Path, logs: Path
 ) -> list[Result]:
-    """Starts a broker and two workers, and plays the rounds; stops at the first that is not sound."""
+    """Starts two workers and plays the rounds of these numbers; stops at the first that is not sound."""
     with ExitStack() as stack:
-        kafka = find_kafka()
-        stack.callback(kafka.stop)
-        if not isinstance(kafka, LocalKafka):
-            raise SystemExit("needs a broker of its own; PV_TEST_KAFKA names a shared one")
-        chaos = Chaos(kafka, folder, logs or folder)
+        chaos = Chaos(kafka, folder, logs)
         stack.callback(chaos.fleet.close)
         made = processes.command("topics", "--create", env=chaos.env)
         assert made.returncode == 0, made.stderr
         chaos.publish(random.Random(seed))
         results = []
-        for number in range(rounds) if only is None else [only]:
+        for number in rounds:
             results.append(chaos.round(seed, number, records, actions))
             print(json.dumps(asdict(results[-1])), flush=True)
             if not results[-1].sound:
@@ -324,7 +317,9 @@ def main(
     print(f"seed {seed}", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        results = run(rounds, seed, records, actions, only, Path(folder), logs)
+        numbers = range(rounds) if only is None else [only]
+        with own_kafka() as kafka:
+            results = run(kafka, numbers, seed, records, actions, Path(folder), logs or Path(folder))
     names = (
         "records", "kills", "published", "missing", "mixed", "out_of_order", "repeated",
         "repeated_otherwise", "again_after_reload",

@@ -33,7 +33,7 @@ from streams.ingest import Pace
 from streams.releases import Announcement
 from streams.settings import Settings
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka, find_kafka
+from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.variants import MARKER, marked
 
 #: Seconds that a swap may take before the next one is asked for.
@@ -177,7 +177,7 @@ def _capacity(bench: Bench) -> float:
     """Records a second over the middle of what was there at once."""
     times = sorted(m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "mentions"))
     middle = times[len(times) // 4 : -len(times) // 8]
-    return (len(middle) - 1) / (middle[-1] - middle[0]) * 1000
+    return float((len(middle) - 1) / (middle[-1] - middle[0]) * 1000)
 
 
 def _count(figures: Figures, bench: Bench, quiet_ids: set[str], swap_ids: set[str]) -> None:
@@ -212,12 +212,9 @@ def slope(values: Sequence[float]) -> float:
     return float(statistics.linear_regression(range(len(values)), values).slope) if len(values) > 1 else 0.0
 
 
-def run(swaps: int, pause: float, share: float, quiet: float, folder: Path) -> Figures:
+def run(kafka: LocalKafka, swaps: int, pause: float, share: float, quiet: float, folder: Path) -> Figures:
+    """A worker of its own on this broker, and the three phases."""
     with ExitStack() as stack:
-        kafka = find_kafka()
-        stack.callback(kafka.stop)
-        if not isinstance(kafka, LocalKafka):
-            raise SystemExit("needs a broker of its own; PV_TEST_KAFKA names a shared one")
         port = processes.free_port()
         bench = Bench(kafka, port, folder)
         made = processes.command("topics", "--create", env=bench.env)
@@ -235,8 +232,8 @@ def main(
     quiet: Annotated[float, typer.Option(help="seconds without swaps, before and after")] = 40,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="reload-") as folder:
-        figures = run(swaps, pause, share, quiet, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="reload-") as folder, own_kafka() as kafka:
+        figures = run(kafka, swaps, pause, share, quiet, Path(folder))
     row = {**asdict(figures), **described("reload")}
     row["memory"] = " ".join(f"{m / 1e6:.0f}" for m in figures.memory)
     print(json.dumps(row, indent=2))
