@@ -31,6 +31,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from benchmarks.machine import described
 from models.release import Release
+from streams.demo import samples
 from streams.lifecycle import publish
 from streams.settings import Settings
 from tests.integration import processes
@@ -45,10 +46,6 @@ EDITIONS = 5
 BURST = 150
 #: Until every record of a round must have come out.
 ROUND_SECONDS = 240.0
-TEXTS = (
-    "zoloft gave me insomnia", "no side effects so far", "my hair falls out since lexapro",
-    "awful nausea on day two", "sleepy all day, took it for depression", "nothing new to tell",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -151,7 +148,7 @@ class Chaos:
         self.fleet.two()
         processes.wait_until(self.fleet.is_ready, "two workers that are ready")
         wanted = _records(rng, number, records)
-        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(12, 30)))
+        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(5, 15)))
         sender.start()
         for action in rng.sample(ACTIONS, actions):
             time.sleep(rng.uniform(0.5, 5))
@@ -226,11 +223,12 @@ def _records(rng: random.Random, number: int, n: int) -> list[tuple[str, str]]:
     """Ids and texts; each id comes EDITIONS times, in order, among the others."""
     ids = [f"{number}-{i}" for i in range(-(-n // EDITIONS))] * EDITIONS
     rng.shuffle(ids)
+    texts = [orjson.loads(line)["text"] for line in samples()["posts"].read_bytes().splitlines()]
     edition: Counter[str] = Counter()
     made = []
     for id_ in ids[:n]:
         edition[id_] += 1
-        made.append((id_, f"{rng.choice(TEXTS)}, {MARKER} edition {edition[id_]}"))
+        made.append((id_, f"{rng.choice(texts)} {MARKER} edition {edition[id_]}"))
     return made
 
 
