@@ -26,7 +26,21 @@ def test_promtool_accepts_the_configuration_and_the_rules() -> None:
     run_promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
 
-FIRING = [
+BROKER = 'pv_broker_up{stage="ner"}'
+REFUSED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="refused"}'
+LOADED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="loaded"}'
+STARTED = 'process_start_time_seconds{job="pvstream", instance="a"}'
+
+
+def live(instance: str, release: str) -> str:
+    return f'pv_model_info{{task="ner", release="{release}", kind="k", instance="{instance}"}}'
+
+
+def shadow(outcome: str) -> str:
+    return f'pv_shadow_records_total{{stage="ner", outcome="{outcome}"}}'
+
+
+FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     ("WorkerAbsent", "3m", {"stage": "ner"}, {'up{job="pvstream", stage="ner"}': "1 0x20"}),
     ("StageNotReady", "4m", {"stage": "ner"}, {'pv_ready{stage="ner"}': "1 0x20"}),
     (
@@ -63,9 +77,33 @@ FIRING = [
         {},
         {'pv_events_total{outcome="nil"}': "0+70x120", 'pv_events_total{outcome="coded"}': "0+30x120"},
     ),
+    ("BrokerAway", "7m", {}, {BROKER: "1x5 0x20", 'pv_broker_up{stage="relation"}': "1x60"}),
+    ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "0x30 1x30", STARTED: "0x60"}),
+    # Refused by a worker that starts: a new series, and one that ended with the same value.
+    ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "_x30 1x30", STARTED: "_x30 1800x30"}),
+    ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "1x60", STARTED: "0x29 1800x30"}),
+    ("ReleasesDiffer", "16m", {"task": "ner"}, {live("a", "old"): "1x60", live("b", "new"): "_x5 1x60"}),
+    # One of two workers swapped, the other did not.
+    (
+        "ReleasesDiffer",
+        "20m",
+        {"task": "ner"},
+        {
+            live("a", "old"): "1x60",
+            live("b", "old"): "1x5 stale",
+            live("b", "new"): "_x6 1x60",
+        },
+    ),
+    ("ShadowFailing", "18m", {"stage": "ner"}, {shadow("failed"): "0x10 8x30", shadow("agreed"): "0+50x60"}),
+    (
+        "ShadowFailing",
+        "18m",
+        {"stage": "ner"},
+        {shadow("skipped"): "0+50x60", shadow("agreed"): "0x60", shadow("differed"): "0x60"},
+    ),
 ]
 
-QUIET = [
+QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("StageNotReady", "1m", {'pv_ready{stage="ner"}': "0x3"}),
     ("DeadLetters", "40m", {'pv_dead_letters_total{stage="ner", reason="poison"}': "50x60"}),
     ("LagGrowing", "35m", {'pv_lag_records{stage="ner", topic="posts", partition="0"}': "9000-100x60"}),
@@ -80,6 +118,43 @@ QUIET = [
         "75m",
         {'pv_events_total{outcome="nil"}': "0+50x120", 'pv_events_total{outcome="coded"}': "0+50x120"},
     ),
+    ("BrokerAway", "6m30s", {BROKER: "1x5 0x0 1x20"}),
+    ("BrokerAway", "7m", {BROKER: "1x60"}),
+    ("ReleaseRefused", "12m", {REFUSED: "0x60", LOADED: "0x10 1x60", STARTED: "0x60"}),
+    # Long ago, and the worker did not start again.
+    ("ReleaseRefused", "40m", {REFUSED: "0x5 1x60", STARTED: "0x60"}),
+    # A swap: for a minute one worker is ahead of the other, then both have the new release.
+    *(
+        (
+            "ReleasesDiffer",
+            at,
+            {
+                live("a", "old"): "1x5 stale",
+                live("a", "new"): "_x6 1x60",
+                live("b", "old"): "1x6 stale",
+                live("b", "new"): "_x7 1x60",
+            },
+        )
+        for at in ("6m", "16m", "30m")
+    ),
+    # Different tasks have different releases.
+    (
+        "ReleasesDiffer",
+        "30m",
+        {
+            live("a", "old"): "1x60",
+            'pv_model_info{task="relation", release="new", kind="k", instance="b"}': "1x60",
+        },
+    ),
+    (
+        "ShadowFailing",
+        "30m",
+        {shadow("failed"): "0x60", shadow("agreed"): "0+40x60", shadow("differed"): "0+9x60"},
+    ),
+    # It is slower than the live release and leaves some out.
+    ("ShadowFailing", "30m", {shadow("skipped"): "0+90x60", shadow("agreed"): "0+10x60"}),
+    # No shadow at all.
+    ("ShadowFailing", "30m", {shadow(o): "0x60" for o in ("failed", "skipped", "agreed", "differed")}),
     ("WorkerAbsent", "10m", {f'up{{job="pvstream", stage="{stage}"}}': "1x20" for stage in sorted(STAGES)}),
 ]
 

@@ -82,6 +82,30 @@ def test_every_stage_has_a_worker_service() -> None:
     assert workers().keys() == STAGES
 
 
+def test_the_workers_read_the_store_of_releases_and_only_topics_writes_it() -> None:
+    services = compose()
+    store = services["topics"]["environment"]["PV_STORE"]
+    assert "releases" in load("docker-compose.yml")["volumes"]
+    assert services["topics"]["volumes"] == [f"releases:{store}"]
+    for stage, worker in workers().items():
+        assert worker["environment"]["PV_STORE"] == store, stage
+        assert worker["volumes"] == [f"releases:{store}:ro"], stage
+
+
+def test_the_image_makes_the_store_for_its_own_user_so_that_a_new_volume_is_writable() -> None:
+    store = compose()["topics"]["environment"]["PV_STORE"]
+    final = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+    made = re.search(r"install --directory --owner=(\w+) --group=\w+ (.*)$", final, re.MULTILINE)
+    user = re.search(r"useradd --uid (\d+) .* (\w+) ", final)
+    assert made is not None
+    assert user is not None
+    assert made[1] == user[2]
+    assert store in made[2].split()
+    assert f"PV_STORE={store}\n" in final
+    assert f"\nUSER {user[1]}\n" in final
+    assert final.index(made[0]) < final.index("\nUSER ")
+
+
 def test_every_stage_is_scraped_under_its_own_name() -> None:
     settings = next(iter(workers().values()))["environment"]
     (job,) = [
@@ -211,12 +235,25 @@ def test_the_dashboard_uses_the_provisioned_datasource_and_is_where_grafana_look
     assert grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == f"{path}/{DASHBOARD.name}"
 
 
-def test_the_stage_variable_filters_every_panel_that_has_stages() -> None:
+def test_the_stage_variable_filters_every_panel_that_has_stages_or_tasks() -> None:
     assert [v["name"] for v in dashboard()["templating"]["list"]] == ["stage"]
     for panel in panels():
         for target in panel["targets"]:
-            if "by (stage" in target["expr"]:
+            if re.search(r"by \(.*\b(stage|task)\b", target["expr"]):
                 assert "$stage" in target["expr"], panel["title"]
+
+
+def test_the_table_of_alerts_shows_the_labels_that_tell_one_from_another() -> None:
+    (table,) = [panel for panel in panels() if panel["title"] == "Alerts"]
+    by = re.search(r"by \(([^)]*)\)", table["targets"][0]["expr"])
+    assert by is not None
+    used = {
+        label
+        for alert in alerts()
+        for labels in re.findall(r"by \(([^)]*)\)", alert["expr"])
+        for label in labels.split(", ")
+    }
+    assert used - {"le", "release"} <= set(by[1].split(", "))
 
 
 def test_every_alert_has_a_severity_and_says_what_to_do() -> None:
@@ -233,8 +270,27 @@ def test_the_image_runs_pvstream_and_not_as_root() -> None:
     assert re.search(r'^ENTRYPOINT \["pvstream"\]$', final, re.MULTILINE)
 
 
+def kubernetes() -> dict[str, Any]:
+    """The objects of the file by their kind."""
+    text = (ROOT / "deploy/k8s/worker.yaml").read_text(encoding="utf-8")
+    return {item["kind"]: item for item in yaml.safe_load_all(text)}
+
+
+def test_the_kubernetes_worker_reads_the_store_from_a_claim_that_all_nodes_share() -> None:
+    claim = kubernetes()["PersistentVolumeClaim"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    pod = kubernetes()["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (volume,) = [v["name"] for v in pod["volumes"] if "persistentVolumeClaim" in v]
+    (mount,) = [m for m in container["volumeMounts"] if m["name"] == volume]
+    environment = {variable["name"]: variable.get("value") for variable in container["env"]}
+    assert mount == {"name": volume, "mountPath": environment["PV_STORE"], "readOnly": True}
+    (source,) = [v["persistentVolumeClaim"] for v in pod["volumes"] if v["name"] == volume]
+    assert source["claimName"] == claim["metadata"]["name"]
+
+
 def test_the_kubernetes_worker_is_probed_drained_and_not_root() -> None:
-    pod = load("deploy/k8s/worker.yaml")["spec"]["template"]
+    pod = kubernetes()["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     environment = {variable["name"]: variable.get("value") for variable in container["env"]}
     assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
