@@ -85,6 +85,7 @@ def prepare(stage: str) -> None:
         RECORDS.labels(stage, outcome)
     for reason in ("bad_record", "poison", "output_too_large"):
         DEAD_LETTERS.labels(stage, reason)
+    RELOAD_SECONDS.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
     for outcome in ("agreed", "differed", "failed", "skipped"):

@@ -36,12 +36,16 @@ def evaluate(
 ) -> None:
     """Scores a release on a public corpus, each score beside its baseline, interval and definition."""
     from streams.handle import load_release  # noqa: PLC0415
+    from training.evaluate import EvaluationError  # noqa: PLC0415
     from training.evaluate import evaluate as measure  # noqa: PLC0415
 
     _known_task(task)
     loaded = load_release(task, version_or_path(release) if release else None, settings())
     with err.status(f"{task} {loaded.version} on {split or 'the held-out set'}"):
-        found = measure(task, loaded.model, loaded.version, data, split, limit)
+        try:
+            found = measure(task, loaded.model, loaded.version, data, split, limit)
+        except EvaluationError as error:
+            raise typer.BadParameter(str(error)) from None
     table = Table("score", "value", "95 % interval", "baseline", "what is counted")
     for name, value in found.scores.items():
         low, high = found.intervals.get(name, (None, None))
@@ -200,14 +204,18 @@ def version_or_path(name: str) -> str | Path:
 
 def _compare(data: Path) -> Any:
     """Both releases on the task's held-out set, by its primary score."""
+    from streams.lifecycle import GateError  # noqa: PLC0415
     from streams.releases import Comparison  # noqa: PLC0415
     from training import evaluate as evaluation  # noqa: PLC0415
 
     def compared(candidate: Any, live: Any) -> Comparison:
-        ours, theirs = (
-            evaluation.evaluate(one.task, one.model, one.version, data, None) for one in (candidate, live)
-        )
-        found = evaluation.compare(ours, theirs)
+        try:
+            ours, theirs = (
+                evaluation.evaluate(one.task, one.model, one.version, data, None) for one in (candidate, live)
+            )
+            found = evaluation.compare(ours, theirs)
+        except evaluation.EvaluationError as error:
+            raise GateError(str(error)) from None
         return Comparison(**{name: getattr(found, name) for name in Comparison.__dataclass_fields__})
 
     return compared

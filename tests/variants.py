@@ -27,13 +27,20 @@ def variant(task: str, root: Path, note: str) -> Release:
 
 def spoiled(task: str, root: Path, file: str, change: Callable[[dict[str, torch.Tensor]], Any]) -> Release:
     """A sound release with other tensors in one file, which answers its own canary."""
+    return rebuilt(task, root, file, lambda folder, tensors: change(tensors))
+
+
+def rebuilt(
+    task: str, root: Path, file: str, change: Callable[[Path, dict[str, torch.Tensor]], Any]
+) -> Release:
+    """The same with anything changed in its folder."""
     original = open_release(bundled(task))
     with tempfile.TemporaryDirectory() as folder:
         for path in original.path.iterdir():
             if path.name != MANIFEST:
                 shutil.copyfile(path, Path(folder) / path.name)
         tensors = load_file(original.file(file))
-        change(tensors)
+        change(Path(folder), tensors)
         save_file(tensors, Path(folder) / file)
         draft = original.manifest.model_copy(update={"files": describe(Path(folder)), "scores": []})
         model = model_class(task).load(Release(Path(folder), draft, ""))
@@ -46,7 +53,7 @@ def noisy_head(tensors: dict[str, torch.Tensor]) -> None:
     """Makes a tagger clearly worse, not useless."""
     generator = torch.Generator().manual_seed(5)
     for name, tensor in tensors.items():
-        noise = torch.randn(tensor.shape, generator=generator) * tensor.float().std() * 1.5
+        noise = torch.randn(tensor.shape, generator=generator) * tensor.float().std() * 3
         tensors[name] = (tensor.float() + noise).half() if tensor.ndim > 1 else tensor
 
 

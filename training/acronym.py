@@ -15,7 +15,7 @@ from rich.console import Console
 from models.acronym import load_dictionary
 from models.encoder import base_digest
 from training.evaluate import manifest_scores
-from training.publish import print_scores, publish_release
+from training.publish import OFFERED, offer, print_scores, publish_release
 
 console = Console()
 DICTIONARY = Path(__file__).parent.parent / "models/acronyms/clinical.tsv"
@@ -36,6 +36,7 @@ def main(
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
     limit: Annotated[int, typer.Option(help="rows scored at most; 0: all")] = 0,
+    offered: OFFERED = False,
 ) -> None:
     n = len(load_dictionary(dictionary))
     folder = Path(tempfile.mkdtemp(prefix="acronym-"))
@@ -54,6 +55,8 @@ def main(
     )
     shutil.rmtree(folder)
     print_scores(console, release)
+    if offered:
+        offer(release, data)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from models.text import words
 from models.types import DRUG, LABELS, Span
 from training.evaluate import manifest_scores
 from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
-from training.publish import print_scores, publish_release
+from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
 from training.scores import gold_spans, mention_spans
 
@@ -185,6 +185,7 @@ def main(
     batch: int = 24,
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="training sentences at most; 0: all")] = 0,
+    offered: OFFERED = False,
 ) -> None:
     torch.manual_seed(seed)
     rng = random.Random(seed)
@@ -255,6 +256,8 @@ def main(
     )
     shutil.rmtree(kept)
     print_scores(console, release)
+    if offered:
+        offer(release, data)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from models.release import Score, TrainingData
 from models.types import Query
 from training.evaluate import manifest_scores
 from training.evaluations.normalization import SIDER, halves, pts_by_term, query, right_terms
-from training.publish import print_scores, publish_release
+from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldCoding, read_psytar_codes
 
 console = Console()
@@ -76,6 +76,7 @@ def main(
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
     k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5,
     nil_below: Annotated[float | None, typer.Option(help="NIL threshold; without it, by --data")] = None,
+    offered: OFFERED = False,
 ) -> None:
     table = terminology.load(terms)
     encoder = Encoder.load(base, max_pieces=64)
@@ -103,6 +104,8 @@ def main(
     )
     shutil.rmtree(folder)
     print_scores(console, release)
+    if offered:
+        offer(release, data)
     console.print(f"{len(table)} terms, NIL below {nil_below}")
 
 

@@ -5,10 +5,12 @@ will be served.
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from models.loading import canary_inputs, model_class, plain
@@ -50,6 +52,23 @@ def publish_release(
     inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+
+
+OFFERED = Annotated[
+    bool,
+    typer.Option("--publish", help="then offer the release to the workers of PV_BROKER, through the gate"),
+]
+
+
+def offer(release: Release, data: Path | None) -> None:
+    """Runs `pvstream publish` on a release, with its gate; the run ends as that command does.
+
+    A process of its own: training knows nothing of Kafka.
+    """
+    command = [sys.executable, "-m", "streams", "publish", str(release.path)]
+    done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
 
 
 def print_scores(console: Console, release: Release) -> None:

@@ -36,7 +36,7 @@ from models.types import ADE, DRUG, Span
 from training.evaluate import manifest_scores
 from training.evaluations.relation import split_negatives
 from training.ner import ADE_CORPUS, word_tags
-from training.publish import print_scores, publish_release
+from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldText, read_ade_fold
 
 console = Console()
@@ -151,6 +151,7 @@ def main(
     k_words: int = 7,
     k_pairs: int = 5,
     seed: int = 42,
+    offered: OFFERED = False,
 ) -> None:
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     train, _ = read_ade_fold(data / "ade", 1)
@@ -218,6 +219,8 @@ def main(
     )
     shutil.rmtree(folder)
     print_scores(console, release)
+    if offered:
+        offer(release, data)
 
 
 if __name__ == "__main__":

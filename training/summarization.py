@@ -14,7 +14,7 @@ from rich.console import Console
 
 from models.encoder import base_digest
 from training.evaluate import manifest_scores
-from training.publish import print_scores, publish_release
+from training.publish import OFFERED, offer, print_scores, publish_release
 
 console = Console()
 CANARY = [
@@ -30,6 +30,7 @@ def main(
     ] = None,
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
+    offered: OFFERED = False,
 ) -> None:
     folder = Path(tempfile.mkdtemp(prefix="summarization-"))
     release = publish_release(
@@ -46,6 +47,8 @@ def main(
     )
     shutil.rmtree(folder)
     print_scores(console, release)
+    if offered:
+        offer(release, data)
 
 
 if __name__ == "__main__":

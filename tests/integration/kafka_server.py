@@ -233,6 +233,14 @@ def find_kafka(*, secure: bool = False) -> KafkaServer:
     return LocalKafka(java, _kafka_jars(), secure=secure)
 
 
+def own_kafka() -> LocalKafka:
+    """A broker that may be killed; raises KafkaUnavailable where there is only somebody else's."""
+    server = find_kafka()
+    if not isinstance(server, LocalKafka):
+        raise KafkaUnavailable("needs a broker of its own; PV_TEST_KAFKA names a shared one")
+    return server
+
+
 def _kafka_jars() -> Path:
     version = re.search(r"<kafka\.version>(.+?)</", POM.read_text())
     assert version is not None
