@@ -228,7 +228,7 @@ def _records(rng: random.Random, number: int, n: int) -> list[tuple[str, str]]:
     made = []
     for id_ in ids[:n]:
         edition[id_] += 1
-        made.append((id_, f"{rng.choice(texts)} {MARKER} edition {edition[id_]}"))
+        made.append((id_, f"{rng.choice(texts)}\n\n{MARKER}\n\nedition {edition[id_]}"))
     return made
 
 

@@ -106,7 +106,7 @@ class Bench:
             pending = []
             for _ in range(n):
                 id_ = f"r{self._sent}"
-                text = f"{self._texts[self._sent % len(self._texts)]} {MARKER}"
+                text = f"{self._texts[self._sent % len(self._texts)]}\n\n{MARKER}"
                 self._sent += 1
                 ids.add(id_)
                 value = orjson.dumps({"id": id_, "text": text})
