@@ -117,6 +117,11 @@ class Fleet:
         while len(self.workers) > 2:  # noqa: PLR2004
             self.end(signal.SIGTERM, 0)
 
+    def busy(self, rng: random.Random) -> int:
+        """Which worker to end: one that works, where there is one, for one that still loads proves little."""
+        ready = [i for i, w in enumerate(self.workers) if processes.is_ready(self._ports[w.pid])]
+        return rng.choice(ready or range(len(self.workers)))
+
     def is_ready(self) -> bool:
         return all(processes.is_ready(self._ports[w.pid]) for w in self.workers)
 
@@ -148,10 +153,10 @@ class Chaos:
         self.fleet.two()
         processes.wait_until(self.fleet.is_ready, "two workers that are ready")
         wanted = _records(rng, number, records)
-        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(5, 15)))
+        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(3, 12)))
         sender.start()
         for action in rng.sample(ACTIONS, actions):
-            time.sleep(rng.uniform(0.5, 5))
+            time.sleep(rng.uniform(0.3, 3))
             result.actions.append(action)
             self._do(action, rng, result)
         self.fleet.two()
@@ -165,7 +170,7 @@ class Chaos:
         fleet = self.fleet
         match action:
             case "kill worker":
-                fleet.end(signal.SIGKILL, rng.randrange(len(fleet.workers)))
+                fleet.end(signal.SIGKILL, fleet.busy(rng))
                 result.kills += 1
                 fleet.add()
             case "kill broker":
@@ -174,13 +179,13 @@ class Chaos:
                 time.sleep(rng.uniform(0, 4))
                 self.kafka.restart()
             case "stop worker":
-                fleet.end(signal.SIGTERM, rng.randrange(len(fleet.workers)))
+                fleet.end(signal.SIGTERM, fleet.busy(rng))
                 fleet.add()
             case "add worker":
                 fleet.add()
             case "remove worker":
                 if len(fleet.workers) > 1:
-                    fleet.end(signal.SIGTERM, rng.randrange(len(fleet.workers)))
+                    fleet.end(signal.SIGTERM, fleet.busy(rng))
             case "publish":
                 self.publish(rng)
                 result.published += 1
