@@ -51,6 +51,7 @@ class FaustPorts:
         return await self._app.producer.send(topic, key, value, None, None, list(headers))
 
     async def ack(self, record: Inbound) -> None:
+        record.token.finished = True
         await self.stream.ack(record.token)
 
     def observe(self, done: Sequence[Done]) -> None:
@@ -61,6 +62,19 @@ class FaustPorts:
         """Source records in batches; Faust acks none of them by itself."""
         async for events in self.stream.noack_take(size, within=wait):
             yield [_inbound(event) for event in events]
+
+
+class HeldEvent(faust.Event):
+    """A source record that is acked when we say so.
+
+    On a rebalance Faust's stream skips what was fetched before it, and acks what it skips: where the same
+    worker keeps the partition, that record would be committed without ever having been processed.
+    """
+
+    finished = False
+
+    def ack(self) -> bool:
+        return bool(super().ack()) if self.finished else False
 
 
 class StageApp:
@@ -150,6 +164,7 @@ def _options(settings: Settings) -> dict[str, Any]:
         "store": "memory://",
         "web_enabled": False,
         "autodiscover": False,
+        "Event": HeldEvent,
     }
 
 

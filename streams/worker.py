@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,6 +26,23 @@ log = logging.getLogger(__name__)
 OBSERVE_SECONDS = 1.0
 #: What is left to a process with a failed stage: its records will not be acked, however long it waits.
 FAILED_GRACE = 3.0
+#: What is left after the grace to close connections; then the process ends, whatever still hangs.
+EXIT_SECONDS = 15.0
+
+
+def end_within(seconds: float) -> None:
+    """Ends the process after so long, however it hangs: an inference that does not come back, a store that
+    does not answer. What is not acked comes again.
+    """
+
+    def end() -> None:
+        log.error("not stopped within %.0f s: ending anyway", seconds)
+        logging.shutdown()
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 class WorkerFailed(RuntimeError):
@@ -41,6 +60,7 @@ class Worker:
         self._apps: list[StageApp] = []
         self._inference = InferenceThread(settings.threads)
         self._broker = BrokerWatch(settings)
+        self._ends_process = False
 
     async def load(self, loaded: Callable[[str], None] = lambda task: None) -> None:
         """Loads every stage's model in the inference thread; raises ReleaseError, and TopicsError when topics
@@ -94,6 +114,8 @@ class Worker:
                 raise
         finally:
             failed = watch.done() and not watch.cancelled()
+            if failed and self._ends_process:
+                end_within(FAILED_GRACE + EXIT_SECONDS)
             for task in (watch, *beside):
                 task.cancel()
             await asyncio.gather(watch, *beside, return_exceptions=True)
@@ -105,6 +127,7 @@ class Worker:
 
     async def serve(self) -> None:
         """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails."""
+        self._ends_process = True
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
@@ -113,6 +136,7 @@ class Worker:
             log.info("running %s; metrics on port %d", ", ".join(s.name for s in self.stages), self.http_port)
             await stop.wait()
             log.info("stopping: finishing what was taken, %.0f s at most", self.settings.grace)
+            end_within(self.settings.grace + EXIT_SECONDS)
 
     async def _watch(self, body: asyncio.Task[Any], beside: Sequence[asyncio.Task[None]]) -> None:
         """Keeps the gauges fresh; when a stage fails, or what runs beside them, or this does, cancels the
