@@ -20,8 +20,9 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,11 +154,15 @@ class Chaos:
         self.fleet.two()
         processes.wait_until(self.fleet.is_ready, "two workers that are ready")
         wanted = _records(rng, number, records)
-        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(3, 12)))
+        sender = threading.Thread(target=_send, args=(self.kafka.bootstrap, wanted, rng.uniform(1, 5)))
         sender.start()
-        for action in rng.sample(ACTIONS, actions):
-            time.sleep(rng.uniform(0.3, 3))
-            result.actions.append(action)
+        before = processes.count(self.kafka.bootstrap, SINK)
+        moments = sorted(rng.uniform(0.03, 0.85) for _ in range(actions))
+        for action, moment in zip(rng.sample(ACTIONS, actions), moments, strict=True):
+            # So far on the way there is work to disturb; what does not come so far is disturbed anyway.
+            with suppress(AssertionError):
+                processes.wait_until(partial(self._is_out, before + moment * records), "progress", 60)
+            result.actions.append(f"{action} at {moment:.0%}")
             self._do(action, rng, result)
         self.fleet.two()
         sender.join(ROUND_SECONDS)
@@ -165,6 +170,9 @@ class Chaos:
         _count(result, wanted, found, self.marks)
         result.seconds = round(time.monotonic() - started, 1)
         return result
+
+    def _is_out(self, n: float) -> bool:
+        return processes.count(self.kafka.bootstrap, SINK) >= n
 
     def _do(self, action: str, rng: random.Random, result: Result) -> None:
         fleet = self.fleet
