@@ -132,7 +132,10 @@ class Chaos:
 
     def __init__(self, kafka: LocalKafka, folder: Path, logs: Path) -> None:
         self.kafka = kafka
-        settings = {"PV_STORE": str(folder / "store"), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "32"}
+        settings = {"PV_STORE": str(folder / "store"), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "32"} | {
+            # Two workers on a few processors: threads of both would wait for each other.
+            "PV_THREADS": "1"
+        }
         self.env = processes.environment(kafka.bootstrap, 0, **settings)
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
         self.releases = [marked(folder / "made", f"mark-{name}") for name in "abc"]
