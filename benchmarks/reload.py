@@ -38,6 +38,8 @@ from tests.variants import MARKER, marked
 
 #: Seconds that a swap may take before the next one is asked for.
 SWAP_SECONDS = 60.0
+#: Records at once, to find the capacity.
+BURST = 500
 
 
 @dataclass(slots=True)
@@ -94,7 +96,8 @@ class Bench:
         await releases.announce(self.settings, "ner", announcement)
         async with asyncio.timeout(SWAP_SECONDS):
             while (await asyncio.to_thread(self._asked, "/releases"))["ner"]["version"] != release.version:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+                # Seldom: whatever asks takes its time from the same processors.
+                await asyncio.sleep(0.25)
         self.swap_seconds.append(time.perf_counter() - started)
 
     async def send(self, seconds: float, rate: float) -> set[str]:
@@ -144,19 +147,17 @@ def measure(bench: Bench, swaps: int, pause: float, share: float, quiet: float) 
     figures = Figures(swaps=swaps, share_of_capacity=share)
     asyncio.run(bench.swap(bench.releases[1]))
     bench.swap_seconds.clear()
-    asyncio.run(bench.send(600, 0))
-    bench.wait_for(600)
-    figures.capacity_records_per_second = _capacity(bench)
+    figures.capacity_records_per_second = max(_capacity(bench, done) for done in (0, BURST, 2 * BURST))
     figures.batch_seconds = bench.settings.batch / figures.capacity_records_per_second
     rate = share * figures.capacity_records_per_second
 
     quiet_ids = asyncio.run(bench.send(quiet, rate))
     figures.memory_before = bench.resident()
     swap_ids = asyncio.run(_with_swaps(bench, swaps, pause, rate))
-    bench.wait_for(600 + len(quiet_ids) + len(swap_ids))
+    bench.wait_for(3 * BURST + len(quiet_ids) + len(swap_ids))
     figures.memory_after = bench.resident()
     quiet_ids |= asyncio.run(bench.send(quiet, rate))
-    figures.records = 600 + len(quiet_ids) + len(swap_ids)
+    figures.records = 3 * BURST + len(quiet_ids) + len(swap_ids)
     bench.wait_for(figures.records)
     time.sleep(2)
     _count(figures, bench, quiet_ids, swap_ids)
@@ -173,9 +174,13 @@ async def _with_swaps(bench: Bench, swaps: int, pause: float, rate: float) -> se
     return ids
 
 
-def _capacity(bench: Bench) -> float:
-    """Records a second over the middle of what was there at once."""
-    times = sorted(m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "mentions"))
+def _capacity(bench: Bench, done: int) -> float:
+    """Records a second over the middle of a burst that comes after `done` records. Of several bursts the best
+    counts: on a shared machine a slow one tells of the neighbours.
+    """
+    asyncio.run(bench.send(BURST, 0))
+    bench.wait_for(done + BURST)
+    times = sorted(m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "mentions"))[done:]
     middle = times[len(times) // 4 : -len(times) // 8]
     return float((len(middle) - 1) / (middle[-1] - middle[0]) * 1000)
 

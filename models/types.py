@@ -106,6 +106,21 @@ class Coding:
 
     candidates: tuple[Candidate, ...]
     nil: bool
+    context_weight: float | None = None
+    """How much of the mention's vector came from its sentence, 0 to 1; None where the mention was read
+    alone.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """What a text says about an effect that it names; all False: it happened to the one who writes."""
+
+    negated: bool = False
+    hypothetical: bool = False
+    """Feared, possible or only to be expected."""
+    other_experiencer: bool = False
+    """It happened, or may happen, to somebody else or to an animal."""
 
 
 @dataclass(frozen=True, slots=True)

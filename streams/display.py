@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
-from streams.records import CodedReport, ExpandedReport, Summary, TaggedReport
+from streams.records import CodedEvent, CodedReport, ExpandedReport, Summary, TaggedReport
 from streams.releases import Announcement
 
 STYLES = {
@@ -21,6 +21,8 @@ STYLES = {
     SYMPTOM: "bold white on magenta",
 }
 _EXPANSION = "underline"
+#: Fields of an event that say it did not happen to the writer, and the words beside it.
+_NOT_ASSERTED = {"negated": "denied", "hypothetical": "possible", "other_experiencer": "someone else"}
 
 
 def legend() -> Text:
@@ -84,6 +86,7 @@ def _events(record: CodedReport) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for event in record.events:
         mention = Text(record.mentions[event.mention].text, style="red")
+        mention.append_text(_doubts(event))
         if event.nil:
             near = event.candidates[0].pt if event.candidates else "nothing"
             table.add_row(
@@ -104,11 +107,16 @@ def _events(record: CodedReport) -> RenderableType:
     return table
 
 
+def _doubts(event: CodedEvent) -> Text:
+    words = [word for field, word in _NOT_ASSERTED.items() if getattr(event, field)]
+    return Text(f" ({', '.join(words)})" if words else "", style="yellow")
+
+
 def _score(score: float) -> Text:
     return Text(f"{score:.2f}", style="dim")
 
 
-def _drugs(event: Any) -> Text:
+def _drugs(event: CodedEvent) -> Text:
     return Text(", ".join(event.drugs) + (f" ({event.drug_evidence})" if event.drugs else ""), style="cyan")
 
 

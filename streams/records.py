@@ -98,6 +98,12 @@ class CodedEvent:
     """Cosine to the best candidate."""
     nil: bool
     candidates: tuple[Candidate, ...]
+    negated: bool = False
+    """The text says that it did not happen."""
+    hypothetical: bool = False
+    """The text fears it, or says that it may happen."""
+    other_experiencer: bool = False
+    """It is somebody else's, or an animal's, and not the writer's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,13 @@
-"""mentions -> events: codes each adverse event to the terminology and says which drugs are suspected."""
+"""mentions -> events: codes each adverse event to the terminology and says which drugs are suspected and
+whether the text affirms it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from models.assertion import assertion
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -63,6 +66,8 @@ def count(outputs: Sequence[CodedReport]) -> None:
 
 def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     drugs, evidence = suspects(report, mention)
+    place = report.mentions[mention]
+    said = assertion(report.text, place.start, place.end)
     best = coding.candidates[0] if coding.candidates else None
     coded = None if coding.nil else best
     return CodedEvent(
@@ -75,6 +80,9 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
         score=best.score if best else 0.0,
         nil=coding.nil,
         candidates=coding.candidates,
+        negated=said.negated,
+        hypothetical=said.hypothetical,
+        other_experiencer=said.other_experiencer,
     )
 
 

@@ -46,6 +46,16 @@ def test_a_nil_event_has_no_term_and_keeps_its_candidates() -> None:
     assert nil.candidates[0].pt == "rash"
 
 
+def test_an_event_carries_what_its_sentence_says_about_it() -> None:
+    (coded,) = normalization.predict(EchoCoder(), [REPORT])
+    assert not any(e.negated or e.hypothetical or e.other_experiencer for e in coded.events)
+    text = "My mum might get a rash. No rash for me."
+    mentions = [Mention(at, at + 4, "rash", ADE, 0.9) for at in (19, 28)]
+    (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, text=text, mentions=tuple(mentions))])
+    flags = [(e.negated, e.hypothetical, e.other_experiencer) for e in coded.events]
+    assert flags == [(False, True, True), (True, False, False)]
+
+
 def test_a_report_without_mentions_comes_out_without_events() -> None:
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()

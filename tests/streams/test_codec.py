@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,12 +42,14 @@ EVENT = CodedEvent(
     nil=False,
     candidates=(CANDIDATE,),
 )
+# As the fields of the assertion came in; coded-v1 is from before.
+DOUBTED = replace(EVENT, negated=True, hypothetical=True, other_experiencer=True)
 RELATION = Relation(0, 1, 0.8, (Neighbour("ade-17", 0.12),))
 GOLDEN: dict[str, Report] = {
     "report-v1": Report(**CORE),  # type: ignore[arg-type]
     "expanded-v1": ExpandedReport(**CORE, expansions=(EXPANSION,)),  # type: ignore[arg-type]
     "tagged-v1": TaggedReport(**CORE, expansions=(EXPANSION,), mentions=MENTIONS, relations=(RELATION,)),  # type: ignore[arg-type]
-    "coded-v1": CodedReport(**CORE, mentions=MENTIONS, relations=(RELATION,), events=(EVENT,)),  # type: ignore[arg-type]
+    "coded-v2": CodedReport(**CORE, mentions=MENTIONS, relations=(RELATION,), events=(DOUBTED,)),  # type: ignore[arg-type]
     "summary-v1": Summary(**CORE, summary=ShortQuestion(TEXT, "extractive", 0.75, 0, len(TEXT))),  # type: ignore[arg-type]
 }
 
@@ -56,6 +59,11 @@ def test_golden_bytes_are_written_and_read_back(name: str) -> None:
     golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
     assert encode(GOLDEN[name]) == golden
     assert decode(type(GOLDEN[name]), golden) == GOLDEN[name]
+
+
+def test_an_event_from_before_the_assertion_is_read_as_asserted() -> None:
+    old = decode(CodedReport, (WIRE / "coded-v1.json").read_bytes())
+    assert old == replace(GOLDEN["coded-v2"], events=(EVENT,))  # type: ignore[call-arg]
 
 
 def test_a_report_needs_only_id_and_text() -> None:
