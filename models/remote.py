@@ -47,7 +47,7 @@ def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey 
         raise StoreError(f"{task} {version} is not in the store {_shown(root)}") from None
     except Exception as error:
         # Each file system has exceptions of its own.
-        raise StoreError(f"{task} {version}: the store fails: {type(error).__name__}: {error}") from error
+        raise _failed(root, error) from error
 
 
 def deliver(release: Release, root: str) -> None:
@@ -65,7 +65,7 @@ def deliver(release: Release, root: str) -> None:
     except ReleaseError:
         raise
     except Exception as error:
-        raise StoreError(f"the store {_shown(root)} fails: {type(error).__name__}: {error}") from error
+        raise _failed(root, error) from error
 
 
 def versions(root: str, task: str) -> list[str]:
@@ -76,7 +76,7 @@ def versions(root: str, task: str) -> list[str]:
     except FileNotFoundError:
         return []
     except Exception as error:
-        raise StoreError(f"the store {_shown(root)} fails: {type(error).__name__}: {error}") from error
+        raise _failed(root, error) from error
     return sorted(name for name in names if VERSION.fullmatch(name))
 
 
@@ -85,11 +85,14 @@ def read_manifest(root: str, task: str, version: str) -> bytes:
     _check_place(task, version)
     try:
         fs, base = _filesystem(root)
-        return _manifest(fs, f"{base}/{task}/{version}", version)
+        place = f"{base}/{task}/{version}"
+        if MANIFEST not in _listing(fs, place, version):
+            raise StoreError(f"{version}: no {MANIFEST}")
+        return _manifest(fs, place, version)
     except ReleaseError:
         raise
     except Exception as error:
-        raise StoreError(f"the store {_shown(root)} fails: {type(error).__name__}: {error}") from error
+        raise _failed(root, error) from error
 
 
 def _manifest(fs: Any, place: str, version: str) -> bytes:
@@ -104,7 +107,7 @@ def _manifest(fs: Any, place: str, version: str) -> bytes:
 def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey | None) -> Release:
     sizes = _listing(fs, place, version)
     if MANIFEST not in sizes:
-        raise ReleaseError(f"{version}: no {MANIFEST}")
+        raise StoreError(f"{version}: no {MANIFEST}")
     stored = _manifest(fs, place, version)
     signature = None
     if SIGNATURE in sizes:
@@ -163,6 +166,10 @@ def _filesystem(root: str) -> tuple[Any, str]:
     return fs, str(base).rstrip("/")
 
 
-def _shown(root: str) -> str:
-    """A URL without the password that may stand in it."""
-    return re.sub(r"://[^/@]*@", "://", root)
+def _failed(root: str, error: Exception) -> StoreError:
+    return StoreError(f"the store {_shown(root)} fails: {type(error).__name__}: {_shown(str(error))}")
+
+
+def _shown(text: str) -> str:
+    """Without the passwords of URLs that may stand in it."""
+    return re.sub(r"://[^/\s]*@", "://", text)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from models import remote
 from models.loading import Loaded, load
@@ -62,6 +63,8 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
     """
     await topics.require(settings, (topics.RELEASES,))
     release, candidate = verify(path, settings)
+    if release.task not in TASKS:
+        raise GateError(f"no stage runs the task {release.task}")
     live = await live_version(release.task, settings)
     if live == release.version:
         raise GateError(f"{release.task} {live} is live already")
@@ -70,7 +73,7 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
         _gate(release, live, compared)
     remote.deliver(release, settings.store)
     announcement = Announcement(
-        task=release.manifest.task,
+        task=_stage_of(release),
         version=release.version,
         reason="publish",
         announced_at=datetime.now(UTC),
@@ -80,6 +83,11 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
     )
     await releases.announce(settings, announcement.key, announcement)
     return announcement
+
+
+def _stage_of(made: Release | Loaded) -> Any:
+    """The task, which is a stage's; an announcement is checked where it is read."""
+    return made.task
 
 
 def _gate(release: Release, live: str, compared: Comparison | None) -> None:
@@ -101,7 +109,7 @@ async def roll_back(task: str, version: str, settings: Settings) -> Announcement
     if live == version:
         raise GateError(f"{task} {version} is live already")
     announcement = Announcement(
-        task=load_release(task, version, settings).task,  # type: ignore[arg-type]
+        task=_stage_of(load_release(task, version, settings)),
         version=version,
         reason="rollback",
         announced_at=datetime.now(UTC),
@@ -119,7 +127,7 @@ async def cast_shadow(task: str, name: str | Path, share: float, settings: Setti
         if isinstance(name, Path):
             remote.deliver(release, settings.store)
         announcement = Announcement(
-            task=release.manifest.task,
+            task=_stage_of(release),
             version=release.version,
             reason="shadow",
             announced_at=datetime.now(UTC),
@@ -127,6 +135,11 @@ async def cast_shadow(task: str, name: str | Path, share: float, settings: Setti
         )
     await releases.announce(settings, announcement.key, announcement)
     return announcement
+
+
+async def end_shadow(task: str, settings: Settings) -> None:
+    await topics.require(settings, (topics.RELEASES,))
+    await releases.announce(settings, task + SHADOW, None)
 
 
 def known(settings: Settings, announced: dict[str, Announcement]) -> list[Known]:

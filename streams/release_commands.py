@@ -179,14 +179,13 @@ def shadow(
     stop: Annotated[bool, typer.Option("--stop", help="end the shadow of this task")] = False,
 ) -> None:
     """Runs a release beside the live one on a share of the records; see `<sink>.shadow` and /releases."""
-    from streams import releases as topic  # noqa: PLC0415
-    from streams.lifecycle import cast_shadow  # noqa: PLC0415
+    from streams.lifecycle import cast_shadow, end_shadow  # noqa: PLC0415
 
     _known_task(task)
     if stop == (release is not None):
         raise typer.BadParameter("either a release or --stop")
     if release is None:
-        asyncio.run(topic.announce(real_broker(), task + topic.SHADOW, None))
+        asyncio.run(end_shadow(task, real_broker()))
         out.print(f"{task}: the shadow ends")
         return
     made = asyncio.run(cast_shadow(task, version_or_path(release), share, real_broker()))
@@ -223,12 +222,14 @@ def _compare(data: Path) -> Any:
 
 def _running(address: str) -> dict[str, Any]:
     """What a worker says of itself; raises OSError with its address."""
+    import http.client  # noqa: PLC0415
     import urllib.request  # noqa: PLC0415
 
     try:
         with urllib.request.urlopen(f"http://{address}/releases", timeout=5) as answer:
-            return dict(orjson.loads(answer.read()))
-    except (OSError, ValueError) as error:
+            found = orjson.loads(answer.read())
+            return {task: dict(state) for task, state in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, http.client.HTTPException) as error:
         raise OSError(f"no worker answers at {address}: {error}") from None
 
 

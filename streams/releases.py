@@ -69,13 +69,11 @@ class Announcement:
 
 async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
     """Writes what holds for a key from now on, and waits until the broker has it; None ends a shadow."""
-    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
-    await producer.start()
-    try:
+    async with started(
+        AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    ) as producer:
         value = None if announcement is None else encode(announcement)
         await producer.send_and_wait(TOPIC, key=key.encode(), value=value)
-    finally:
-        await producer.stop()
 
 
 async def announced(settings: Settings) -> dict[str, Announcement]:
@@ -85,16 +83,25 @@ async def announced(settings: Settings) -> dict[str, Announcement]:
 
 
 @asynccontextmanager
+async def started(client: Any) -> AsyncIterator[Any]:
+    """A client of aiokafka for the time of the block; one that cannot start is stopped too, which its own
+    `async with` forgets.
+    """
+    try:
+        await client.start()
+        yield client
+    finally:
+        await client.stop()
+
+
+@asynccontextmanager
 async def reader(settings: Settings) -> AsyncIterator[Any]:
     """A consumer of all announcements from the first one on, outside of any group."""
     consumer = AIOKafkaConsumer(
         TOPIC, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
     )
-    try:
-        await consumer.start()
+    async with started(consumer):
         yield consumer
-    finally:
-        await consumer.stop()
 
 
 async def read_present(consumer: Any) -> tuple[dict[str, Announcement], int]:

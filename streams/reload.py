@@ -44,7 +44,7 @@ def first_load(task: str, announcement: Announcement | None, settings: Settings)
         if announcement.previous is None:
             raise
         handle = Handle(load_release(task, announcement.previous, settings))
-        handle.refused = Refusal(announcement.version, str(error))
+        handle.refused = Refusal(announcement.version, str(error), isinstance(error, StoreError))
         return handle
 
 
@@ -101,6 +101,10 @@ class Reloader:
             await self._changed[task].wait()
             self._changed[task].clear()
             wanted = self._held.get(task)
+            known = handle.refused is not None and not handle.refused.passing
+            if known and wanted is not None and handle.refused.version == wanted.version:  # type: ignore[union-attr]
+                # Refused when the worker started; a release does not change.
+                continue
             if wanted is None or wanted.version == handle.current.version:
                 handle.refused = None if wanted is not None else handle.refused
                 continue

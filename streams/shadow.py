@@ -19,11 +19,13 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from models.release import StoreError
 from streams import metrics
 from streams.codec import encode
 from streams.compare import decisions
 from streams.dead_letter import describe
 from streams.handle import Refusal, load_release
+from streams.releases import started
 from streams.settings import Settings
 from streams.stage import Done, Stage, stamp
 
@@ -43,6 +45,8 @@ class Shadow:
         self.version = version
         self.share = share
         self.refused: Refusal | None = None
+        self.loaded = False
+        """Whether there is a process that answers."""
         self.counts = dict.fromkeys(("agreed", "differed", "failed", "skipped"), 0)
         self._stage = stage
         self._settings = settings
@@ -68,6 +72,7 @@ class Shadow:
             "share": self.share,
             "agreement": agreement,
             "refused": self.refused,
+            "loaded": self.loaded,
             **self.counts,
         }
 
@@ -93,14 +98,18 @@ class Shadow:
 
     async def _serve(self) -> None:
         """Answers batches until something fails; a refused release ends it for good."""
-        async with AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5) as producer:
+        async with started(AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5)) as producer:
             candidate = await asyncio.to_thread(Candidate, self._stage.name, self.version, self._settings)
             try:
-                self.refused = await candidate.loaded()
+                refusal = await candidate.loaded()
+                if refusal is not None and refusal.passing:
+                    raise StoreError(refusal.reason)
+                self.refused = refusal
                 if self.refused is not None:
                     metrics.RELOADS.labels(self._stage.name, "refused").inc()
                     log.error("shadow %s is refused: %s", self.version, self.refused.reason)
                     return
+                self.loaded = True
                 while True:
                     batch = await self._queue.get()
                     try:
@@ -110,6 +119,7 @@ class Shadow:
                         self._count("failed", len(batch))
                         raise
             finally:
+                self.loaded = False
                 await asyncio.to_thread(candidate.end)
 
     async def _answer(self, batch: Sequence[Done], candidate: Candidate, producer: Any) -> None:
@@ -152,8 +162,11 @@ class Candidate:
 
     async def predict(self, reports: Sequence[Any]) -> Sequence[Any] | None:
         """None where the model raises; EOFError where the process is gone."""
-        await asyncio.to_thread(self._pipe.send, reports)
-        answers: Sequence[Any] | None = await asyncio.to_thread(self._pipe.recv)
+        try:
+            await asyncio.to_thread(self._pipe.send, reports)
+            answers: Sequence[Any] | None = await asyncio.to_thread(self._pipe.recv)
+        except OSError as error:
+            raise EOFError("the shadow's process is gone") from error
         return answers
 
     def end(self) -> None:
@@ -181,7 +194,7 @@ def _candidate(pipe: Connection, task: str, version: str, settings: Settings) ->
         try:
             model = load_release(task, version, settings).model
         except Exception as error:
-            pipe.send(Refusal(version, str(error)))
+            pipe.send(Refusal(version, str(error), isinstance(error, StoreError)))
             return
         pipe.send(None)
         predict = stage_named(task).predict

@@ -130,7 +130,7 @@ def test_a_release_is_published_taken_shadowed_and_rolled_back(
         assert site.live("ner")["version"] == other.version, "the live model stays"
 
         site.must("shadow", "ner", str(worse.path), "--share", "0.5")
-        processes.wait_until(lambda: site.live("ner")["shadow"] is not None, "a shadow")
+        processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
         n = site.posts()
         processes.wait_until(lambda: site.count("mentions") == n, "all outputs")
         chosen = [r for r in _records(site, "mentions") if chosen_for_half(r["id"])]
@@ -204,7 +204,7 @@ def test_a_replay_tells_a_worse_release_from_a_better_one(site: Site, worse: Rel
     assert better > poorer
     assert micro["difference"]["high"] < 0, "the interval of the difference excludes none"
     assert 0 < found["changed"] <= found["compared"]
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_another_terminology_is_compared_by_what_it_codes_otherwise(site: Site) -> None:

@@ -1,0 +1,436 @@
+"""The commands about releases: what a person is told, and with which exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from models.release import Canary, Release
+from models.signature import SIGNATURE
+from models.store import open_release, publish
+from models.types import TASKS
+from streams.__main__ import main
+from streams.embedded import EmbeddedBroker
+from streams.handle import bundled
+from tests.variants import variant
+
+ROOT = Path(__file__).parent.parent.parent
+NOWHERE = "0" * 12
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> str:
+        """The one line of an error; what a library logs stands in lines of its own."""
+        (line,) = [one for one in self.err.splitlines() if one.startswith("error:")]
+        return line
+
+    @property
+    def said(self) -> str:
+        """All words in one line, without the frame that is drawn around a wrong argument."""
+        return " ".join((self.out + self.err).replace("│", " ").split())
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No settings but an empty store."""
+    for name in list(os.environ):
+        if name.startswith("PV_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PV_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("PV_DTYPE", "float32")
+    monkeypatch.setenv("COLUMNS", "200")
+    return monkeypatch
+
+
+class CommandLine:
+    """Runs the whole command line in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.set = monkeypatch.setenv
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Answer:
+        self._monkeypatch.setattr(sys, "argv", ["pvstream", *map(str, arguments)])
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in out + err
+        code = ended.value.code
+        return Answer(code if isinstance(code, int) else 0, out, err)
+
+
+@pytest.fixture
+def pvstream(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
+    loggers = [logging.getLogger(name) for name in (None, "streams", "models")]
+    before = [(logger, logger.level) for logger in loggers]
+    filters = [(handler, handler.filters[:]) for handler in loggers[0].handlers]
+    yield CommandLine(environment, capsys)
+    for logger, level in before:
+        logger.setLevel(level)
+    for handler, own in filters:
+        handler.filters[:] = own
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return variant("summarization", tmp_path_factory.mktemp("made"), "another")
+
+
+@pytest.fixture
+def own(release: Release, tmp_path: Path) -> Path:
+    """A copy of the release that a test may change."""
+    shutil.copytree(release.path, tmp_path / release.version)
+    return tmp_path / release.version
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    private: Path
+    public: Path
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return Keys(private, public)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
+        (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
+        (["evaluate", "nor", "--data", "."], "'nor' is none of ner, acronym,"),
+        (["publish", "somewhere"], "set PV_BROKER="),
+        (["rollback", "ner", NOWHERE], "set PV_BROKER="),
+        (["shadow", "ner", NOWHERE], "set PV_BROKER="),
+        (["shadow", "ner", "--stop"], "set PV_BROKER="),
+        (["shadow", "ner"], "either a release or --stop"),
+        (["shadow", "ner", NOWHERE, "--stop"], "either a release or --stop"),
+        (["shadow", "ner", NOWHERE, "--share", "0"], "--share"),
+        (["shadow", "ner", NOWHERE, "--share", "1.1"], "--share"),
+        (["replay", "posts"], "set PV_BROKER="),
+        (["replay", "posts", "--release", "nor=x"], "wanted is TASK=RELEASE"),
+        (["replay", "posts", "--release", "ner"], "wanted is TASK=RELEASE"),
+        (["replay", "posts", "--compare", "ner="], "wanted is TASK=RELEASE"),
+        (["redrive", "posts.dead"], "set PV_BROKER="),
+        (["terminology", "diff", NOWHERE, NOWHERE], "set PV_BROKER="),
+    ],
+)
+def test_a_wrong_argument_is_told_in_words_and_ends_with_exit_code_2(
+    arguments: list[str], said: str, pvstream: CommandLine
+) -> None:
+    answer = pvstream(*arguments)
+    assert answer.code == 2
+    assert said in answer.said
+
+
+# Without a broker.
+
+
+def test_a_sound_release_is_verified(release: Release, pvstream: CommandLine) -> None:
+    answer = pvstream("verify", release.path)
+    assert answer.code == 0
+    assert answer.out == f"summarization {release.version}: sound, {len(release.manifest.files)} files\n"
+
+
+def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None:
+    answer = pvstream("verify", bundled("acronym"))
+    assert (answer.code, answer.out) == (0, f"acronym {bundled('acronym').name}: sound, 1 files\n")
+
+
+def test_a_damaged_release_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(bundled("acronym"), damaged)
+    with (damaged / "dictionary.tsv").open("r+b") as file:
+        file.write(b"S")
+    answer = pvstream("verify", damaged)
+    assert answer.code == 1
+    assert answer.err == "error: damaged: dictionary.tsv does not have the declared sha256\n"
+
+
+def test_a_release_that_answers_otherwise_is_refused_in_one_line(
+    tmp_path: Path, pvstream: CommandLine
+) -> None:
+    original = open_release(bundled("summarization"))
+    canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
+    wrong = publish(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
+    answer = pvstream("verify", wrong.path)
+    assert answer.code == 1
+    assert answer.told.endswith("the canary answers are not those in the manifest")
+
+
+@pytest.mark.parametrize("what", ["nothing", "a file", "an empty folder"])
+def test_what_is_no_release_is_refused_in_one_line(what: str, tmp_path: Path, pvstream: CommandLine) -> None:
+    path = tmp_path / "place"
+    if what == "a file":
+        path.write_bytes(b"")
+    elif what == "an empty folder":
+        path.mkdir()
+    answer = pvstream("verify", path)
+    assert answer.code == 1
+    assert answer.err.count("\n") == 1
+    assert ("no manifest.json" if what == "an empty folder" else "no release directory") in answer.told
+
+
+def test_a_release_is_signed_and_verified_with_the_key(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    pvstream.set("PV_RELEASE_KEY", str(keys.public))
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.told) == (
+        1,
+        f"error: {own.name}: not signed, and a signature is required",
+    )
+    answer = pvstream("sign", own, "--key", keys.private)
+    assert (answer.code, answer.out) == (0, f"summarization {own.name} is signed\n")
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.out) == (0, f"summarization {own.name}: sound, 0 files\n")
+
+
+def test_with_another_kind_of_key_nothing_is_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    for key in (keys.public, keys.public.with_name("nowhere.pem")):
+        answer = pvstream("sign", own, "--key", key)
+        assert answer.code == 1
+        assert f"no private key in {key}" in answer.told
+        assert answer.err.count("\n") == 1
+    assert not (own / SIGNATURE).exists()
+
+
+def test_a_damaged_release_is_not_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    (own / "extra.tsv").write_bytes(b"")
+    answer = pvstream("sign", own, "--key", keys.private)
+    assert (answer.code, answer.told) == (
+        1,
+        f"error: {own.name}: extra.tsv is not declared in the manifest",
+    )
+    assert not (own / SIGNATURE).exists()
+
+
+def test_a_required_key_that_is_not_there_is_told(own: Path, tmp_path: Path, pvstream: CommandLine) -> None:
+    pvstream.set("PV_RELEASE_KEY", str(tmp_path / "nowhere.pem"))
+    answer = pvstream("verify", own)
+    assert answer.code == 1
+    assert f"no public key in {tmp_path / 'nowhere.pem'}" in answer.told
+
+
+@pytest.mark.parametrize("version", [NOWHERE, "f" * 12])
+def test_a_version_that_is_not_in_the_store_is_told_in_one_line(
+    version: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    answer = pvstream("evaluate", "acronym", "--data", tmp_path, "--release", version)
+    assert answer.code == 1
+    assert answer.told == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
+
+
+def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLine) -> None:
+    answer = pvstream("releases", "--json")
+    assert answer.code == 0
+    rows = orjson.loads(answer.out)
+    assert [row["task"] for row in rows] == list(TASKS)
+    for row in rows:
+        assert row["version"] == bundled(row["task"]).name
+        assert (row["where"], row["live"], row["shadow"], row["workers"]) == ("bundled", True, False, [])
+        assert row["kind"]
+        assert {"name", "value", "definition", "data", "records"} <= set(row["scores"][0])
+
+
+def test_releases_of_the_store_are_listed_and_not_live(
+    release: Release, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    shutil.copytree(release.path, tmp_path / "store/summarization" / release.version)
+    # None of these is a release, and none of them hides those that are.
+    (tmp_path / "store/summarization" / NOWHERE).mkdir()
+    (tmp_path / "store/summarization/latest").mkdir()
+    (tmp_path / "store/summarization" / ("f" * 12)).mkdir()
+    (tmp_path / "store/summarization" / ("f" * 12) / "manifest.json").write_bytes(b"{}")
+    rows = orjson.loads(pvstream("releases", "--json").out)
+    assert len(rows) == 6
+    stored = [row for row in rows if row["where"] == "store"]
+    assert [(row["task"], row["version"], row["live"]) for row in stored] == [
+        ("summarization", release.version, False)
+    ]
+
+
+def test_the_table_of_releases_names_every_version(pvstream: CommandLine) -> None:
+    answer = pvstream("releases")
+    assert answer.code == 0
+    assert all(bundled(task).name in answer.out for task in TASKS)
+    assert answer.out.count(" live ") == 5
+    assert "without PV_BROKER nothing is known of announcements" in answer.said
+
+
+def test_a_worker_that_does_not_answer_is_named_in_one_line(pvstream: CommandLine) -> None:
+    address = f"127.0.0.1:{closed_port()}"
+    answer = pvstream("releases", "--worker", address)
+    assert answer.code == 1
+    assert f"no worker answers at {address}" in answer.told
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:http", "127.0.0.1:80 80"])
+def test_what_is_no_address_of_a_worker_is_told_in_one_line(address: str, pvstream: CommandLine) -> None:
+    answer = pvstream("releases", "--worker", address)
+    assert answer.code == 1
+    assert f"no worker answers at {address}" in answer.told
+
+
+class NotHttp(socketserver.BaseRequestHandler):
+    """Greets whoever comes, as a mail server does."""
+
+    def handle(self) -> None:
+        self.request.recv(1)
+        self.request.sendall(b"220 mail.example.org ready\r\n")
+
+
+def test_a_worker_that_speaks_no_http_is_told_in_one_line(pvstream: CommandLine) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), NotHttp) as server:
+        serving = threading.Thread(target=server.handle_request)
+        serving.start()
+        try:
+            answer = pvstream("releases", "--worker", f"127.0.0.1:{server.server_address[1]}")
+        finally:
+            serving.join()
+    assert answer.code == 1
+    assert "no worker answers at" in answer.told
+
+
+# With a broker.
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    with EmbeddedBroker() as embedded:
+        yield f"kafka://{embedded.bootstrap}"
+
+
+def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
+    """Version to whether it is live, and whether it is a shadow."""
+    rows = orjson.loads(pvstream("releases", "--json").out)
+    return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
+
+
+def test_what_cannot_be_announced_is_told_in_one_line(
+    broker: str, release: Release, own: Path, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    live = bundled("summarization").name
+    (own / "extra.tsv").write_bytes(b"")
+    store = tmp_path / "store"
+    for arguments, told in [
+        (["rollback", "summarization", live], f"summarization {live} is live already"),
+        (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
+        (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
+        (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
+        (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
+        (
+            ["publish", str(release.path)],
+            f"summarization {release.version} was not compared with {live}: name the data, or use --force",
+        ),
+        (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
+    ]:
+        answer = pvstream(*arguments)
+        assert answer.code == 1, arguments
+        assert answer.told.startswith(f"error: {told}"), arguments
+    assert not store.exists()
+    assert listed(pvstream, "summarization") == {live: (True, False)}
+
+
+def test_a_release_is_announced_and_taken_back_again(
+    broker: str, release: Release, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    before = bundled("summarization").name
+    answer = pvstream("publish", release.path, "--force")
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {release.version} is announced in place of {before}, forced\n",
+    )
+    assert (tmp_path / "store/summarization" / release.version).is_dir()
+    assert listed(pvstream, "summarization") == {before: (False, False), release.version: (True, False)}
+    answer = pvstream("rollback", "summarization", before)
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {before} is announced in place of {release.version}\n",
+    )
+    assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+
+
+def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: CommandLine) -> None:
+    pvstream.set("PV_BROKER", broker)
+    answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
+    assert answer.code == 0
+    assert f"{release.version} runs beside the live release on 25.00% of the records" in answer.out
+    assert listed(pvstream, "summarization")[release.version] == (False, True)
+    answer = pvstream("shadow", "summarization", "--stop")
+    assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")
+    assert listed(pvstream, "summarization")[release.version] == (False, False)
+
+
+# With a broker that is away. In a process of its own, where everything that is written can be seen.
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def elsewhere(*arguments: object) -> Answer:
+    environment = {**os.environ, "PV_BROKER": f"kafka://127.0.0.1:{closed_port()}", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "streams", *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stdout + done.stderr
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
+        pytest.param(
+            ["shadow", "summarization", "--stop"],
+            id="shadow --stop",
+        ),
+        pytest.param(["releases"], id="releases"),
+    ],
+)
+def test_a_broker_that_is_away_is_told_in_one_line(
+    arguments: list[str], environment: pytest.MonkeyPatch
+) -> None:
+    answer = elsewhere(*arguments)
+    assert answer.code == 1
+    assert "KafkaConnectionError" in answer.told
+    assert "Unclosed" not in answer.err
