@@ -26,6 +26,8 @@ from models.text import words
 
 MINI = "mini"
 ADAPTER = "adapter.safetensors"
+#: A whole trained encoder, where a release does not make do with an adapter.
+WEIGHTS = "encoder.safetensors"
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches gain nothing on a CPU and cost memory.
 TOKEN_BUDGET = 4096
@@ -103,7 +105,7 @@ class Encoder:
         self._sep = _first_id(tokenizer.sep_token_id, tokenizer.eos_token_id)
 
     @classmethod
-    def load(
+    def load(  # noqa: PLR0913  what a release may hold
         cls,
         base: str,
         *,
@@ -111,17 +113,21 @@ class Encoder:
         dtype: torch.dtype = torch.float32,
         max_pieces: int = 128,
         adapter: Path | None = None,
+        weights: Path | None = None,
     ) -> Encoder:
         """Base weights, with a low-rank adapter merged into them in 32 bits before they are rounded to
-        `dtype`.
+        `dtype`, or trained weights in their place.
 
-        Encoders without an adapter share one set of weights in the process: nothing changes them.
+        Encoders of the base alone share one set of weights in the process: nothing changes them.
         """
-        if adapter is None:
+        if adapter is None and weights is None:
             model = _plain_model(base, device, dtype)
         else:
             model = _base_model(base)
-            merge_adapter(model, read_tensors(adapter))
+            if weights is not None:
+                replace_weights(model, read_tensors(weights))
+            if adapter is not None:
+                merge_adapter(model, read_tensors(adapter))
             model = model.to(device=device, dtype=dtype)
         return cls(model, _tokenizer(base), max_pieces)
 
@@ -190,19 +196,30 @@ class Encoder:
         """
         if not texts:
             return torch.zeros((0, self.dimension))
+        return nn.functional.normalize(self.mean_pooled(texts), dim=-1)
+
+    def mean_pooled(self, texts: Sequence[str]) -> Tensor:
+        """(texts, dimension), as `embed` but of the length that the mean has; a text that occurs twice is
+        encoded once.
+        """
         limit = self.max_pieces - 2
         unique = list(dict.fromkeys(texts))
         encoded = self.tokenizer(unique, add_special_tokens=False, return_attention_mask=False, verbose=False)
-        sequences = [ids[:limit] for ids in encoded["input_ids"]]
-        pooled: list[Tensor] = [torch.empty(0)] * len(unique)
+        pooled = self.pool([ids[:limit] for ids in encoded["input_ids"]])
+        place = {text: i for i, text in enumerate(unique)}
+        return pooled[[place[t] for t in texts]]
+
+    def pool(self, sequences: Sequence[Sequence[int]]) -> Tensor:
+        """(sequences, dimension): mean of the hidden states of each sequence of at most `max_pieces` - 2
+        pieces, special tokens included.
+        """
+        pooled: list[Tensor] = [torch.empty(0)] * len(sequences)
         with torch.inference_mode():
             for batch in self._batches([len(s) + 2 for s in sequences]):
                 hidden = self.forward([sequences[i] for i in batch])
                 for row, i in enumerate(batch):
                     pooled[i] = hidden[row, : len(sequences[i]) + 2].mean(0)
-        vectors = nn.functional.normalize(torch.stack(pooled), dim=-1)
-        place = {text: i for i, text in enumerate(unique)}
-        return vectors[[place[t] for t in texts]].cpu()
+        return torch.stack(pooled).cpu()
 
     def _batches(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         groups: dict[int, list[int]] = {}
@@ -238,6 +255,23 @@ def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = to
         dtype=dtype,
         max_pieces=manifest.configuration["max_pieces"],
         adapter=release.file(ADAPTER) if ADAPTER in manifest.files else None,
+        weights=release.file(WEIGHTS) if WEIGHTS in manifest.files else None,
+    )
+
+
+def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Puts trained weights in the place of the base's; only the pooler, which is not used, may be missing.
+
+    Raises ValueError where names or shapes are not the base's.
+    """
+    own = model.state_dict()
+    missing = {name for name in own.keys() - tensors.keys() if "pooler" not in name}
+    if missing or tensors.keys() - own.keys():
+        raise ValueError(f"{WEIGHTS} does not hold the weights of this base")
+    if any(own[name].shape != tensor.shape for name, tensor in tensors.items()):
+        raise ValueError(f"{WEIGHTS} holds weights of other shapes than this base's")
+    model.load_state_dict(
+        {name: tensor.to(own[name].dtype) for name, tensor in tensors.items()}, strict=False
     )
 
 

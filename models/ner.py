@@ -54,23 +54,31 @@ class NerModel:
     task = "ner"
 
     def __init__(
-        self, encoder: Encoder, head: Head, labels: Sequence[str], lexicon: DrugLexicon | None
+        self,
+        encoder: Encoder,
+        head: Head,
+        labels: Sequence[str],
+        lexicon: DrugLexicon | None,
+        repaired: bool = True,
     ) -> None:
         self.encoder = encoder
         self.head = head.eval()
         self.tags = tags_of(labels)
         self.lexicon = lexicon
+        self.repaired = repaired
 
     @classmethod
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> NerModel:
         """Raises ReleaseError when the base is another one than the release was trained on."""
         encoder = encoder_of(release, device=device, dtype=dtype)
-        labels = release.manifest.configuration["labels"]
+        configuration = release.manifest.configuration
+        labels = configuration["labels"]
         head = Head(encoder.dimension, len(tags_of(labels)))
         head.load_state_dict(
             {k: v.float() for k, v in read_tensors(release.file("head.safetensors")).items()}
         )
-        return cls(encoder, head.to(device), labels, DrugLexicon.load(release.file("drugs.tsv")))
+        lexicon = DrugLexicon.load(release.file("drugs.tsv"))
+        return cls(encoder, head.to(device), labels, lexicon, configuration.get("repair", True))
 
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
@@ -107,7 +115,7 @@ class NerModel:
         self, text: str, spans: list[Span], tags: list[int], probabilities: list[float]
     ) -> list[Mention]:
         mentions = []
-        for label, start, end in spans_of([self.tags[t] for t in tags]):
+        for label, start, end in spans_of([self.tags[t] for t in tags], self.repaired):
             first, last = spans[start].start, spans[end - 1].end
             score = round(sum(probabilities[start:end]) / (end - start), 4)
             surface = text[first:last]
@@ -139,12 +147,12 @@ def repair(tags: Sequence[str]) -> list[str]:
     return out
 
 
-def spans_of(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+def spans_of(tags: Sequence[str], repaired: bool = True) -> list[tuple[str, int, int]]:
     """(label, first word, word after the last) of each run after the repair; an I that follows no run of its
     label opens one.
     """
     runs: list[tuple[str, int, int]] = []
-    for i, tag in enumerate(repair(tags)):
+    for i, tag in enumerate(repair(tags) if repaired else tags):
         if tag in (OUTSIDE, CONTINUATION):
             continue
         prefix, label = tag.split("-", 1)

@@ -1,5 +1,5 @@
-"""Trains CONORM-NER (CONORM, section 3.1) and writes a release: a low-rank adapter, the head, and the drug
-lexicon.
+"""Trains CONORM-NER (CONORM, section 3.1) and writes a release: a low-rank adapter or the whole encoder, the
+head, and the drug lexicon.
 
 Phase 1 (first epoch): the head alone, lr 1e-3. Phase 2: adapter and head. Each phase has its own linear
 schedule with 10 % warm-up; AdamW, cross-entropy over all pieces, gradients clipped at 1.0; the epoch with the
@@ -8,20 +8,17 @@ best strict F1 on 10 % of the training sentences is kept.
 
 from __future__ import annotations
 
-import copy
 import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 import typer
-from peft import LoraConfig, get_peft_model
-from peft.tuners.lora import LoraLayer
 from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -29,17 +26,19 @@ from transformers import get_linear_schedule_with_warmup
 
 from models import drugs
 from models.drugs import DrugLexicon
-from models.encoder import Encoder, Words, base_digest
+from models.encoder import Encoder, base_digest
 from models.ner import Head, NerModel, tags_of
 from models.release import TrainingData
 from models.scores import SpanScores, strict_spans
-from models.text import words
-from models.types import DRUG, LABELS, Span
+from models.types import LABELS
+from training import adapter
+from training.checkpoint import Checkpoint, random_state, set_random_state
 from training.evaluate import manifest_scores
 from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
 from training.scores import gold_spans, mention_spans
+from training.tagging import PAPER, Example, Scheme, batches, examples, loss_of
 
 console = Console()
 ADE_CORPUS = TrainingData(
@@ -47,124 +46,195 @@ ADE_CORPUS = TrainingData(
     licence="none stated, citation asked",
 )
 PSYTAR = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
+Corpora = Literal["both", "ade", "psytar"]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """Pieces of a sentence, their gold tags, and 1 for every piece that does not begin a word."""
+class Settings:
+    """What makes a run what it is; the defaults remake the shipped release."""
 
-    pieces: list[int]
-    tags: list[int]
-    flags: list[int]
+    base: str = "mini"
+    corpora: Corpora = "both"
+    fold: int = 1
+    epochs: int = 12
+    rank: int = 16
+    lr: float = 5e-4
+    batch: int = 24
+    seed: int = 42
+    limit: int = 0
+    scheme: Scheme = PAPER
+    phases: int = 2
+    repair: bool = True
 
-
-def word_tags(gold: GoldText, spans: Sequence[Span], lexicon: DrugLexicon | None) -> list[str]:
-    """B, I and O of each word. Of overlapping mentions the longest is kept; a corpus without drugs gets the
-    lexicon's.
-    """
-    tags = ["O"] * len(spans)
-    wanted = [(m.start, m.end, m.label) for m in sorted(gold.mentions, key=lambda m: m.start - m.end)]
-    if lexicon is not None:
-        wanted += [(s.start, s.end, DRUG) for s, _ in lexicon.find(gold.text)]
-    for start, end, label in wanted:
-        inside = [i for i, s in enumerate(spans) if start <= s.start and s.end <= end]
-        if inside and all(tags[i] == "O" for i in inside):
-            for i in inside:
-                tags[i] = ("B-" if i == inside[0] else "I-") + label
-    return tags
-
-
-def examples(
-    texts: Sequence[GoldText], encoder: Encoder, tags: Sequence[str], lexicon: DrugLexicon | None
-) -> list[Example]:
-    spans = [words(t.text) for t in texts]
-    surfaces = [[t.text[s.start : s.end] for s in ws] for t, ws in zip(texts, spans, strict=True)]
-    number = {tag: i for i, tag in enumerate(tags)}
-    made = []
-    for text, ws, split in zip(texts, spans, encoder.split(surfaces), strict=True):
-        made.append(_example(split, [number[t] for t in word_tags(text, ws, lexicon)], number["X"], encoder))
-    return made
+    def plan(self) -> list[tuple[int, float, bool]]:
+        """Epochs, rate and whether the encoder learns too, for each phase."""
+        if self.phases == 1:
+            return [(self.epochs, self.lr, True)]
+        return [(1, 1e-3, False), (self.epochs - 1, self.lr, True)]
 
 
-def _example(split: Words, gold: list[int], continuation: int, encoder: Encoder) -> Example:
-    tags, flags = [], []
-    for tag, count in zip(gold, split.count, strict=True):
-        tags += ([tag] + [continuation] * (count - 1))[:count]
-        flags += ([0] + [1] * (count - 1))[:count]
-    limit = encoder.max_pieces - 2
-    return Example(split.pieces[:limit], tags[:limit], flags[:limit])
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One corpus' part of a run."""
+
+    train: list[GoldText]
+    valid: list[GoldText]
+    labels: tuple[str, ...]
+    lexicon: DrugLexicon | None
 
 
-def batches(data: Sequence[Example], size: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Shuffled, with sentences of like length together so that little padding is computed."""
-    order = list(data)
-    rng.shuffle(order)
-    pool = size * 20
-    made = []
-    for start in range(0, len(order), pool):
-        near = sorted(order[start : start + pool], key=lambda e: len(e.pieces))
-        made += [near[i : i + size] for i in range(0, len(near), size)]
-    rng.shuffle(made)
-    yield from made
+def read(data: Path, settings: Settings) -> dict[str, Corpus]:
+    """Training and validation sentences; no sentence of a test part is in them."""
+    corpora = {}
+    if settings.corpora != "psytar":
+        train, test = read_ade_fold(data / "ade", settings.fold)
+        tested = {t.text for t in test}
+        corpora["clinical"] = _held_out([t for t in train if t.text not in tested], settings, ADE_TAGS, None)
+    if settings.corpora != "ade":
+        tested = {t.text for part in ("dev", "test") for t in read_psytar(data / f"psytar/ner_{part}.conll")}
+        train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
+        corpora["posts"] = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
+    return corpora
 
 
-def loss_of(encoder: Encoder, head: Head, batch: Sequence[Example]) -> Tensor:
-    """Cross-entropy over every piece of the batch, X pieces included."""
-    hidden = encoder.forward([e.pieces for e in batch])
-    inside = torch.cat([hidden[row, 1 : 1 + len(e.pieces)] for row, e in enumerate(batch)])
-    flags = torch.tensor([f for e in batch for f in e.flags], dtype=inside.dtype, device=inside.device)
-    tags = torch.tensor([t for e in batch for t in e.tags], device=inside.device)
-    return nn.functional.cross_entropy(head(inside, flags), tags)
+def _held_out(
+    texts: list[GoldText], settings: Settings, labels: tuple[str, ...], lexicon: DrugLexicon | None
+) -> Corpus:
+    train, valid = hold_out(texts, 0.1, settings.seed)
+    return Corpus(train[: settings.limit] if settings.limit else train, valid, labels, lexicon)
 
 
-def train_phase(
-    encoder: Encoder,
-    head: Head,
-    data: Sequence[Example],
-    *,
-    epochs: int,
-    lr: float,
-    size: int,
-    rng: random.Random,
-) -> Iterator[float]:
-    """Trains whatever requires a gradient; yields the mean loss after each epoch."""
-    parameters = [p for m in (encoder.model, head) for p in m.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=lr)
-    steps = epochs * -(-len(data) // size)
-    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
-    for _ in range(epochs):
-        encoder.model.train()
-        head.train()
-        losses = []
-        for batch in batches(data, size, rng):
-            loss = loss_of(encoder, head, batch)
+def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
+    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
+
+
+@dataclass(slots=True)
+class Epoch:
+    """One line of a run's curve."""
+
+    number: int
+    loss: float
+    valid: dict[str, float]
+    """Corpus to strict micro F1 on its validation part."""
+    seconds: float
+    kept: bool = False
+
+
+class Run:
+    """A model in training; `fit` goes on from the last whole epoch of its folder."""
+
+    def __init__(self, settings: Settings, data: Sequence[Example], folder: Path | None) -> None:
+        torch.manual_seed(settings.seed)
+        self.settings = settings
+        self.rng = random.Random(settings.seed)
+        self.encoder = adapter.trainable(Encoder.load(settings.base), settings.rank)
+        self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
+        self.best: dict[str, dict[str, Tensor]] = {}
+        """The files of the kept epoch."""
+        self._data = data
+        self._learning = adapter.trained_parameters(self.encoder.model)
+        self._checkpoint = Checkpoint(folder, asdict(settings))
+
+    def fit(self, validate: Callable[[NerModel], dict[str, float]]) -> Iterator[Epoch]:
+        """Yields each epoch that is trained now; those before a kill are not repeated."""
+        stored = self._checkpoint.load() or {"epoch": 0, "best": -1.0}
+        if stored["epoch"]:
+            self._restore(stored)
+        number, best = 0, stored["best"]
+        for epochs, rate, encoder_learns in self.settings.plan():
+            if number + epochs <= stored["epoch"]:
+                number += epochs
+                continue
+            for parameter in self._learning:
+                parameter.requires_grad_(encoder_learns)
+            optimizer, schedule = self._optimizer(epochs, rate)
+            if number < stored["epoch"]:
+                optimizer.load_state_dict(stored["optimizer"])
+                schedule.load_state_dict(stored["schedule"])
+            for _ in range(max(0, stored["epoch"] - number), epochs):
+                started = time.monotonic()
+                loss = self._epoch(optimizer, schedule)
+                valid = validate(NerModel(self.encoder, self.head, LABELS, None, self.settings.repair))
+                mean = sum(valid.values()) / len(valid)
+                if mean > best:
+                    best, self.best = mean, self._files()
+                stored["epoch"] += 1
+                self._checkpoint.save(self._state(stored["epoch"], best, optimizer, schedule))
+                yield Epoch(stored["epoch"], loss, valid, time.monotonic() - started, mean == best)
+            number += epochs
+
+    def _optimizer(self, epochs: int, rate: float) -> tuple[Any, Any]:
+        parameters = self._parameters()
+        optimizer = torch.optim.AdamW(parameters, lr=rate)
+        steps = epochs * -(-len(self._data) // self.settings.batch)
+        schedule: Any = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
+        return optimizer, schedule
+
+    def _epoch(self, optimizer: Any, schedule: Any) -> float:
+        """Mean loss of one pass over the data."""
+        self.encoder.model.train()
+        self.head.train()
+        parameters, losses = self._parameters(), []
+        for batch in batches(self._data, self.settings.batch, self.rng):
+            loss = loss_of(self.encoder, self.head, batch)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        encoder.model.eval()
-        head.eval()
-        yield sum(losses) / len(losses)
+        self.encoder.model.eval()
+        self.head.eval()
+        return sum(losses) / len(losses)
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return [p for p in (*self._learning, *self.head.parameters()) if p.requires_grad]
+
+    def _files(self) -> dict[str, dict[str, Tensor]]:
+        head = {k: v.detach().half().clone() for k, v in self.head.state_dict().items()}
+        return adapter.files(self.encoder.model) | {"head.safetensors": head}
+
+    def _state(self, epoch: int, best: float, optimizer: Any, schedule: Any) -> dict[str, Any]:
+        return {
+            "epoch": epoch,
+            "best": best,
+            "files": self.best,
+            "encoder": [p.detach().clone() for p in self._learning],
+            "head": self.head.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "schedule": schedule.state_dict(),
+            "rng": random_state(self.rng),
+        }
+
+    def _restore(self, stored: dict[str, Any]) -> None:
+        with torch.no_grad():
+            for parameter, value in zip(self._learning, stored["encoder"], strict=True):
+                parameter.copy_(value)
+        self.head.load_state_dict(stored["head"])
+        self.best = stored["files"]
+        set_random_state(self.rng, stored["rng"])
 
 
-def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The trained pairs by name of their layer in the base, the scale folded into b, in 16 bits."""
-    tensors = {}
-    for name, module in model.named_modules():
-        if isinstance(module, LoraLayer):
-            lora_a: Any = module.lora_A["default"]
-            lora_b: Any = module.lora_B["default"]
-            layer = name.removeprefix("base_model.model.")
-            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().contiguous()
-            scaled = lora_b.weight.detach() * module.scaling["default"]
-            tensors[f"{layer}.lora_b"] = scaled.half().contiguous()
-    return tensors
-
-
-def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
-    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
+def train(corpora: dict[str, Corpus], settings: Settings, folder: Path | None) -> Run:
+    """A whole run with its curve printed; `folder` keeps what a killed run needs to go on."""
+    encoder, tags = Encoder.load(settings.base), tags_of(LABELS)
+    data = [
+        example
+        for corpus in corpora.values()
+        for example in examples(corpus.train, encoder, tags, corpus.lexicon, settings.scheme)
+    ]
+    valid = sum(len(c.valid) for c in corpora.values())
+    console.print(f"{len(data)} training sentences, {valid} for validation")
+    run = Run(settings, data, folder)
+    for epoch in run.fit(
+        lambda model: {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items()}
+    ):
+        scores = ", ".join(f"{name} {value:.4f}" for name, value in epoch.valid.items())
+        console.print(
+            f"epoch {epoch.number:2d}  loss {epoch.loss:.4f}  validation strict micro F1: {scores}  "
+            f"{epoch.seconds:.0f} s{'  kept' if epoch.kept else ''}"
+        )
+    return run
 
 
 CANARY = [
@@ -178,80 +248,51 @@ CANARY = [
 def main(
     data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
-    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
+    base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini",
+    corpora: Annotated[Corpora, typer.Option(help="what is trained on")] = "both",
+    fold: Annotated[int, typer.Option(min=1, max=10, help="of the ADE corpus")] = 1,
     epochs: Annotated[int, typer.Option(help="of both phases together")] = 12,
-    rank: int = 16,
+    rank: Annotated[
+        int, typer.Option(help="of the adapter; 0: the whole encoder is trained and stored")
+    ] = 16,
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4,
     batch: int = 24,
     seed: int = 42,
-    limit: Annotated[int, typer.Option(help="training sentences at most; 0: all")] = 0,
+    limit: Annotated[int, typer.Option(help="training sentences of each corpus at most; 0: all")] = 0,
+    biox: Annotated[bool, typer.Option(help="ablation: BIO, pieces inside a word have its tag")] = True,
+    flag: Annotated[bool, typer.Option(help="ablation: no sub-word flag")] = True,
+    phases: Annotated[int, typer.Option(min=1, max=2, help="ablation: 1 trains everything at once")] = 2,
+    repair: Annotated[bool, typer.Option(help="ablation: gaps are not repaired")] = True,
+    run: Annotated[Path | None, typer.Option(help="folder in which a killed run goes on")] = None,
     offered: OFFERED = False,
 ) -> None:
-    torch.manual_seed(seed)
-    rng = random.Random(seed)
-    lexicon = DrugLexicon.load()
-    ade_train, _ = read_ade_fold(data / "ade", 1)
-    seen = {t.text for t in read_psytar(data / "psytar/ner_test.conll")}
-    # Thirteen test sentences also stand in the training part: they are taken out of it.
-    psytar = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in seen]
-    psytar_train, psytar_valid = hold_out(psytar, 0.1, seed)
-    ade_train, ade_valid = hold_out(ade_train, 0.1, seed)
-    if limit:
-        psytar_train, ade_train = psytar_train[:limit], ade_train[:limit]
-
-    encoder = Encoder.load(base)
-    # The pooler's output is not used: an adapter on it would learn nothing.
-    linear = [n for n, m in encoder.model.named_modules() if isinstance(m, nn.Linear) and "pooler" not in n]
-    # A copy: the weights that were loaded are shared by every encoder of the process.
-    encoder.model = get_peft_model(
-        copy.deepcopy(encoder.model),
-        LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear, lora_dropout=0.05),
+    settings = Settings(
+        base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair
     )
-    tags = tags_of(LABELS)
-    head = Head(encoder.dimension, len(tags))
-    training = examples(ade_train, encoder, tags, None) + examples(psytar_train, encoder, tags, lexicon)
-    console.print(f"{len(training)} training sentences, {len(psytar_valid) + len(ade_valid)} for validation")
-
-    adapted = [p for p in encoder.model.parameters() if p.requires_grad]
-    for p in adapted:
-        p.requires_grad_(False)
-    best, kept = -1.0, Path(tempfile.mkdtemp(prefix="ner-"))
-    epoch = 0
-    for phase, n, rate in ((1, 1, 1e-3), (2, epochs - 1, lr)):
-        if phase == 2:  # noqa: PLR2004  the two phases of the paper
-            for p in adapted:
-                p.requires_grad_(True)
-        started = time.monotonic()
-        for loss in train_phase(encoder, head, training, epochs=n, lr=rate, size=batch, rng=rng):
-            epoch += 1
-            model = NerModel(encoder, head, LABELS, None)
-            posts = score(model, psytar_valid, PSYTAR_TAGS).micro.f1
-            clinical = score(model, ade_valid, ADE_TAGS).micro.f1
-            mark = ""
-            if (posts + clinical) / 2 > best:
-                best, mark = (posts + clinical) / 2, "  kept"
-                save_file(adapter_tensors(encoder.model), kept / "adapter.safetensors")
-                save_file({k: v.half() for k, v in head.state_dict().items()}, kept / "head.safetensors")
-            console.print(
-                f"epoch {epoch:2d}  phase {phase}  loss {loss:.4f}  validation strict micro F1: "
-                f"posts {posts:.4f}, clinical {clinical:.4f}  {time.monotonic() - started:.0f} s{mark}"
-            )
+    parts = read(data, settings)
+    trained = train(parts, settings, run)
+    kept = Path(tempfile.mkdtemp(prefix="ner-"))
+    for name, tensors in trained.best.items():
+        save_file(tensors, kept / name)
     shutil.copyfile(drugs.BUNDLED, kept / "drugs.tsv")
+    plain = asdict(settings)
     configuration: dict[str, Any] = {
         "labels": list(LABELS),
-        "max_pieces": encoder.max_pieces,
-        "training": {"epochs": epochs, "rank": rank, "lr": lr, "batch": batch, "seed": seed},
+        "max_pieces": trained.encoder.max_pieces,
+        "repair": repair,
+        "training": plain,
     }
+    splits = {"clinical": f"ade_fold_{fold}", "posts": "psytar_test"}
     release = publish_release(
         kept,
         task="ner",
-        kind="CONORM-NER head over a low-rank adapter",
+        kind="CONORM-NER head over " + ("a low-rank adapter" if rank else "a trained encoder"),
         base=base,
         base_sha256=base_digest(base),
         configuration=configuration,
-        training_data=[ADE_CORPUS, PSYTAR],
+        training_data=[{"clinical": ADE_CORPUS, "posts": PSYTAR}[name] for name in parts],
         canary=CANARY,
-        scores=lambda model: manifest_scores("ner", model, data, ("psytar_test", "ade_fold_1")),
+        scores=lambda model: manifest_scores("ner", model, data, [splits[name] for name in parts]),
         root=output,
     )
     shutil.rmtree(kept)

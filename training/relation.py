@@ -35,9 +35,10 @@ from models.text import words
 from models.types import ADE, DRUG, Span
 from training.evaluate import manifest_scores
 from training.evaluations.relation import split_negatives
-from training.ner import ADE_CORPUS, word_tags
+from training.ner import ADE_CORPUS
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldText, read_ade_fold
+from training.tagging import word_tags
 
 console = Console()
 NEGATIVES = TrainingData(

@@ -40,7 +40,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     negatives = [f"{i} NEG {DRUGS[i % 4]} was given on day {i} ." for i in range(10)]
     (folder / "ade/negatives.txt").write_text("\n".join(negatives) + "\n", encoding="utf-8")
     (folder / "psytar").mkdir()
-    for name, numbers in (("train", range(12)), ("test", range(12, 16))):
+    for name, numbers in (("train", range(12)), ("test", range(12, 16)), ("dev", range(16, 18))):
         sentences = [
             f"Since\tO\nday\tO\n{i}\tO\nof\tO\nzoloft\tO\nno\tB-ADR\nsleep\tI-ADR\n.\tO\n" for i in numbers
         ]

@@ -6,27 +6,28 @@ import copy
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from peft import LoraConfig, get_peft_model
-from peft.tuners.lora import LoraLayer
 from safetensors.torch import load_file
-from torch import nn
 
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, merge_adapter
 from models.loading import load
-from models.ner import Head, tags_of
+from models.ner import NerModel, tags_of
 from models.store import open_release
 from models.text import words
 from models.types import ADE, DRUG, LABELS
 from tests.models import tiny
 from training import ner
-from training.ner import Example, adapter_tensors, batches, examples, train_phase, word_tags
+from training.adapter import adapter_tensors
+from training.checkpoint import CheckpointError
+from training.ner import Run, Settings
 from training.readers import GoldMention, GoldText
+from training.tagging import PAPER, Example, Scheme, batches, examples, word_tags
 
 TAGS = tags_of(LABELS)
 LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum"})
@@ -153,51 +154,128 @@ def test_batches_hold_every_example_once_and_are_as_many_as_the_schedule_counts(
     assert len(made) == -(-len(data) // size)
 
 
-def with_adapter(encoder: Encoder) -> Encoder:
-    """A copy with a low-rank adapter in it; the original keeps its weights."""
-    model = copy.deepcopy(encoder.model)
-    linear = [n for n, m in model.named_modules() if isinstance(m, nn.Linear)]
-    adapted = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules=linear, lora_dropout=0.0))
-    return Encoder(adapted, encoder.tokenizer, encoder.max_pieces)
+class Stopped(Exception):
+    """A power cut."""
+
+
+def run(base: str, folder: Path | None = None, **changes: Any) -> Run:
+    settings = Settings(base=base, rank=4, batch=4, **changes)
+    return Run(settings, examples(SENTENCES, Encoder.load(base), TAGS, None, settings.scheme), folder)
+
+
+def constant(model: NerModel) -> dict[str, float]:
+    return {"posts": 0.5}
 
 
 @pytest.fixture(scope="module")
-def trained(mini: Encoder) -> tuple[Encoder, list[float]]:
-    """An encoder after six epochs of two steps each, and the mean loss of every epoch."""
-    torch.manual_seed(3)
-    encoder = with_adapter(mini)
-    head = Head(encoder.dimension, len(TAGS))
-    data = examples(SENTENCES, encoder, TAGS, None)
-    losses = train_phase(encoder, head, data, epochs=6, lr=5e-3, size=4, rng=random.Random(3))
-    return encoder, list(losses)
+def trained() -> tuple[Run, list[float]]:
+    """A run of seven epochs of two steps each, and the mean loss of every epoch."""
+    made = run("mini", epochs=7, lr=5e-3)
+    return made, [epoch.loss for epoch in made.fit(constant)]
 
 
-def test_a_few_steps_lower_the_loss(trained: tuple[Encoder, list[float]]) -> None:
+def test_a_few_steps_lower_the_loss(trained: tuple[Run, list[float]]) -> None:
     _, losses = trained
-    assert len(losses) == 6
+    assert len(losses) == 7
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_only_what_requires_a_gradient_is_trained(mini: Encoder) -> None:
-    torch.manual_seed(3)
-    encoder = with_adapter(mini)
-    for p in encoder.model.parameters():
-        p.requires_grad_(False)
-    before = {n: p.clone() for n, p in encoder.model.named_parameters()}
-    head = Head(encoder.dimension, len(TAGS))
-    weight = head.linear.weight.detach().clone()
-    data = examples(SENTENCES[:2], encoder, TAGS, None)
-    assert len(list(train_phase(encoder, head, data, epochs=2, lr=1e-2, size=2, rng=random.Random(0)))) == 2
-    assert all(torch.equal(p, before[n]) for n, p in encoder.model.named_parameters())
-    assert not torch.equal(head.linear.weight, weight)
-    assert not head.training
-    assert not encoder.model.training
+def test_the_first_of_two_phases_trains_the_head_alone(tiny_bert: str) -> None:
+    made = run(tiny_bert, epochs=2)
+    before = {n: p.clone() for n, p in made.encoder.model.named_parameters()}
+    weight = made.head.linear.weight.detach().clone()
+    epochs = made.fit(constant)
+    next(epochs)
+    assert all(torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
+    assert not torch.equal(made.head.linear.weight, weight)
+    assert not made.head.training
+    assert not made.encoder.model.training
+    next(epochs)
+    assert any(not torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
+
+
+def test_a_single_phase_trains_everything_at_once(tiny_bert: str) -> None:
+    made = run(tiny_bert, epochs=2, phases=1)
+    before = {n: p.clone() for n, p in made.encoder.model.named_parameters()}
+    next(made.fit(constant))
+    assert any(not torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
+
+
+@pytest.mark.parametrize("killed_after", [1, 2, 3])
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_killed_run_goes_on_to_the_same_weights(
+    tiny_bert: str, tmp_path: Path, killed_after: int, rank: int
+) -> None:
+    def fresh(folder: Path | None) -> Run:
+        settings = Settings(base=tiny_bert, rank=rank, batch=4, epochs=4, lr=1e-3)
+        return Run(settings, examples(SENTENCES, Encoder.load(tiny_bert), TAGS, None), folder)
+
+    whole = fresh(None)
+    curve = [epoch.loss for epoch in whole.fit(constant)]
+    broken = fresh(tmp_path)
+    for epoch in broken.fit(constant):
+        if epoch.number == killed_after:
+            break
+    torch.manual_seed(99)
+    resumed = fresh(tmp_path)
+    assert [epoch.loss for epoch in resumed.fit(constant)] == curve[killed_after:]
+    one, other = whole.encoder.model.state_dict(), resumed.encoder.model.state_dict()
+    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    assert torch.equal(whole.head.linear.weight, resumed.head.linear.weight)
+    assert resumed.best.keys() == whole.best.keys()
+
+
+def test_the_best_epoch_before_a_kill_is_kept_after_it(tiny_bert: str, tmp_path: Path) -> None:
+    scores = iter([0.9, 0.1])
+    first = run(tiny_bert, tmp_path, epochs=3)
+    for epoch in first.fit(lambda model: {"posts": next(scores)}):
+        if epoch.number == 2:
+            break
+    resumed = run(tiny_bert, tmp_path, epochs=3)
+    (last,) = resumed.fit(lambda model: {"posts": 0.2})
+    assert not last.kept
+    for name, tensors in first.best.items():
+        assert all(torch.equal(t, resumed.best[name][n]) for n, t in tensors.items())
+
+
+def test_a_run_does_not_go_on_with_other_settings(tiny_bert: str, tmp_path: Path) -> None:
+    list(run(tiny_bert, tmp_path, epochs=2).fit(constant))
+    with pytest.raises(CheckpointError, match="other settings"):
+        list(run(tiny_bert, tmp_path, epochs=2, lr=1e-2).fit(constant))
+
+
+def test_a_power_cut_while_a_checkpoint_is_written_leaves_the_last_one(
+    tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(tiny_bert, tmp_path, epochs=3)
+    epochs = made.fit(constant)
+    next(epochs)
+
+    def cut(descriptor: int) -> None:
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr("training.checkpoint.os.fsync", cut)
+        with pytest.raises(Stopped):
+            next(epochs)
+    assert [e.number for e in run(tiny_bert, tmp_path, epochs=3).fit(constant)] == [2, 3]
+
+
+def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_none_is_told(mini: Encoder) -> None:
+    text = gold("azithromycin rash", ("azithromycin", DRUG), ("rash", ADE))
+    (paper,) = examples([text], mini, TAGS, None, PAPER)
+    (plain,) = examples([text], mini, TAGS, None, Scheme(biox=False, flag=False))
+    assert paper.pieces == plain.pieces
+    assert [TAGS[t] for t in paper.tags] == ["B-DRUG", *["X"] * (len(paper.tags) - 2), "B-ADE"]
+    assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]
+    assert sum(paper.flags) == len(paper.tags) - 2 > 0
+    assert sum(plain.flags) == 0
 
 
 def test_the_stored_adapter_gives_the_trained_models_hidden_states(
-    mini: Encoder, trained: tuple[Encoder, list[float]]
+    mini: Encoder, trained: tuple[Run, list[float]]
 ) -> None:
-    encoder, _ = trained
+    encoder = trained[0].encoder
     tensors = adapter_tensors(encoder.model)
     assert {t.dtype for t in tensors.values()} == {torch.float16}
     merged = copy.deepcopy(mini.model)
@@ -212,27 +290,49 @@ def test_the_stored_adapter_gives_the_trained_models_hidden_states(
     assert (plain - wanted).abs().max() > 0.1
 
 
-def test_a_training_run_publishes_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
+def test_a_training_run_publishes_a_tagger_that_loads(
+    corpus: Path, tmp_path: Path, rank: int, weights: str
+) -> None:
     base = tiny.bert(tmp_path / "base")
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4)
+    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=rank, batch=4, repair=False)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     manifest = release.manifest
-    assert sorted(manifest.files) == ["adapter.safetensors", "drugs.tsv", "head.safetensors"]
+    assert sorted(manifest.files) == sorted([weights, "drugs.tsv", "head.safetensors"])
     assert manifest.configuration["labels"] == list(LABELS)
     assert {(s.data, s.records) for s in manifest.scores} == {
         ("PsyTAR test", 4),
         ("ADE corpus fold 1 test", 4),
     }
-    # "no sleep" is in every training sentence of the posts.
-    assert manifest.scores[0].baseline == 1.0
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
+    assert loaded.model.repaired is False  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
 
+@pytest.mark.parametrize(("corpora", "data"), [("ade", "ADE corpus fold 1 test"), ("psytar", "PsyTAR test")])
+def test_a_run_on_one_corpus_is_scored_on_that_one(
+    corpus: Path, tmp_path: Path, corpora: ner.Corpora, data: str
+) -> None:
+    base = tiny.bert(tmp_path / "base")
+    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora)
+    (path,) = (tmp_path / "ner").iterdir()
+    manifest = open_release(path).manifest
+    assert {s.data for s in manifest.scores} == {data}
+    assert len(manifest.training_data) == 1
+
+
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4)
-    assert not any(isinstance(m, LoraLayer) for m in Encoder.load(base).model.modules())
+    before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
+    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
+    after = Encoder.load(base).model.state_dict()
+    assert all(torch.equal(t, after[n]) for n, t in before.items())
+
+
+def test_a_large_backbones_class_trains_a_step(tmp_path: Path) -> None:
+    made = run(tiny.roberta(tmp_path / "base"), epochs=1, phases=1)
+    (epoch,) = made.fit(constant)
+    assert epoch.loss > 0
