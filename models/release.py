@@ -65,7 +65,7 @@ class Canary(_Strict):
 
 class Manifest(_Strict):
     format: Literal[1] = 1
-    task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
+    task: Literal["ner", "acronym", "relation", "normalization", "summarization", "idiom"]
     kind: str
     base: str
     base_sha256: Sha256 | None

@@ -1,7 +1,8 @@
 """Scores as functions of sums over records, so that any of them has an interval and any two can be compared.
 
 A count matrix has one row for each record. A score is computed from the sum of the rows: over all records it
-is the score itself, over records drawn with replacement it is a bootstrap draw.
+is the score itself, over records drawn with replacement it is a bootstrap draw. A rank correlation is no
+function of sums: it is computed from the drawn rows.
 """
 
 from __future__ import annotations
@@ -58,6 +59,25 @@ class Measure:
         """The score of all records together."""
         return float(self.value(counts.sum(0, keepdims=True))[0])
 
+    def drawn(self, counts: Counts, weights: Counts) -> Counts:
+        """(draws,): the score of each draw, given how often it takes each record, (draws, records)."""
+        # One product for each matrix: identical matrices must give identical sums to the last bit.
+        return self.value(weights @ counts)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMeasure(Measure):
+    """A score that no sums over records give: `value` takes the records themselves, (records, columns) to
+    (1,).
+    """
+
+    def of(self, counts: Counts) -> float:
+        return float(self.value(counts)[0])
+
+    def drawn(self, counts: Counts, weights: Counts) -> Counts:
+        rows = np.arange(len(counts))
+        return np.concatenate([self.value(counts[np.repeat(rows, w.astype(np.intp))]) for w in weights])
+
 
 def micro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
     """F1 of summed triples (true positive, predicted, gold), each given by its first column; 0 where nothing
@@ -79,6 +99,23 @@ def ratio(name: str, definition: str, columns: tuple[int, int], times: float = 1
     """One column's sum over another's, `times` something; 0 where the other is 0."""
     over, under = columns
     return Measure(name, definition, lambda sums: times * _divided(sums[:, over], sums[:, under]))
+
+
+def spearman(
+    name: str, definition: str, columns: tuple[int, int], only: tuple[int, float] | None = None
+) -> Measure:
+    """Rank correlation of two columns, over the records whose column `only[0]` is `only[1]` where that is
+    given; 0 where a column does not vary.
+    """
+    one, other = columns
+
+    def value(counts: Counts) -> Counts:
+        kept = counts if only is None else counts[counts[:, only[0]] == only[1]]
+        a, b = (_ranks(kept[:, column]) for column in (one, other))
+        scale = np.array([np.sqrt((a @ a) * (b @ b))])
+        return _divided(np.array([a @ b]), scale)
+
+    return RecordMeasure(name, definition, value)
 
 
 def f1(true_positives: int, predicted: int, gold: int) -> F1:
@@ -115,8 +152,8 @@ def bootstrap(
     counts: Counts, measures: Iterable[Measure], *, draws: int = 1000, seed: int = 0
 ) -> dict[str, Interval]:
     """Percentile 95 % interval of each score, by drawing as many records as there are, with replacement."""
-    (sums,) = _resampled((counts,), draws, seed)
-    return {m.name: Interval(*np.percentile(m.value(sums), PERCENTILES).tolist()) for m in measures}
+    (values,) = _resampled((counts,), tuple(measures), draws, seed)
+    return {name: Interval(*np.percentile(v, PERCENTILES).tolist()) for name, v in values.items()}
 
 
 def paired_bootstrap(
@@ -128,22 +165,25 @@ def paired_bootstrap(
     """
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} records cannot be paired with {len(theirs)}")
-    our_sums, their_sums = _resampled((ours, theirs), draws, seed)
+    wanted = tuple(measures)
+    our_values, their_values = _resampled((ours, theirs), wanted, draws, seed)
     found = {}
-    for m in measures:
-        low, high = np.percentile(m.value(our_sums) - m.value(their_sums), PERCENTILES).tolist()
+    for m in wanted:
+        low, high = np.percentile(our_values[m.name] - their_values[m.name], PERCENTILES).tolist()
         found[m.name] = Difference(m.of(ours) - m.of(theirs), low, high)
     return found
 
 
-def _resampled(matrices: Sequence[Counts], draws: int, seed: int) -> list[Counts]:
-    """For each matrix the sums of each draw, (draws, columns); a draw takes the same rows of every matrix."""
-    parts: list[list[Counts]] = [[] for _ in matrices]
+def _resampled(
+    matrices: Sequence[Counts], measures: Sequence[Measure], draws: int, seed: int
+) -> list[dict[str, Counts]]:
+    """For each matrix every score of each draw, (draws,); a draw takes the same rows of every matrix."""
+    parts: list[dict[str, list[Counts]]] = [{m.name: [] for m in measures} for _ in matrices]
     for weights in _weights(len(matrices[0]), draws, seed):
-        # One product each: identical matrices must give identical sums to the last bit.
         for part, matrix in zip(parts, matrices, strict=True):
-            part.append(weights @ matrix)
-    return [np.concatenate(part) for part in parts]
+            for m in measures:
+                part[m.name].append(m.drawn(matrix, weights))
+    return [{name: np.concatenate(values) for name, values in part.items()} for part in parts]
 
 
 def _weights(records: int, draws: int, seed: int) -> Iterator[Counts]:
@@ -155,6 +195,13 @@ def _weights(records: int, draws: int, seed: int) -> Iterator[Counts]:
     for start in range(0, draws, size):
         drawn = rng.multinomial(records, np.full(records, 1 / records), min(size, draws - start))
         yield drawn.astype(np.float64)
+
+
+def _ranks(values: Counts) -> Counts:
+    """Ranks less their mean; equal values share the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Counts = (counts.cumsum() - (counts - 1) / 2)[place]
+    return ranks - (len(values) + 1) / 2
 
 
 def _f1(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:

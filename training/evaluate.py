@@ -13,7 +13,7 @@ from typing import Any
 
 from models.release import Score
 from models.scores import Counts, Interval, Measure, bootstrap, paired_bootstrap
-from training.evaluations import acronym, ner, normalization, relation, summarization
+from training.evaluations import acronym, idiom, ner, normalization, relation, summarization
 from training.evaluations.measured import EvaluationError, Measured, Part
 
 __all__ = [
@@ -34,6 +34,7 @@ _TASKS: dict[str, Any] = {
     "relation": relation,
     "normalization": normalization,
     "summarization": summarization,
+    "idiom": idiom,
 }
 #: What each task can be measured on; the first is the default. A release that was trained on fold 1 of the
 #: ADE corpus has seen the test sentences of the other folds.

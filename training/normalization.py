@@ -1,112 +1,223 @@
-"""Makes a zero-shot normalization release: a terminology and its vectors from a plain sentence encoder.
+"""Makes a normalization release: a terminology, its vectors, and unless --zero-shot CONORM-EN trained on
+PsyTAR's mentions in their sentences.
 
-Nothing is trained. The NIL threshold is the one with the most right decisions on half of PsyTAR's mentions
-(split by drug); without that data it keeps its default. The other half is scored.
+The NIL threshold is the one with the most right decisions on validation mentions; without --data it keeps its
+default. Scores are of held-out drugs and preferred terms (training/sampling.py).
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from safetensors.torch import save_file
+from torch import Tensor
 
 from models import terminology
-from models.encoder import Encoder, base_digest
+from models.encoder import ADAPTER, Encoder, base_digest
 from models.normalization import NormalizationModel
-from models.release import Score, TrainingData
+from models.release import Release, Score, TrainingData
+from models.store import open_release
+from models.tensors import read_tensors
 from models.types import Query
+from training.calibration import calibrated
+from training.dcr import Settings
+from training.dcr_trainer import Trainer
 from training.evaluate import manifest_scores
-from training.evaluations.normalization import SIDER, halves, pts_by_term, query, right_terms
+from training.evaluations.normalization import SIDER
 from training.publish import OFFERED, offer, print_scores, publish_release
-from training.readers import GoldCoding, read_psytar_codes
+from training.readers import read_psytar_codes
+from training.refinement import release_files, train
+from training.sampling import Split, heldout_split, listed, pts_by_term
 
 console = Console()
-CANARY = [
-    Query(text=t, start=0, end=len(t), surface=t)
-    for t in (
-        "couldn't sleep a wink",
-        "head is killing me",
-        "raised liver enzymes",
-        "Stevens-Johnson syndrome",
-        "purple bicycle",
-    )
-]
-DEFAULT_NIL = 0.45
+MAX_PIECES = 64
+LICENCE = "CC BY 4.0"
 CALIBRATION = TrainingData(
-    name="PsyTAR (Zolnoori et al. 2019), mentions of half of the drugs, for the NIL threshold only",
-    licence="CC BY 4.0",
+    name="PsyTAR (Zolnoori et al. 2019), validation mentions, for the NIL threshold only", licence=LICENCE
+)
+TRAINED = TrainingData(
+    name="PsyTAR (Zolnoori et al. 2019), mentions without the held-out drugs and preferred terms",
+    licence=LICENCE,
 )
 
 
-def best_threshold(
-    model: NormalizationModel, golds: Sequence[GoldCoding], terms: dict[str, set[str]]
-) -> float:
-    """Most right decisions: coded to a gold term that the terminology has, or NIL for one that it lacks."""
-    codings = model.predict([query(g) for g in golds])
-    rows = []
-    for coding, gold in zip(codings, golds, strict=True):
-        right = right_terms(gold, terms)
-        rows.append((coding.candidates[0].score, coding.candidates[0].pt in right, not right))
-    grid = [x / 100 for x in range(20, 91)]
-    return max(grid, key=lambda t: sum(hit if score >= t else nil for score, hit, nil in rows))
+def _alone(mention: str) -> Query:
+    return Query(mention, 0, len(mention), mention)
+
+
+def _inside(text: str, mention: str, surface: str = "") -> Query:
+    start = text.index(mention)
+    return Query(text, start, start + len(mention), surface or mention)
+
+
+CANARY = [
+    *map(
+        _alone,
+        (
+            "couldn't sleep a wink",
+            "head is killing me",
+            "raised liver enzymes",
+            "Stevens-Johnson syndrome",
+            "purple bicycle",
+        ),
+    ),
+    _inside("Zoloft gave me awful insomnia and night sweats, no nausea though.", "night sweats"),
+    _inside("I feel like a zombie all day since I take it, cannot think.", "like a zombie"),
+    _inside("HA every evening since the dose was raised.", "HA", "headache"),
+]
 
 
 def scores(model: NormalizationModel, data: Path) -> list[Score]:
-    """With the shipped vectors on the half that the threshold has not seen, and where SIDER's names are there
-    on everything against those, which is the figure that is known from elsewhere.
-    """
-    splits = ("heldout", "sider") if (data / SIDER).exists() else ("heldout",)
+    """Held out: the shipped terms and, where they are there, SIDER's names; then with the bundled tagger."""
+    wanted = {
+        "heldout": "psytar/normalization.csv",
+        "heldout_sider": SIDER,
+        "sider": SIDER,
+        "end_to_end": "psytar/ner_train.conll",
+    }
+    splits = [split for split, file in wanted.items() if (data / file).exists()]
     return manifest_scores("normalization", model, data, splits)
+
+
+def write(
+    folder: Path, table: Sequence[terminology.Term], vectors: Tensor, parts: Mapping[str, dict[str, Tensor]]
+) -> None:
+    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\n" for t in table)
+    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
+    save_file(NormalizationModel.pack(vectors), folder / "vectors.safetensors")
+    for name, tensors in parts.items():
+        save_file(tensors, folder / name)
+
+
+def _start(path: Path | None) -> dict[str, Tensor]:
+    """The adapter of another release's encoder; nothing without one."""
+    return read_tensors(open_release(path).file(ADAPTER)) if path else {}
 
 
 def main(
     data: Annotated[
-        Path | None, typer.Option(help="folder with psytar/ and terminology/; without it nothing is scored")
+        Path | None, typer.Option(help="folder with psytar/ and terminology/; needed unless --zero-shot")
     ] = None,
     terms: Annotated[
         Path, typer.Option(help="a .tsv with llt, pt, soc, or a folder with MedDRA's .asc files")
     ] = terminology.BUNDLED,
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
+    context_base: Annotated[str | None, typer.Option(help="base of S_context; without it, --base")] = None,
     k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5,
     nil_below: Annotated[float | None, typer.Option(help="NIL threshold; without it, by --data")] = None,
+    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing")] = False,
+    epochs: int = Settings.epochs,
+    rank: Annotated[int, typer.Option(help="of S_context's adapter; 0: all is trained")] = Settings.rank,
+    lr: Annotated[float, typer.Option(help="peak of the one-cycle schedule")] = Settings.lr,
+    batch: int = Settings.batch,
+    seed: int = Settings.seed,
+    window: Annotated[int, typer.Option(help="pieces of a sentence")] = Settings.window,
+    hard_negatives: Annotated[bool, typer.Option(help="mined before each epoch")] = False,
+    in_batch: Annotated[bool, typer.Option(help="softmax over the terms of a batch")] = False,
+    all_terms: Annotated[bool, typer.Option(help="softmax over all terms")] = False,
+    temperature: Annotated[float, typer.Option(help="of the softmax")] = Settings.temperature,
+    synonyms: Annotated[bool, typer.Option(help="all terms of a right preferred term are positives")] = False,
+    swap: Annotated[float, typer.Option(help="share of mentions replaced by terms")] = Settings.swap,
+    isolated: Annotated[bool, typer.Option(help="train S_isolated too")] = False,
+    start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None,
+    start_isolated: Annotated[Path | None, typer.Option(help="the same for S_isolated and the terms")] = None,
+    run: Annotated[Path | None, typer.Option(help="folder of the checkpoint of a run to go on with")] = None,
     offered: OFFERED = False,
 ) -> None:
     table = terminology.load(terms)
-    encoder = Encoder.load(base, max_pieces=64)
-    vectors = encoder.embed([t.llt for t in table])
-    model = NormalizationModel(encoder, table, vectors, k, 0.0)
     golds = list(read_psytar_codes(data / "psytar/normalization.csv")) if data else []
-    if nil_below is None:
-        nil_below = best_threshold(model, halves(golds)[0], pts_by_term(table)) if golds else DEFAULT_NIL
+    groups = pts_by_term(terminology.load())
+    split = heldout_split(golds, groups) if golds else Split([], [], [])
+    configuration: dict[str, Any] = {"max_pieces": MAX_PIECES, "k": k, "terms": len(table)}
+    parts: dict[str, dict[str, Tensor]] = {}
+    if zero_shot:
+        encoder = Encoder.load(base, max_pieces=MAX_PIECES)
+        vectors = encoder.embed([t.llt for t in table])
+        model = NormalizationModel(encoder, table, vectors, k, 0.0)
+    else:
+        if not split.train:
+            raise typer.BadParameter("training wants --data; --zero-shot does without it")
+        console.print(listed(split, groups))
+        settings = Settings(
+            epochs=epochs,
+            rank=rank,
+            lr=lr,
+            batch=batch,
+            seed=seed,
+            window=window,
+            in_batch=in_batch,
+            all_terms=all_terms,
+            temperature=temperature,
+            hard_negatives=hard_negatives,
+            synonyms=synonyms,
+            swap=swap,
+            isolated=isolated,
+        )
+        trainer = trainer_of(base, context_base or base, table, settings, start, start_isolated)
+        train(trainer, split.train, split.valid, run, console.print)
+        model, vectors = trainer.model(k), trainer.vectors
+        parts = release_files(trainer, _start(start), _start(start_isolated))
+        configuration |= {"window": window, "training": asdict(settings)}
+        if context_base and context_base != base:
+            configuration |= {"context_base": context_base, "context_base_sha256": base_digest(context_base)}
+    configuration |= calibrated(model, split.valid, nil_below)
+    release = _publish(table, vectors, parts, configuration, base, data, output)
+    print_scores(console, release)
+    if offered:
+        offer(release, data)
+    console.print(f"{len(table)} terms, NIL below {configuration['nil_below']}")
 
+
+def trainer_of(
+    base: str,
+    context_base: str,
+    table: Sequence[terminology.Term],
+    settings: Settings,
+    start: Path | None,
+    start_isolated: Path | None,
+) -> Trainer:
+    """Both encoders as they begin."""
+    one, other = (
+        Encoder.load(b, max_pieces=MAX_PIECES, adapter=open_release(p).file(ADAPTER) if p else None)
+        for b, p in ((base, start_isolated), (context_base, start))
+    )
+    return Trainer(one, other, table, settings)
+
+
+def _publish(
+    table: Sequence[terminology.Term],
+    vectors: Tensor,
+    parts: Mapping[str, dict[str, Tensor]],
+    configuration: dict[str, Any],
+    base: str,
+    data: Path | None,
+    output: Path,
+) -> Release:
     folder = Path(tempfile.mkdtemp(prefix="normalization-"))
-    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\n" for t in table)
-    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
-    save_file(NormalizationModel.pack(vectors), folder / "vectors.safetensors")
+    write(folder, table, vectors, parts)
+    sources = [TRAINED if parts else CALIBRATION]
     release = publish_release(
         folder,
         task="normalization",
-        kind="zero-shot sentence encoder over a terminology",
+        kind="CONORM-EN over a terminology" if parts else "zero-shot sentence encoder over a terminology",
         base=base,
         base_sha256=base_digest(base),
-        configuration={"max_pieces": encoder.max_pieces, "k": k, "nil_below": nil_below, "terms": len(table)},
-        training_data=[CALIBRATION] if golds else [],
+        configuration=configuration,
+        training_data=sources if data else [],
         canary=CANARY,
         scores=lambda m: scores(m, data) if data else [],
         root=output,
     )
     shutil.rmtree(folder)
-    print_scores(console, release)
-    if offered:
-        offer(release, data)
-    console.print(f"{len(table)} terms, NIL below {nil_below}")
+    return release
 
 
 if __name__ == "__main__":

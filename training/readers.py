@@ -112,12 +112,14 @@ def read_ade_negatives(path: Path) -> list[GoldText]:
     return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
 
 
-def read_psytar_codes(path: Path) -> Iterator[GoldCoding]:
-    """Mentions with at least one known preferred or lowest-level name; several are divided by `|`."""
+def read_psytar_codes(path: Path, unmapped: bool = False) -> Iterator[GoldCoding]:
+    """Mentions with at least one known preferred or lowest-level name; several are divided by `|`. With
+    `unmapped` effects without a known name too.
+    """
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             names = tuple(n.strip() for n in row["sider_meddra_terms"].split("|") if n.strip())
-            if names:
+            if names or (unmapped and PSYTAR_LABELS.get(row.get("type", "ADR")) == ADE):
                 yield GoldCoding(row["mention"], row["sentence"], row["drug_id"].split(".")[0], names)
 
 

@@ -1,4 +1,4 @@
-"""A BERT and a RoBERTa with random weights and a vocabulary of letters, saved as Hugging Face saves them."""
+"""A BERT, a RoBERTa and an MPNet with random weights and a vocabulary of letters, as files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from transformers import (
     BertConfig,
     BertModel,
     BertTokenizer,
+    MPNetConfig,
+    MPNetModel,
+    MPNetTokenizer,
     RobertaConfig,
     RobertaModel,
     RobertaTokenizer,
@@ -21,6 +24,8 @@ POSITIONS = 300
 # The library does not type the making of a model.
 _Bert: Any = BertModel
 _Roberta: Any = RobertaModel
+_MPNet: Any = MPNetModel
+_MPNetTokenizer: Any = MPNetTokenizer
 _RobertaTokenizer: Any = RobertaTokenizer
 
 
@@ -72,4 +77,26 @@ def roberta(folder: Path) -> str:
     model.save_pretrained(folder)
     numbers = {piece: i for i, piece in enumerate(vocabulary)}
     _RobertaTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
+    return str(folder)
+
+
+def mpnet(folder: Path) -> str:
+    """As the tiny BERT, with relative positions too."""
+    letters = [*string.ascii_lowercase, *string.digits]
+    vocabulary = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", "pain", "drug", "the"]
+    vocabulary += [*letters, *(f"##{c}" for c in letters), *string.punctuation]
+    torch.manual_seed(7)
+    model = _MPNet(
+        MPNetConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=48,
+            max_position_embeddings=POSITIONS + 2,
+            initializer_range=0.2,
+        )
+    )
+    model.save_pretrained(folder)
+    _MPNetTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
     return str(folder)

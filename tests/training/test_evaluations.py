@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from models.terminology import Term
-from models.types import ADE, DRUG, SYMPTOM, Coding, Query, ShortQuestion
+from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, ShortQuestion
 from tests.training.fakes import TERMS, Chooser, Coder, Fake, related, tagger
 from training.evaluate import as_scores, compare, evaluate
-from training.evaluations import relation
+from training.evaluations import end_to_end, relation
 from training.evaluations.acronym import read_casi
 from training.evaluations.summarization import first_sentence, summary_counts
+from training.readers import GoldCoding, read_psytar_codes
 
 
 def test_tagging_is_scored_over_the_labels_of_the_corpus(data: Path) -> None:
@@ -69,27 +70,32 @@ def test_negatives_are_divided_the_same_way_each_time_and_none_is_lost(data: Pat
 def test_coding_is_scored_over_all_mentions_and_over_those_with_a_known_term(data: Path) -> None:
     coder = Coder({"Rash": ["Rash"], "throwing up": ["Rash", "Insomnia", "Vomiting"], "odd": ["Rash"]})
     # "Vomiting" is no lowest-level term here, so throwing up has no known gold term.
-    found = evaluate("normalization", coder, "v1", data)
-    assert (found.split, found.records) == ("heldout", 3)
-    assert found.scores == pytest.approx(
-        {"acc@1": 1 / 3, "acc@5": 1 / 3, "acc@1_known": 1.0, "acc@5_known": 1.0, "known": 1 / 3}
-    )
-    assert found.baselines == pytest.approx(
-        dict.fromkeys(("acc@1", "acc@5"), 1 / 3) | {"acc@1_known": 1.0, "acc@5_known": 1.0}
-    )
+    found = evaluate("normalization", coder, "v1", data, "all")
+    assert found.records == 4
+    shares = {"acc@1": 0.25, "acc@5": 0.25, "acc@10": 0.25, "acc@1_known": 0.5, "acc@5_known": 0.5}
+    # The held-out drug has the only insomnia; a mention of the others is a right term itself.
+    parts = {"acc@1_seen": 1.0, "acc@1_unseen": 0.0}
+    rest = {"exact": 0.25, "known": 0.5, "context_weight": 0.0}
+    assert found.scores == pytest.approx(shares | parts | rest)
+    assert found.baselines == pytest.approx(shares | parts)
+    rows = {s.name: s.records for s in as_scores(found)}
+    assert (rows["acc@1"], rows["acc@1_seen"], rows["acc@1_unseen"], rows["acc@1_known"]) == (4, 1, 1, 2)
     more = Coder({"throwing up": ["Rash", "Vomiting"]}, [*TERMS, Term("Vomiting", "Vomiting", "G")])
     found = evaluate("normalization", more, "v2", data, "all")
-    assert found.records == 4
-    assert found.scores == pytest.approx(
-        {"acc@1": 0.0, "acc@5": 0.25, "acc@1_known": 0.0, "acc@5_known": 1 / 3, "known": 0.75}
-    )
+    assert (found.scores["acc@1"], found.scores["acc@5"], found.scores["known"]) == (0.0, 0.25, 0.75)
     # no sleep is no term; Rash and throwing up are.
-    assert found.baselines["acc@1"] == 0.5
+    assert found.scores["exact"] == 0.5
+
+
+def test_the_default_is_the_held_out_part(data: Path) -> None:
+    found = evaluate("normalization", Coder({"No sleep": ["Insomnia"]}), "v1", data)
+    assert (found.split, found.records) == ("heldout", 1)
+    assert (found.scores["acc@1"], found.scores["acc@1_unseen"], found.scores["exact"]) == (1.0, 1.0, 0.0)
 
 
 def test_two_terminologies_are_compared_on_the_same_mentions(data: Path) -> None:
     small = Coder({"Rash": ["Rash"]}, TERMS[1:2])
-    large = Coder({"Rash": ["Rash"], "no sleep": ["Insomnia"]})
+    large = Coder({"Rash": ["Rash"], "No sleep": ["Insomnia"]})
     found = compare(
         evaluate("normalization", large, "v2", data, "all"),
         evaluate("normalization", small, "v1", data, "all"),
@@ -97,12 +103,53 @@ def test_two_terminologies_are_compared_on_the_same_mentions(data: Path) -> None
     assert (found.score, found.candidate, found.live, found.records) == ("acc@1", 0.5, 0.25, 4)
 
 
-def test_a_query_is_the_mention_alone(data: Path) -> None:
+def test_a_query_has_the_sentence_and_the_baseline_has_not(data: Path) -> None:
     asked: list[Query] = []
     coder = Coder({})
     coder.answer = lambda query: asked.append(query) or Coding((), nil=True)  # type: ignore[func-returns-value]
     evaluate("normalization", coder, "v1", data, "all", limit=1)
-    assert asked == [Query("no sleep", 0, 8, "no sleep")]
+    assert asked == [Query("No sleep.", 0, 8, "No sleep"), Query("No sleep", 0, 8, "No sleep")]
+
+
+def test_the_weight_of_the_context_is_averaged_where_there_is_one(data: Path) -> None:
+    coder = Coder({})
+    coder.answer = lambda query: Coding((), True, {"Rash": 0.2, "odd": 0.6}.get(query.surface))
+    assert evaluate("normalization", coder, "v1", data, "all").scores["context_weight"] == pytest.approx(0.4)
+
+
+def sentence(text: str, *golds: str) -> end_to_end.Sentence:
+    return end_to_end.Sentence(text, tuple(GoldCoding("m", text, "a", (name,)) for name in golds))
+
+
+def test_sentences_are_scored_by_the_preferred_terms_that_are_found_in_them() -> None:
+    sentences = [
+        sentence("Rash and rash again, no sleep", "Rash", "Insomnia", "insomnia"),
+        sentence("A rash", "Unknown term"),
+        sentence("nothing", "Rash"),
+    ]
+    coder = Coder({})
+    # No sleep is coded, but NIL.
+    nil = {"Rash": False, "rash": False, "sleep": True}
+    coder.answer = lambda q: Coding((Candidate("Rash", "Rash", "-", 0.5),), nil[q.surface])
+    found = end_to_end.measure(coder, "", sentences, tagger(Rash=ADE, rash=ADE, sleep=ADE, again=SYMPTOM))
+    # Right: rash of the first. Gold: two terms of the first, one of each other.
+    assert found.counts.tolist() == [[1, 1, 2], [0, 1, 1], [0, 0, 1]]
+    scores = {m.name: m.of(found.counts) for m in found.measures}
+    assert scores == pytest.approx({"f1": 2 / 6, "precision": 1 / 2, "recall": 1 / 4})
+    assert found.baseline.tolist() == found.counts.tolist()
+
+
+def test_end_to_end_wants_whole_sentences_that_the_tagger_never_saw(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "psytar").mkdir()
+    (tmp_path / "psytar/ner_train.conll").write_text("Seen\tO\n!\tO\n", encoding="utf-8")
+    (tmp_path / "psytar/normalization.csv").write_text(
+        "type,drug_id,mention,sentence,sider_meddra_terms\n"
+        "ADR,a.1,rash,rash here,Rash\nADR,a.1,odd,odd and rash,\nADR,a.1,rash,odd and rash,Rash\n"
+        "ADR,a.1,seen,seen !,Rash\nSSI,a.1,here,rash here,\n",
+        encoding="utf-8",
+    )
+    test = list(read_psytar_codes(tmp_path / "psytar/normalization.csv"))
+    assert [s.text for s in end_to_end.read(tmp_path, test)] == ["rash here"]
 
 
 def test_acronyms_are_scored_by_the_nearest_sense(data: Path) -> None:

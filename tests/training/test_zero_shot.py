@@ -13,6 +13,7 @@ from models.release import Manifest, Release
 from models.store import open_release
 from models.types import Query
 from training import acronym, normalization, relation, summarization
+from training.calibration import DEFAULT_NIL
 
 
 def only_release(root: Path, task: str) -> Release:
@@ -87,17 +88,17 @@ def terms(tmp_path: Path) -> Path:
 def test_the_normalization_program_publishes_terms_and_vectors_that_fit(
     tmp_path: Path, terms: Path, tiny_bert: str
 ) -> None:
-    normalization.main(terms=terms, output=tmp_path / "out", base=tiny_bert, k=2)
+    normalization.main(terms=terms, output=tmp_path / "out", base=tiny_bert, k=2, zero_shot=True)
     release = only_release(tmp_path / "out", "normalization")
     assert release.manifest.scores == []
-    assert release.manifest.configuration["nil_below"] == normalization.DEFAULT_NIL
+    assert release.manifest.configuration["nil_below"] == DEFAULT_NIL
     assert terminology.load(release.file("terminology.tsv")) == terminology.load(terms)
     (coding,) = load(release, dtype="float32").model.predict([Query("no sleep", 0, 8, "no sleep")])
     assert (coding.candidates[0].llt, coding.candidates[0].pt) == ("no sleep", "Insomnia")
     assert len(coding.candidates) == 2
 
 
-def test_the_nil_threshold_comes_from_one_half_of_the_drugs_and_the_scores_from_the_other(
+def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_out_part(
     tmp_path: Path, terms: Path, tiny_bert: str
 ) -> None:
     (tmp_path / "data/psytar").mkdir(parents=True)
@@ -105,21 +106,23 @@ def test_the_nil_threshold_comes_from_one_half_of_the_drugs_and_the_scores_from_
         "drug_id,mention,sentence,sider_meddra_terms\n"
         "a.1,no sleep,No sleep.,Insomnia\n"
         "b.1,Rash,Rash.,Rash\n"
-        "b.2,throwing up,throwing up.,Vomiting|Unknown term\n"
-        "b.3,odd,odd.,Unknown term\n",
+        "b.2,Rash,Rash.,Rash\n"
+        "a.3,odd,odd.,Unknown term\n",
         encoding="utf-8",
     )
-    normalization.main(data=tmp_path / "data", terms=terms, output=tmp_path / "out", base=tiny_bert)
+    normalization.main(
+        data=tmp_path / "data", terms=terms, output=tmp_path / "out", base=tiny_bert, zero_shot=True
+    )
     manifest = only_release(tmp_path / "out", "normalization").manifest
-    assert [(s.name, s.value, s.records, s.baseline) for s in manifest.scores] == [
-        ("acc@1", 0.6667, 3, 0.6667),
-        ("acc@5", 0.6667, 3, 0.6667),
-        ("acc@1_known", 1.0, 2, 1.0),
-        ("acc@5_known", 1.0, 2, 1.0),
-        ("known", 0.6667, 3, None),
-    ]
-    # The calibrating half has one mention, which is a term: every threshold is as good, the lowest is taken.
+    scores = {s.name: (s.value, s.records, s.baseline) for s in manifest.scores}
+    # The drug a is held out; what it has was never trained on.
+    assert scores["acc@1"] == (0.5, 2, 0.5)
+    assert scores["acc@1_unseen"] == (1.0, 1, 1.0)
+    assert scores["acc@1_seen"] == (0.0, 0, 0.0)
+    assert (scores["known"], scores["exact"]) == ((0.5, 2, None), (0.5, 2, None))
+    # The validation mentions are a term: every threshold is as good, the lowest is taken.
     assert manifest.configuration["nil_below"] == 0.2
+    assert manifest.configuration["risk_coverage"][0] == {"threshold": 0.2, "coverage": 1.0, "accuracy": 1.0}
 
 
 def test_the_relation_program_publishes_a_support_that_fits(

@@ -1,0 +1,112 @@
+"""Tagger and coder together: the preferred terms of a sentence, found from its text alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import models
+from models.scores import Counts, micro_f1, ratio
+from models.types import ADE, Coding, Query
+from training.evaluations.measured import Measured
+from training.readers import GoldCoding, read_psytar, read_psytar_codes
+from training.sampling import pts_by_term, right_terms
+
+END_TO_END = "end_to_end"
+DATA = (
+    "PsyTAR, held-out sentences without an unmapped effect that are not among the training sentences of the "
+    "bundled tagger"
+)
+#: Columns: right pairs of sentence and preferred term, predicted ones, gold ones.
+_RIGHT, _PREDICTED, _GOLD = range(3)
+
+
+class Sentence(NamedTuple):
+    text: str
+    golds: tuple[GoldCoding, ...]
+
+
+def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
+    """Sentences whose every annotated effect is a test mention."""
+    tagged = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
+    wanted = set(test)
+    by_text: dict[str, list[GoldCoding]] = {}
+    for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
+        by_text.setdefault(gold.sentence, []).append(gold)
+    return [
+        Sentence(text, tuple(golds))
+        for text, golds in by_text.items()
+        if _key(text) not in tagged and all(g in wanted for g in golds)
+    ]
+
+
+def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = None) -> Measured:
+    """`tagger`: by default the bundled one."""
+    started = time.perf_counter()
+    found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
+    effects = [[m for m in mentions if m.label == ADE] for mentions in found]
+    rows = [(i, m) for i, own in enumerate(effects) for m in own]
+    queries = [Query(sentences[i].text, m.start, m.end, m.text) for i, m in rows]
+    places = [i for i, _ in rows]
+    codings = model.predict(queries)
+    seconds = time.perf_counter() - started
+    bare = [replace(q, text=q.surface, start=0, end=len(q.surface)) for q in queries]
+    by_term = pts_by_term(model.terms)
+    counts, baseline = (
+        _counts(sentences, _by_place(places, answers, len(sentences)), by_term)
+        for answers in (codings, model.predict(bare))
+    )
+    definition = (
+        "distinct pairs of sentence and preferred term, mentions predicted by the bundled tagger, NIL is no "
+        "prediction; a gold mention with several terms is right with any of them, one with a term unknown by "
+        "name is a miss"
+    )
+    measures = (
+        micro_f1("f1", f"micro F1 of {definition}", (_RIGHT,)),
+        ratio("precision", f"precision of {definition}", (_RIGHT, _PREDICTED)),
+        ratio("recall", f"recall of {definition}", (_RIGHT, _GOLD)),
+    )
+    alone = "the same tagger and coder, each mention coded without its sentence (zero-shot)"
+    return Measured(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
+
+
+@cache
+def bundled_tagger() -> Any:
+    from models.loading import load  # noqa: PLC0415  it imports torch
+    from models.store import open_release  # noqa: PLC0415
+
+    (path,) = (Path(models.__file__).parent / "pretrained/ner").glob("[0-9a-f]*")
+    return load(open_release(path), dtype="float32").model
+
+
+def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[set[str]]:
+    found: list[set[str]] = [set() for _ in range(n)]
+    for i, coding in zip(places, codings, strict=True):
+        if not coding.nil and coding.candidates:
+            found[i].add(coding.candidates[0].pt)
+    return found
+
+
+def _counts(sentences: Sequence[Sentence], found: Sequence[set[str]], by_term: dict[str, set[str]]) -> Counts:
+    counts = np.zeros((len(sentences), 3))
+    for row, sentence, pts in zip(counts, sentences, found, strict=True):
+        gold = {frozenset(right_terms(g, by_term)) or frozenset(g.terms) for g in sentence.golds}
+        left = set(pts)
+        for right in sorted(gold, key=len):
+            # A predicted term is right once, the hardest gold mention first.
+            if hits := right & left:
+                left.discard(min(hits))
+                row[_RIGHT] += 1
+        row[_PREDICTED], row[_GOLD] = len(pts), len(gold)
+    return counts
+
+
+def _key(text: str) -> str:
+    """Letters and digits only: the tagged sentences are cut into words."""
+    return "".join(c for c in text.lower() if c.isalnum())
