@@ -31,7 +31,7 @@ class Settings:
     lr: float = 3e-4
     batch: int = 32
     seed: int = 42
-    window: int = 48
+    window: int = 16
     """pieces of a sentence that S_context sees"""
     in_batch: bool = False
     """softmax over the batch's terms instead of the cosine embedding loss"""

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -162,7 +163,7 @@ def main(
             isolated=isolated,
         )
         trainer = trainer_of(base, context_base or base, table, settings, start, start_isolated)
-        train(trainer, split.train, split.valid, run, console.print)
+        train(trainer, split.train, split.valid, run, partial(console.print, soft_wrap=True))
         model, vectors = trainer.model(k), trainer.vectors
         parts = release_files(trainer, _start(start), _start(start_isolated))
         configuration |= {"window": window, "training": asdict(settings)}
