@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from models.encoder import Encoder
 from models.text import sentences
 from models.types import Query, Span
+from models.vocabulary import extend, extended
 
 #: Characters on either side of a mention that are looked at for each piece of the window.
 CHARACTERS_FOR_A_PIECE = 16
@@ -43,39 +44,23 @@ class DynamicContextRefining(nn.Module):
         return refined, weights[:, 1]
 
 
-class ExtendedEmbedding(nn.Module):
-    """A vocabulary with the rows of [S] and [E] behind its own; `rows` is (2, d)."""
-
-    def __init__(self, own: nn.Embedding, rows: Tensor) -> None:
-        super().__init__()
-        self.own = own
-        self.rows = nn.Parameter(rows)
-        self.start, self.end = own.num_embeddings, own.num_embeddings + 1
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """(batch, pieces) to (batch, pieces, d)."""
-        known = self.own(ids.clamp(max=self.start - 1))
-        added = self.rows[(ids - self.start).clamp(min=0)]
-        return torch.where((ids < self.start).unsqueeze(-1), known, added)
-
-
-def extend(encoder: Encoder, rows: Tensor | None, window: int) -> Encoder:
-    """The encoder, changed in place, as S_context with these rows of [S] and [E]; without rows both begin as
-    the vocabulary's mean.
+def context_encoder(encoder: Encoder, rows: Tensor | None, window: int) -> Encoder:
+    """The encoder, changed in place, as S_context with these rows (2, d) of [S] and [E]; without rows both
+    begin as the vocabulary's mean.
     """
     own = encoder.model.get_input_embeddings()
     if rows is None:
         rows = own.weight.detach().float().mean(0).repeat(2, 1)
     if rows.shape != (2, encoder.dimension):
         raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {encoder.dimension})")
-    # A parameter of its own: what was read may be shared.
-    encoder.model.set_input_embeddings(ExtendedEmbedding(own, rows.to(own.weight).clone()))
+    extend(encoder, own.num_embeddings, rows)
     return Encoder(encoder.model, encoder.tokenizer, window)
 
 
-def extended(encoder: Encoder) -> ExtendedEmbedding:
-    """The vocabulary of an S_context, also inside an adapter's wrapping."""
-    return next(m for m in encoder.model.modules() if isinstance(m, ExtendedEmbedding))
+def start_and_end(context: Encoder) -> tuple[int, int]:
+    """The numbers of [S] and [E]."""
+    first = extended(context).first
+    return first, first + 1
 
 
 def sides(query: Query, window: int, spans: Sequence[Span]) -> tuple[str, str] | None:
@@ -103,14 +88,14 @@ def marked(encoder: Encoder, queries: Sequence[Query]) -> list[list[int] | None]
             order, add_special_tokens=False, return_attention_mask=False, verbose=False
         )
         pieces |= dict(zip(order, encoded["input_ids"], strict=True))
-    vocabulary = extended(encoder)
+    start, end = start_and_end(encoder)
     made: list[list[int] | None] = []
     for query, context in zip(queries, contexts, strict=True):
         if context is None:
             made.append(None)
             continue
         before, mention, behind = pieces[context[0]], pieces[query.surface.strip()], pieces[context[1]]
-        inside = [vocabulary.start, *mention[: encoder.max_pieces - 4], vocabulary.end]
+        inside = [start, *mention[: encoder.max_pieces - 4], end]
         made.append(around(before, inside, behind, encoder.max_pieces - 2))
     return made
 

@@ -2,8 +2,8 @@
 its company.
 
 Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch. With
-MKL's strict mode (see models/__init__) the same text then gives the same bits whatever else is in the
-batch, and hardly any padding is computed.
+MKL's strict mode in 32 bits (see models/__init__) and blocked products in 16 bits (models/invariance.py) the
+same text then gives the same bits whatever else is in the batch, and hardly any padding is computed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from models.invariance import block_products
 from models.release import Release, ReleaseError
 from models.tensors import read_tensors
 from models.text import words
 
 MINI = "mini"
 ADAPTER = "adapter.safetensors"
-#: A whole trained encoder, where a release does not make do with an adapter.
+#: The layers of a trained encoder, where a release does not make do with an adapter.
 WEIGHTS = "encoder.safetensors"
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches gain nothing on a CPU and cost memory.
@@ -68,7 +69,14 @@ def _base_model(base: str) -> Any:
 
 @cache
 def _plain_model(base: str, device: str, dtype: torch.dtype) -> Any:
-    return _base_model(base).to(device=device, dtype=dtype)
+    return _placed(_base_model(base), device, dtype)
+
+
+def _placed(model: Any, device: str, dtype: torch.dtype) -> Any:
+    model = model.to(device=device, dtype=dtype)
+    if dtype == torch.bfloat16 and torch.device(device).type == "cpu":
+        block_products(model)
+    return model
 
 
 def _tokenizer(base: str) -> Any:
@@ -128,7 +136,7 @@ class Encoder:
                 replace_weights(model, read_tensors(weights))
             if adapter is not None:
                 merge_adapter(model, read_tensors(adapter))
-            model = model.to(device=device, dtype=dtype)
+            model = _placed(model, device, dtype)
         return cls(model, _tokenizer(base), max_pieces)
 
     def split(self, sentences: Sequence[Sequence[str]]) -> list[Words]:
@@ -260,12 +268,12 @@ def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = to
 
 
 def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Puts trained weights in the place of the base's; only the pooler, which is not used, may be missing.
+    """Puts trained weights in the place of the base's, whose embeddings and pooler stay where none are given.
 
     Raises ValueError where names or shapes are not the base's.
     """
     own = model.state_dict()
-    missing = {name for name in own.keys() - tensors.keys() if "pooler" not in name}
+    missing = {n for n in own.keys() - tensors.keys() if "embeddings." not in n and "pooler" not in n}
     if missing or tensors.keys() - own.keys():
         raise ValueError(f"{WEIGHTS} does not hold the weights of this base")
     if any(own[name].shape != tensor.shape for name, tensor in tensors.items()):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from models.encoder import Encoder, encoder_of
 from models.release import Release
 from models.tensors import read_tensors
+from models.vocabulary import ExtendedEmbedding, extend
 
 #: Rows of the added tokens, in the order of the configuration's expressions.
 TOKENS = "tokens.safetensors"
@@ -54,31 +55,7 @@ def token(expression: str) -> str:
     return f"ID{''.join(expression.split())}ID"
 
 
-class WithTokens(nn.Module):
-    """A frozen embedding of `first` pieces and, from the number `first` on, rows of its own, (tokens,
-    dimension).
-    """
-
-    def __init__(self, base: nn.Embedding, first: int, rows: Tensor) -> None:
-        super().__init__()
-        self.base = base
-        self.first = first
-        self.rows = nn.Parameter(rows.to(base.weight))
-
-    @property
-    def weight(self) -> Tensor:
-        """What asks an embedding for its type asks for this."""
-        return self.base.weight
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """(batch, pieces) to (batch, pieces, dimension)."""
-        added = ids >= self.first
-        known = self.base(ids.masked_fill(added, 0))
-        own = nn.functional.embedding((ids - self.first).clamp(min=0), self.rows)
-        return torch.where(added.unsqueeze(-1), own, known)
-
-
-def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> WithTokens:
+def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding:
     """Adds tokens with their rows (tokens, dimension) to an encoder whose model nobody shares."""
     if rows.shape != (len(tokens), encoder.dimension):
         raise ValueError(
@@ -88,9 +65,7 @@ def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> WithTok
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):
         raise ValueError("a token to be added is in the vocabulary already, or twice in the list")
-    extended = WithTokens(encoder.model.get_input_embeddings(), first, rows)
-    encoder.model.set_input_embeddings(extended)
-    return extended
+    return extend(encoder, first, rows)
 
 
 class LastTwo(nn.Module):

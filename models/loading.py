@@ -40,7 +40,7 @@ class Loaded:
 
 def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
     """Loads in the fastest number format whose canary answers are right; raises ReleaseError when none is."""
-    for name in _formats(device) if dtype == "auto" else [dtype]:
+    for name in formats(device) if dtype == "auto" else [dtype]:
         try:
             loaded = _load_as(release, device, name)
             right = loaded.answers_canary()
@@ -86,7 +86,7 @@ def same_answers(one: Any, other: Any, tolerance: float) -> bool:
     return bool(one == other)
 
 
-def _formats(device: str) -> list[str]:
+def formats(device: str) -> list[str]:
     import torch  # noqa: PLC0415  seconds to import; the CLI must not wait
 
     if device != "cpu":

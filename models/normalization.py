@@ -136,6 +136,6 @@ def _refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
     stored = read_tensors(release.file(DCR))
     return Refiner(
         isolated,
-        dcr.extend(context, stored["tokens"], settings["window"]),
+        dcr.context_encoder(context, stored["tokens"], settings["window"]),
         dcr.refining_of(stored, isolated.dimension),
     )

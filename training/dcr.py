@@ -47,6 +47,7 @@ class Settings:
     of its preferred term are its positives"""
     isolated: bool = False
     """S_isolated gets an adapter and is trained too"""
+    precision: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)

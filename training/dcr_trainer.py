@@ -11,13 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.dcr import DynamicContextRefining, Refiner, extend, extended, marked, mean_pooled
+from models.dcr import DynamicContextRefining, Refiner, context_encoder, marked, mean_pooled
 from models.encoder import Encoder
 from models.index import CosineIndex
 from models.normalization import NormalizationModel
 from models.terminology import Term
+from models.vocabulary import extended
 from training.adapter import restore, trainable, trained_parameters, trained_state
 from training.dcr import Example, Settings, cosine_embedding, like_length, rows_by_pt, softmax_loss
+from training.precision import mixed
 
 #: Nearest wrong terms that a hard negative is drawn from, and terms that are looked at to find them.
 HARD, NEAR = 10, 60
@@ -38,7 +40,7 @@ class Trainer:
         torch.manual_seed(settings.seed)
         self.settings, self.terms, self.device = settings, list(terms), device
         own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
-        self.context = trainable(extend(own, None, settings.window), settings.rank)
+        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
         extended(self.context).rows.requires_grad_(True)
         self.isolated = trainable(isolated, settings.rank or 16) if settings.isolated else isolated
         self.isolated.model.eval()
@@ -77,7 +79,8 @@ class Trainer:
         inside = [i for i, e in enumerate(batch) if e.pieces is not None]
         if not inside:
             return e_isolated
-        e_context = mean_pooled(self.context, [e.pieces for e in batch if e.pieces is not None])
+        with mixed(self.settings.precision, self.device):
+            e_context = mean_pooled(self.context, [e.pieces for e in batch if e.pieces is not None])
         found, _ = self.refining(e_context, e_isolated[inside])
         return e_isolated.index_copy(0, torch.tensor(inside, device=found.device), found)
 
@@ -174,4 +177,5 @@ class Trainer:
     def _term_like(self, texts: Sequence[str]) -> Tensor:
         limit = self.isolated.max_pieces - 2
         encoded = self.isolated.tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        return mean_pooled(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])
+        with mixed(self.settings.precision, self.device):
+            return mean_pooled(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])

@@ -23,14 +23,16 @@ from rich.table import Table
 from safetensors.torch import save_file
 
 from models.encoder import base_digest
-from models.idiom import LAST, POOLINGS, TOKENS, IdiomModel, Marker, WithTokens, with_pooling
+from models.idiom import LAST, POOLINGS, TOKENS, IdiomModel, Marker, with_pooling
 from models.release import Release, TrainingData
+from models.vocabulary import ExtendedEmbedding
 from training import adapter
 from training.checkpoint import Checkpoint
 from training.evaluate import manifest_scores
 from training.evaluations.idiom import FOLDER, halves, pair_counts, read_pairs, scores
 from training.idiom_data import read_groups
 from training.idiom_training import Settings, Trainer, train
+from training.precision import HELP, Precision, resolved
 from training.publish import print_scores, publish_release
 
 console = Console()
@@ -51,7 +53,7 @@ def write_files(trainer: Trainer, folder: Path) -> None:
     """The files of a release: the adapter, and the rows of the tokens where sentences are marked."""
     model = trainer.encoder.model.model if trainer.settings.pooling != LAST else trainer.encoder.model
     embedding = model.get_input_embeddings()
-    if isinstance(embedding, WithTokens):
+    if isinstance(embedding, ExtendedEmbedding):
         save_file({"rows": embedding.rows.detach().half().contiguous()}, folder / TOKENS)
         model.set_input_embeddings(embedding.base)
     for name, tensors in adapter.files(model).items():
@@ -127,6 +129,7 @@ def main(
     held_out: Annotated[float, typer.Option(help="share of the expressions, for validation")] = 0.1,
     lose: Annotated[float, typer.Option(help="of STS at most")] = 0.05,
     seed: int = 42,
+    precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
     compare: Annotated[
         bool, typer.Option(help="print the dev scores by both poolings, marked or not")
     ] = True,
@@ -147,7 +150,7 @@ def main(
             triplet,
             keep,
         ),
-        *(sentences, held_out, lose, seed),
+        *(sentences, held_out, lose, seed, resolved(precision)),
     )
     sts, _ = halves(read_pairs(data / FOLDER, language))
     trainer = Trainer(settings, read_groups(data / FOLDER / "semeval22_train.csv", language), sts)

@@ -19,11 +19,13 @@ from torch import Tensor, nn
 from transformers import get_linear_schedule_with_warmup
 
 from models.encoder import Encoder
-from models.idiom import IdiomModel, Marker, WithTokens, add_tokens, token, with_pooling
+from models.idiom import IdiomModel, Marker, add_tokens, token, with_pooling
+from models.vocabulary import ExtendedEmbedding
 from training import adapter
 from training.checkpoint import Checkpoint
 from training.evaluations.idiom import PRIMARY, STS, Pair, pair_counts, scores
 from training.idiom_data import Group, Row, at_most, batches, meanings, rows, split_groups, validation_pairs
+from training.precision import mixed
 
 console = Console()
 #: Texts of one forward pass; those of like length go together.
@@ -51,6 +53,7 @@ class Settings:
     held_out: float
     lose: float
     seed: int
+    precision: str
     dropout: float = 0.05
 
 
@@ -139,13 +142,13 @@ class Trainer:
         self.targets = self._targets() if settings.keep else {}
         self.parameters = adapter.trained_parameters(self.encoder.model)
         # A token is met in one sentence in the worst case: its row must learn faster than what all share.
-        own = [m.rows for m in self.encoder.model.modules() if isinstance(m, WithTokens)]
+        own = [m.rows for m in self.encoder.model.modules() if isinstance(m, ExtendedEmbedding)]
         shared = [p for p in self.parameters if all(p is not row for row in own)]
         rates: list[dict[str, Any]] = [
             {"params": shared},
             {"params": own, "lr": settings.token_lr, "weight_decay": 0.0},
         ]
-        self.optimizer = torch.optim.AdamW(rates, lr=settings.lr)
+        self.optimizer = torch.optim.AdamW(rates, lr=settings.lr, fused=True)
         steps = settings.epochs * math.ceil(len(self.data) / settings.batch)
         self.schedule = get_linear_schedule_with_warmup(self.optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
         self.triplets = Triplets()
@@ -162,7 +165,8 @@ class Trainer:
     def loss(self, batch: Sequence[Row]) -> Tensor:
         """The losses of a batch, each with its weight."""
         weights = self.settings
-        found = vectors(self.encoder, [row.text for row in batch])
+        with mixed(weights.precision):
+            found = vectors(self.encoder, [row.text for row in batch])
         loss = 0 * found.sum()
         if weights.triplet:
             labels = torch.tensor([row.label for row in batch])

@@ -35,6 +35,7 @@ from training import adapter
 from training.checkpoint import Checkpoint, random_state, set_random_state
 from training.evaluate import manifest_scores
 from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
+from training.precision import HELP, Precision, mixed, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
 from training.scores import gold_spans, mention_spans
@@ -65,6 +66,7 @@ class Settings:
     scheme: Scheme = PAPER
     phases: int = 2
     repair: bool = True
+    precision: str = "float32"
 
     def plan(self) -> list[tuple[int, float, bool]]:
         """Epochs, rate and whether the encoder learns too, for each phase."""
@@ -165,7 +167,7 @@ class Run:
 
     def _optimizer(self, epochs: int, rate: float) -> tuple[Any, Any]:
         parameters = self._parameters()
-        optimizer = torch.optim.AdamW(parameters, lr=rate)
+        optimizer = torch.optim.AdamW(parameters, lr=rate, fused=True)
         steps = epochs * -(-len(self._data) // self.settings.batch)
         schedule: Any = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
         return optimizer, schedule
@@ -176,7 +178,8 @@ class Run:
         self.head.train()
         parameters, losses = self._parameters(), []
         for batch in batches(self._data, self.settings.batch, self.rng):
-            loss = loss_of(self.encoder, self.head, batch)
+            with mixed(self.settings.precision):
+                loss = loss_of(self.encoder, self.head, batch)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -253,7 +256,7 @@ def main(
     fold: Annotated[int, typer.Option(min=1, max=10, help="of the ADE corpus")] = 1,
     epochs: Annotated[int, typer.Option(help="of both phases together")] = 12,
     rank: Annotated[
-        int, typer.Option(help="of the adapter; 0: the whole encoder is trained and stored")
+        int, typer.Option(help="of the adapter; 0: the encoder's layers are trained and stored")
     ] = 16,
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4,
     batch: int = 24,
@@ -263,11 +266,13 @@ def main(
     flag: Annotated[bool, typer.Option(help="ablation: no sub-word flag")] = True,
     phases: Annotated[int, typer.Option(min=1, max=2, help="ablation: 1 trains everything at once")] = 2,
     repair: Annotated[bool, typer.Option(help="ablation: gaps are not repaired")] = True,
+    precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
     run: Annotated[Path | None, typer.Option(help="folder in which a killed run goes on")] = None,
     offered: OFFERED = False,
 ) -> None:
     settings = Settings(
-        base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair
+        *(base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair),
+        precision=resolved(precision),
     )
     parts = read(data, settings)
     trained = train(parts, settings, run)

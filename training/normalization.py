@@ -32,6 +32,7 @@ from training.dcr import Settings
 from training.dcr_trainer import Trainer
 from training.evaluate import manifest_scores
 from training.evaluations.normalization import SIDER
+from training.precision import HELP, Precision, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import read_psytar_codes
 from training.refinement import release_files, train
@@ -130,6 +131,7 @@ def main(
     isolated: Annotated[bool, typer.Option(help="train S_isolated too")] = False,
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None,
     start_isolated: Annotated[Path | None, typer.Option(help="the same for S_isolated and the terms")] = None,
+    precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
     run: Annotated[Path | None, typer.Option(help="folder of the checkpoint of a run to go on with")] = None,
     offered: OFFERED = False,
 ) -> None:
@@ -161,6 +163,7 @@ def main(
             synonyms=synonyms,
             swap=swap,
             isolated=isolated,
+            precision=resolved(precision),
         )
         trainer = trainer_of(base, context_base or base, table, settings, start, start_isolated)
         train(trainer, split.train, split.valid, run, partial(console.print, soft_wrap=True))

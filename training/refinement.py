@@ -53,7 +53,7 @@ def train(
         data = [e for e in data if e.pieces is not None]
     if not data:
         raise ValueError("no training mention has both a sentence and a term that the terminology knows")
-    optimizer = torch.optim.AdamW(trainer.parameters, lr=settings.lr)
+    optimizer = torch.optim.AdamW(trainer.parameters, lr=settings.lr, fused=True)
     steps = settings.epochs * -(-len(data) // settings.batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=settings.lr, total_steps=steps)
     checkpoint = Checkpoint(folder, asdict(settings))
@@ -91,8 +91,7 @@ def release_files(trainer: Trainer, start: Adapter, start_isolated: Adapter) -> 
     made = {DCR: tensors(trainer.refining, trainer.context)}
     found = files(trainer.context.model)
     if WEIGHTS in found:
-        plain = {n.replace(".own.", "."): t for n, t in found[WEIGHTS].items() if not n.endswith(".rows")}
-        made[WEIGHTS] = plain
+        made[WEIGHTS] = found[WEIGHTS]
     else:
         made[ADAPTER] = joined(start, found[ADAPTER])
     isolated = joined(start_isolated, adapter_tensors(trainer.isolated.model))

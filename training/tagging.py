@@ -98,4 +98,4 @@ def loss_of(encoder: Encoder, head: Head, batch: Sequence[Example]) -> Tensor:
     inside = torch.cat([hidden[row, 1 : 1 + len(e.pieces)] for row, e in enumerate(batch)])
     flags = torch.tensor([f for e in batch for f in e.flags], dtype=inside.dtype, device=inside.device)
     tags = torch.tensor([t for e in batch for t in e.tags], device=inside.device)
-    return nn.functional.cross_entropy(head(inside, flags), tags)
+    return nn.functional.cross_entropy(head(inside, flags).float(), tags)

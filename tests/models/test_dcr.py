@@ -15,12 +15,12 @@ from models.dcr import (
     DynamicContextRefining,
     Refiner,
     around,
-    extend,
-    extended,
+    context_encoder,
     marked,
     mean_pooled,
     refining_of,
     sides,
+    start_and_end,
     tensors,
 )
 from models.encoder import Encoder
@@ -28,6 +28,7 @@ from models.normalization import NormalizationModel
 from models.terminology import Term
 from models.text import sentences
 from models.types import Query
+from models.vocabulary import extended
 
 WINDOW = 24
 
@@ -37,7 +38,7 @@ def context_of(base: str, window: int = WINDOW) -> Encoder:
     loaded = Encoder.load(base)
     own = Encoder(copy.deepcopy(loaded.model), loaded.tokenizer, loaded.max_pieces)
     rows = torch.randn(2, own.dimension, generator=torch.Generator().manual_seed(1))
-    return extend(own, rows, window)
+    return context_encoder(own, rows, window)
 
 
 def refiner_of(base: str) -> Refiner:
@@ -81,7 +82,7 @@ def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> N
     context = context_of(tiny_bert)
     (pieces,) = marked(context, [query("The drug. My pain is bad. The end.", "pain")])
     assert pieces is not None
-    start, end = extended(context).start, extended(context).end
+    start, end = start_and_end(context)
     assert (start, end) == (context.tokenizer.vocab_size, context.tokenizer.vocab_size + 1)
     place = pieces.index(start)
     words = context.tokenizer.convert_ids_to_tokens([p for p in pieces if p not in (start, end)])
@@ -90,25 +91,24 @@ def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> N
 
 
 def test_the_two_tokens_are_unlike_each_other_and_unlike_what_the_base_knows(refiner: Refiner) -> None:
-    vocabulary = extended(refiner.context)
-    ids = torch.tensor([[3, vocabulary.start, vocabulary.end]])
-    own, start, end = vocabulary(ids)[0]
-    assert torch.equal(own, vocabulary.own.weight[3])
-    assert torch.equal(torch.stack([start, end]), vocabulary.rows)
-    one = [vocabulary.start, 8, vocabulary.end]
+    vocabulary, (start, end) = extended(refiner.context), start_and_end(refiner.context)
+    known, *added = vocabulary(torch.tensor([[3, start, end]]))[0]
+    assert torch.equal(known, vocabulary.base.weight[3])
+    assert torch.equal(torch.stack(added), vocabulary.rows)
+    one = [start, 8, end]
     forth, back = refiner.context.pool([one, one[::-1]])
     assert not torch.allclose(forth, back, atol=1e-4)
 
 
 def test_a_long_sentence_is_cut_around_the_mention_wherever_it_stands(refiner: Refiner) -> None:
     words = [*"abcdefghij"] * 30
-    vocabulary = extended(refiner.context)
+    start, end = start_and_end(refiner.context)
     for place in (0, 1, 7, 150, 298, 299):
         text = " ".join([*words[:place], "pain", *words[place:]])
         (pieces,) = marked(refiner.context, [query(text, "pain")])
         assert pieces is not None
         assert len(pieces) == WINDOW - 2
-        assert pieces.index(vocabulary.start) < pieces.index(vocabulary.end)
+        assert pieces.index(start) < pieces.index(end)
 
 
 def test_a_mention_longer_than_the_window_keeps_its_beginning_and_both_tokens(refiner: Refiner) -> None:
@@ -116,7 +116,7 @@ def test_a_mention_longer_than_the_window_keeps_its_beginning_and_both_tokens(re
     (pieces,) = marked(refiner.context, [query(f"so {mention} so", mention.strip())])
     assert pieces is not None
     assert len(pieces) == WINDOW - 2
-    assert (pieces[0], pieces[-1]) == (extended(refiner.context).start, extended(refiner.context).end)
+    assert (pieces[0], pieces[-1]) == start_and_end(refiner.context)
 
 
 @given(st.integers(0, 40), st.integers(2, 20), st.integers(0, 40), st.integers(20, 40))
@@ -241,4 +241,4 @@ def test_parts_of_another_size_are_refused(refiner: Refiner) -> None:
     with pytest.raises(ValueError, match="M_K"):
         refining_of(stored, 7)
     with pytest.raises(ValueError, match=r"\[S\] and \[E\]"):
-        extend(refiner.isolated, torch.zeros(2, 7), WINDOW)
+        context_encoder(refiner.isolated, torch.zeros(2, 7), WINDOW)

@@ -16,10 +16,11 @@ import torch
 import typer
 
 from models.encoder import Encoder
-from models.idiom import LAST, LAST_TWO, TOKENS, IdiomModel, Marker, WithTokens
+from models.idiom import LAST, LAST_TWO, TOKENS, IdiomModel, Marker
 from models.loading import load
 from models.scores import spearman
 from models.store import open_release
+from models.vocabulary import ExtendedEmbedding
 from tests.models import tiny
 from training import idiom
 from training.checkpoint import Checkpoint, CheckpointError
@@ -100,6 +101,7 @@ def settings(base: str, **changes: Any) -> Settings:
         held_out=0.3,
         lose=2.0,
         seed=1,
+        precision="float32",
     )
     return Settings(**(fields | changes))
 
@@ -404,7 +406,7 @@ def test_a_run_publishes_what_it_trained(
     assert len(release.manifest.canary.outputs) == len(idiom.CANARY) - 1
     model = load(release, dtype="float32").model
     assert isinstance(model, IdiomModel)
-    assert isinstance(model.encoder.model.model.get_input_embeddings(), WithTokens) is mark
+    assert isinstance(model.encoder.model.model.get_input_embeddings(), ExtendedEmbedding) is mark
 
 
 def test_nothing_is_published_where_every_epoch_loses_too_much_or_wins_nothing(

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from models.dcr import extended
+from models.dcr import start_and_end
 from models.encoder import Encoder
 from models.loading import load
 from models.release import ReleaseError
 from models.store import open_release
 from models.terminology import Term
 from models.types import Query
+from models.vocabulary import extended
 from tests.models import tiny
 from training import normalization
 from training.calibration import best_threshold, risk_coverage
@@ -172,7 +173,7 @@ def test_an_example_has_its_named_rows_and_all_rows_of_the_right_term(tiny_bert:
     )
     assert (known.named, known.right) == ((5,), (4, 5))
     assert known.pieces is not None
-    assert extended(trainer.context).start in known.pieces
+    assert start_and_end(trainer.context)[0] in known.pieces
     assert (alone.pieces, alone.named) == (None, (6,))
 
 

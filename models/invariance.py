@@ -1,0 +1,34 @@
+"""Linear layers whose 16-bit products on a processor do not depend on how many rows there are."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+#: Inputs of one product. oneDNN sums longer rows in pieces, cut differently for other numbers of rows.
+BLOCK = 384
+
+
+class BlockedLinear(nn.Module):
+    """A linear layer as the sum of products over blocks of its inputs."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.weights = [w.contiguous() for w in layer.weight.detach().split(BLOCK, dim=1)]
+        self.bias = layer.bias
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(..., in) to (..., out); the sum is taken in 32 bits."""
+        parts = inputs.split(BLOCK, dim=-1)
+        total = sum(nn.functional.linear(x, w).float() for x, w in zip(parts, self.weights, strict=True))
+        if self.bias is not None:
+            total = total + self.bias
+        return torch.as_tensor(total, dtype=inputs.dtype)
+
+
+def block_products(model: nn.Module) -> None:
+    """Replaces, in place, the linear layers of a 16-bit model that are longer than a block."""
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.Linear) and child.in_features > BLOCK:
+                setattr(module, name, BlockedLinear(child))
