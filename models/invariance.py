@@ -14,16 +14,20 @@ class BlockedLinear(nn.Module):
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
-        self.weights = [w.contiguous() for w in layer.weight.detach().split(BLOCK, dim=1)]
+        self.weights = [w.contiguous() for w in _blocks(layer.weight.detach())]
         self.bias = layer.bias
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., in) to (..., out); the sum is taken in 32 bits."""
-        parts = inputs.split(BLOCK, dim=-1)
+        parts = _blocks(inputs)
         total = sum(nn.functional.linear(x, w).float() for x, w in zip(parts, self.weights, strict=True))
         if self.bias is not None:
             total = total + self.bias
         return torch.as_tensor(total, dtype=inputs.dtype)
+
+
+def _blocks(values: Tensor) -> tuple[Tensor, ...]:
+    return torch.tensor_split(values, list(range(BLOCK, values.shape[-1], BLOCK)), dim=-1)
 
 
 def block_products(model: nn.Module) -> None:

@@ -28,7 +28,7 @@ from models import drugs
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, base_digest
 from models.ner import Head, NerModel, tags_of
-from models.release import TrainingData
+from models.release import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.types import LABELS
 from training import adapter
@@ -42,10 +42,7 @@ from training.scores import gold_spans, mention_spans
 from training.tagging import PAPER, Example, Scheme, batches, examples, loss_of
 
 console = Console()
-ADE_CORPUS = TrainingData(
-    name="ADE corpus v2 (Gurulingappa et al. 2012), fold 1 training part",
-    licence="none stated, citation asked",
-)
+CITATION = "none stated, citation asked"
 PSYTAR = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
 Corpora = Literal["both", "ade", "psytar"]
 
@@ -274,36 +271,46 @@ def main(
         *(base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair),
         precision=resolved(precision),
     )
+    release = make(settings, data, output, run)
+    print_scores(console, release)
+    if offered:
+        offer(release, data)
+
+
+def ade_corpus(fold: int) -> TrainingData:
+    name = f"ADE corpus v2 (Gurulingappa et al. 2012), fold {fold} training part"
+    return TrainingData(name=name, licence=CITATION)
+
+
+def make(settings: Settings, data: Path, output: Path, run: Path | None = None) -> Release:
+    """Trains, scores on the test parts of what was trained on, and writes a release under `output`."""
     parts = read(data, settings)
     trained = train(parts, settings, run)
     kept = Path(tempfile.mkdtemp(prefix="ner-"))
     for name, tensors in trained.best.items():
         save_file(tensors, kept / name)
     shutil.copyfile(drugs.BUNDLED, kept / "drugs.tsv")
-    plain = asdict(settings)
     configuration: dict[str, Any] = {
         "labels": list(LABELS),
         "max_pieces": trained.encoder.max_pieces,
-        "repair": repair,
-        "training": plain,
+        "repair": settings.repair,
+        "training": asdict(settings),
     }
-    splits = {"clinical": f"ade_fold_{fold}", "posts": "psytar_test"}
+    splits = {"clinical": f"ade_fold_{settings.fold}", "posts": "psytar_test"}
     release = publish_release(
         kept,
         task="ner",
-        kind="CONORM-NER head over " + ("a low-rank adapter" if rank else "a trained encoder"),
-        base=base,
-        base_sha256=base_digest(base),
+        kind="CONORM-NER head over " + ("a low-rank adapter" if settings.rank else "a trained encoder"),
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=[{"clinical": ADE_CORPUS, "posts": PSYTAR}[name] for name in parts],
+        training_data=[PSYTAR if name == "posts" else ade_corpus(settings.fold) for name in parts],
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, [splits[name] for name in parts]),
         root=output,
     )
     shutil.rmtree(kept)
-    print_scores(console, release)
-    if offered:
-        offer(release, data)
+    return release
 
 
 if __name__ == "__main__":

@@ -1,0 +1,121 @@
+"""How well are drugs and adverse effects found in clinical sentences, over the folds of the ADE corpus?
+
+Each fold is trained and scored by itself, and stands in the file before the next one begins: a run that was
+ended goes on with the folds that are missing. A file of other settings is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks.machine import described
+from training.ner import Settings, make
+from training.precision import resolved
+
+console = Console()
+#: Means that CLDR's authors and SpERT's publish for these folds; see COMPARABLE.
+PUBLISHED = {"CLNER (CharacterBERT), NER macro F1": 0.883, "SpERT (BERT base), NER macro F1": 0.8925}
+COMPARABLE = (
+    "the published figures count entities of the same folds; here an overlapped entity, which BIO cannot "
+    "hold, counts as missed"
+)
+
+
+def fold_row(settings: Settings, data: Path) -> dict[str, Any]:
+    """Scores of one fold's test part, each with its baseline."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
+        release = make(settings, data, Path(folder))
+        seconds = time.monotonic() - started
+        scores = release.manifest.scores
+        size = sum(f.size for f in release.manifest.files.values()) / 1e6
+    return {
+        "scores": {s.name: s.value for s in scores},
+        "baselines": {s.name: s.baseline for s in scores},
+        "records": scores[0].records,
+        "seconds": round(seconds),
+        "megabytes": round(size, 1),
+        "definitions": {s.name: s.definition for s in scores},
+        "baseline_definition": scores[0].baseline_definition,
+    }
+
+
+def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Mean and, from two folds on, standard deviation of each score over the folds."""
+    rows = list(folds.values())
+    found: dict[str, Any] = {"folds_done": len(rows)}
+    for name in rows[0]["scores"]:
+        values = [r["scores"][name] for r in rows]
+        found[name] = round(statistics.mean(values), 4)
+        found[f"{name}_baseline"] = round(statistics.mean(r["baselines"][name] for r in rows), 4)
+        if len(values) > 1:
+            found[f"{name}_sd"] = round(statistics.stdev(values), 4)
+    return found | {"seconds_a_fold": round(statistics.mean(r["seconds"] for r in rows))}
+
+
+def stored_folds(file: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The folds of a file; raises typer.BadParameter where it is of other settings."""
+    if not file.exists():
+        return {}
+    stored = json.loads(file.read_bytes())
+    if stored["settings"] != settings:
+        raise typer.BadParameter(f"{file} holds folds of other settings: {stored['settings']}")
+    return dict(stored["folds"])
+
+
+def write(file: Path, settings: Mapping[str, Any], folds: dict[str, dict[str, Any]]) -> None:
+    common = {k: next(iter(folds.values()))[k] for k in ("definitions", "baseline_definition")}
+    rows = {n: {k: v for k, v in row.items() if k not in common} for n, row in folds.items()}
+    content = summary(folds) | described("ner_folds") | common
+    content |= {"published": PUBLISHED, "comparable": COMPARABLE, "settings": settings, "folds": rows}
+    aside = file.with_suffix(".new")
+    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    aside.rename(file)
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    result: Annotated[Path, typer.Option("--json", help="goes on where this file ends")],
+    folds: Annotated[int, typer.Option(min=1, max=10, help="the first so many")] = 10,
+    epochs: int = 10,
+    rank: int = 0,
+    lr: float = 3e-4,
+    batch: int = 24,
+    seed: int = 42,
+) -> None:
+    def settings(fold: int) -> Settings:
+        return Settings(
+            corpora="ade",
+            fold=fold,
+            epochs=epochs,
+            rank=rank,
+            lr=lr,
+            batch=batch,
+            seed=seed,
+            precision=resolved("auto"),
+        )
+
+    plain = {k: v for k, v in asdict(settings(1)).items() if k != "fold"}
+    done = stored_folds(result, plain)
+    for fold in range(1, folds + 1):
+        if str(fold) not in done:
+            row = fold_row(settings(fold), data)
+            known = {k: row[k] for k in ("definitions", "baseline_definition")}
+            done = {n: r | known for n, r in done.items()} | {str(fold): row}
+            write(result, plain, done)
+            console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
+    console.print(summary(done))
+
+
+if __name__ == "__main__":
+    typer.run(main)
