@@ -39,6 +39,8 @@ class Trainer:
         """`isolated` and `context` are left as they are: copies are trained."""
         torch.manual_seed(settings.seed)
         self.settings, self.terms, self.device = settings, list(terms), device
+        self.seconds = 0.0
+        """that training and validation took, before a kill too"""
         own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
         self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
         extended(self.context).rows.requires_grad_(True)

@@ -130,6 +130,8 @@ class Run:
         self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
         self.best: dict[str, dict[str, Tensor]] = {}
         """The files of the kept epoch."""
+        self.seconds = 0.0
+        """that training and validation took, before a kill too"""
         self._data = data
         self._learning = adapter.trained_parameters(self.encoder.model)
         self._checkpoint = Checkpoint(folder, asdict(settings))
@@ -158,8 +160,10 @@ class Run:
                 if mean > best:
                     best, self.best = mean, self._files()
                 stored["epoch"] += 1
+                seconds = time.monotonic() - started
+                self.seconds += seconds
                 self._checkpoint.save(self._state(stored["epoch"], best, optimizer, schedule))
-                yield Epoch(stored["epoch"], loss, valid, time.monotonic() - started, mean == best)
+                yield Epoch(stored["epoch"], loss, valid, seconds, mean == best)
             number += epochs
 
     def _optimizer(self, epochs: int, rate: float) -> tuple[Any, Any]:
@@ -198,6 +202,7 @@ class Run:
         return {
             "epoch": epoch,
             "best": best,
+            "seconds": self.seconds,
             "files": self.best,
             "encoder": [p.detach().clone() for p in self._learning],
             "head": self.head.state_dict(),
@@ -211,7 +216,7 @@ class Run:
             for parameter, value in zip(self._learning, stored["encoder"], strict=True):
                 parameter.copy_(value)
         self.head.load_state_dict(stored["head"])
-        self.best = stored["files"]
+        self.best, self.seconds = stored["files"], stored["seconds"]
         set_random_state(self.rng, stored["rng"])
 
 
@@ -295,6 +300,7 @@ def make(settings: Settings, data: Path, output: Path, run: Path | None = None) 
         "max_pieces": trained.encoder.max_pieces,
         "repair": settings.repair,
         "training": asdict(settings),
+        "training_seconds": round(trained.seconds),
     }
     splits = {"clinical": f"ade_fold_{settings.fold}", "posts": "psytar_test"}
     release = publish_release(

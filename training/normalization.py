@@ -170,6 +170,7 @@ def main(
         model, vectors = trainer.model(k), trainer.vectors
         parts = release_files(trainer, _start(start), _start(start_isolated))
         configuration |= {"window": window, "training": asdict(settings)}
+        configuration |= {"training_seconds": round(trainer.seconds)}
         if context_base and context_base != base:
             configuration |= {"context_base": context_base, "context_base_sha256": base_digest(context_base)}
     configuration |= calibrated(model, split.valid, nil_below)

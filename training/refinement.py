@@ -61,6 +61,7 @@ def train(
     best, kept = -1.0, trainer.state()
     if stored := checkpoint.load():
         curve, best, kept = stored["curve"], stored["best"], stored["kept"]
+        trainer.seconds = stored["seconds"]
         trainer.restore(stored["last"])
         optimizer.load_state_dict(stored["optimizer"])
         schedule.load_state_dict(stored["schedule"])
@@ -73,13 +74,16 @@ def train(
         better = right > best
         if better:
             best, kept = right, trainer.state()
+        seconds = time.monotonic() - started
+        trainer.seconds += seconds
         row = {"epoch": epoch, "loss": loss, "validation": right, "context_weight": weight}
         curve.append(row)
         report(
             f"epoch {epoch:3d}  loss {loss:.4f}  validation acc@1 {right:.4f}  context weight {weight:.3f}  "
-            f"{time.monotonic() - started:.0f} s{'  kept' if better else ''}"
+            f"{seconds:.0f} s{'  kept' if better else ''}"
         )
         state = {"curve": curve, "best": best, "kept": kept, "last": trainer.state()}
+        state |= {"seconds": trainer.seconds}
         state |= {"optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
         checkpoint.save(state)
     trainer.restore(kept)

@@ -131,12 +131,17 @@ def test_sentences_are_scored_by_the_preferred_terms_that_are_found_in_them() ->
     # No sleep is coded, but NIL.
     nil = {"Rash": False, "rash": False, "sleep": True}
     coder.answer = lambda q: Coding((Candidate("Rash", "Rash", "-", 0.5),), nil[q.surface])
-    found = end_to_end.measure(coder, "", sentences, tagger(Rash=ADE, rash=ADE, sleep=ADE, again=SYMPTOM))
-    # Right: rash of the first. Gold: two terms of the first, one of each other.
-    assert found.counts.tolist() == [[1, 1, 2], [0, 1, 1], [0, 0, 1]]
+    tagged = tagger(Rash=ADE, rash=ADE, sleep=ADE, again=SYMPTOM)
+    found = end_to_end.measure(coder, "", sentences, {"Insomnia"}, tagged)
+    # Right: rash of the first. Gold: two terms of the first, one of each other. Unseen: Rash, twice.
+    assert found.counts.tolist() == [[1, 1, 2, 1, 1, 1], [0, 1, 1, 0, 1, 0], [0, 0, 1, 0, 0, 1]]
     scores = {m.name: m.of(found.counts) for m in found.measures}
-    assert scores == pytest.approx({"f1": 2 / 6, "precision": 1 / 2, "recall": 1 / 4})
+    every = {"f1": 2 / 6, "precision": 1 / 2, "recall": 1 / 4}
+    unseen = {"f1_unseen": 2 / 4, "precision_unseen": 1 / 2, "recall_unseen": 1 / 2}
+    assert scores == pytest.approx(every | unseen)
     assert found.baseline.tolist() == found.counts.tolist()
+    seen = end_to_end.measure(coder, "", sentences, {"Insomnia", "Rash"}, tagged)
+    assert not seen.counts[:, 3:].any()
 
 
 def test_end_to_end_wants_whole_sentences_that_the_tagger_never_saw(data: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,13 @@ DATA = (
     "PsyTAR, held-out sentences without an unmapped effect that are not among the training sentences of the "
     "bundled tagger"
 )
-#: Columns: right pairs of sentence and preferred term, predicted ones, gold ones.
+#: Columns: right pairs of sentence and preferred term, predicted ones, gold ones; the same of the preferred
+#: terms that training never has.
 _RIGHT, _PREDICTED, _GOLD = range(3)
+_UNSEEN = 3
+
+
+UNSEEN = "preferred terms that training never has, predicted or gold,"
 
 
 class Sentence(NamedTuple):
@@ -46,8 +51,10 @@ def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
     ]
 
 
-def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = None) -> Measured:
-    """`tagger`: by default the bundled one."""
+def measure(
+    model: Any, data: str, sentences: Sequence[Sentence], trained: Set[str], tagger: Any = None
+) -> Measured:
+    """`trained`: the preferred terms that training has; `tagger`: by default the bundled one."""
     started = time.perf_counter()
     found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
     effects = [[m for m in mentions if m.label == ADE] for mentions in found]
@@ -59,7 +66,7 @@ def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = 
     bare = [replace(q, text=q.surface, start=0, end=len(q.surface)) for q in queries]
     by_term = pts_by_term(model.terms)
     counts, baseline = (
-        _counts(sentences, _by_place(places, answers, len(sentences)), by_term)
+        _counts(sentences, _by_place(places, answers, len(sentences)), by_term, trained)
         for answers in (codings, model.predict(bare))
     )
     definition = (
@@ -71,6 +78,11 @@ def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = 
         micro_f1("f1", f"micro F1 of {definition}", (_RIGHT,)),
         ratio("precision", f"precision of {definition}", (_RIGHT, _PREDICTED)),
         ratio("recall", f"recall of {definition}", (_RIGHT, _GOLD)),
+        micro_f1("f1_unseen", f"micro F1 over {UNSEEN} of {definition}", (_UNSEEN,)),
+        ratio(
+            "precision_unseen", f"precision over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _PREDICTED)
+        ),
+        ratio("recall_unseen", f"recall over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _GOLD)),
     )
     alone = "the same tagger and coder, each mention coded without its sentence (zero-shot)"
     return Measured(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
@@ -93,18 +105,30 @@ def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[
     return found
 
 
-def _counts(sentences: Sequence[Sentence], found: Sequence[set[str]], by_term: dict[str, set[str]]) -> Counts:
-    counts = np.zeros((len(sentences), 3))
+def _counts(
+    sentences: Sequence[Sentence],
+    found: Sequence[set[str]],
+    by_term: dict[str, set[str]],
+    trained: Set[str],
+) -> Counts:
+    counts = np.zeros((len(sentences), 6))
     for row, sentence, pts in zip(counts, sentences, found, strict=True):
-        gold = {frozenset(right_terms(g, by_term)) or frozenset(g.terms) for g in sentence.golds}
-        left = set(pts)
-        for right in sorted(gold, key=len):
-            # A predicted term is right once, the hardest gold mention first.
-            if hits := right & left:
-                left.discard(min(hits))
-                row[_RIGHT] += 1
-        row[_PREDICTED], row[_GOLD] = len(pts), len(gold)
+        known = [frozenset(right_terms(g, by_term)) for g in sentence.golds]
+        gold = {k or frozenset(g.terms) for k, g in zip(known, sentence.golds, strict=True)}
+        unseen = {k for k in known if k and not k & trained}
+        for first, wanted, given in ((0, gold, pts), (_UNSEEN, unseen, pts - trained)):
+            row[first : first + 3] = _right(wanted, given), len(given), len(wanted)
     return counts
+
+
+def _right(gold: Set[frozenset[str]], found: Set[str]) -> int:
+    """How many gold mentions are met; a predicted term is right once, the hardest gold mention first."""
+    left, right = set(found), 0
+    for wanted in sorted(gold, key=len):
+        if hits := wanted & left:
+            left.discard(min(hits))
+            right += 1
+    return right
 
 
 def _key(text: str) -> str:

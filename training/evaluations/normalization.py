@@ -76,14 +76,13 @@ def alone(asked: Query) -> Query:
 
 def measure(model: Any, corpus: Corpus) -> Measured:
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
-        return end_to_end.measure(model, corpus.data, corpus.records)
+        return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
     coder = model if corpus.sider is None else model.over(corpus.sider, 10)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
     found = coder.predict(queries)
     seconds = time.perf_counter() - started
-    by_term = pts_by_term(coder.terms)
-    trained = {pt for g in corpus.trained for pt in right_terms(g, by_term)}
+    by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
     counts = _counts(corpus.records, found, by_term, trained)
     bare = _counts(corpus.records, coder.predict([alone(q) for q in queries]), by_term, trained)
     measures = _measures(corpus.sider is not None)
@@ -103,6 +102,12 @@ def measure(model: Any, corpus: Corpus) -> Measured:
         )
     }
     return Measured(counts, bare, measures, baselines, seconds, parts)
+
+
+def _trained(corpus: Corpus, terms: Sequence[Term]) -> set[str]:
+    """The preferred terms that training has."""
+    by_term = pts_by_term(terms)
+    return {pt for g in corpus.trained for pt in right_terms(g, by_term)}
 
 
 def _by_name(coder: Any, golds: Sequence[GoldCoding]) -> list[bool]:
