@@ -21,8 +21,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models import terminology
-from models.encoder import ADAPTER, Encoder, base_digest
-from models.normalization import NormalizationModel
+from models.encoder import ADAPTER, WEIGHTS, Encoder, base_digest
+from models.normalization import DCR, ISOLATED, NormalizationModel
 from models.release import Release, Score, TrainingData
 from models.store import open_release
 from models.tensors import read_tensors
@@ -116,6 +116,9 @@ def main(
     k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5,
     nil_below: Annotated[float | None, typer.Option(help="NIL threshold; without it, by --data")] = None,
     zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing")] = False,
+    like: Annotated[
+        Path | None, typer.Option(help="train nothing: a release whose everything but the terms is taken")
+    ] = None,
     epochs: int = Settings.epochs,
     rank: Annotated[int, typer.Option(help="of S_context's adapter; 0: all is trained")] = Settings.rank,
     lr: Annotated[float, typer.Option(help="peak of the one-cycle schedule")] = Settings.lr,
@@ -136,6 +139,9 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     table = terminology.load(terms)
+    if like is not None:
+        print_scores(console, over_terms(open_release(like), table, output))
+        return
     golds = list(read_psytar_codes(data / "psytar/normalization.csv")) if data else []
     groups = pts_by_term(terminology.load())
     split = heldout_split(golds, groups) if golds else Split([], [], [])
@@ -147,7 +153,7 @@ def main(
         model = NormalizationModel(encoder, table, vectors, k, 0.0)
     else:
         if not split.train:
-            raise typer.BadParameter("training wants --data; --zero-shot does without it")
+            raise typer.BadParameter("training wants --data; --zero-shot and --like do without it")
         console.print(listed(split, groups))
         settings = Settings(
             epochs=epochs,
@@ -174,11 +180,26 @@ def main(
         if context_base and context_base != base:
             configuration |= {"context_base": context_base, "context_base_sha256": base_digest(context_base)}
     configuration |= calibrated(model, split.valid, nil_below)
-    release = _publish(table, vectors, parts, configuration, base, data, output)
+    sources = [TRAINED if parts else CALIBRATION] if data else []
+    release = _publish(table, vectors, parts, configuration, base, sources, data, output)
     print_scores(console, release)
     if offered:
         offer(release, data)
     console.print(f"{len(table)} terms, NIL below {configuration['nil_below']}")
+
+
+def over_terms(release: Release, table: Sequence[terminology.Term], output: Path) -> Release:
+    """A release over other terms with the encoders and the threshold of this one. Term vectors come from
+    S_isolated, so nothing of what was trained depends on the terms.
+    """
+    manifest = release.manifest
+    vectors = NormalizationModel.load(release).encoder.embed([t.llt for t in table])
+    names = {ADAPTER, WEIGHTS, ISOLATED, DCR} & manifest.files.keys()
+    parts = {name: read_tensors(release.file(name)) for name in names}
+    # The curve is of the release's own terms.
+    configuration = {k: v for k, v in manifest.configuration.items() if k != "risk_coverage"}
+    configuration |= {"terms": len(table), "like": release.version}
+    return _publish(table, vectors, parts, configuration, manifest.base, manifest.training_data, None, output)
 
 
 def trainer_of(
@@ -203,12 +224,12 @@ def _publish(
     parts: Mapping[str, dict[str, Tensor]],
     configuration: dict[str, Any],
     base: str,
+    sources: Sequence[TrainingData],
     data: Path | None,
     output: Path,
 ) -> Release:
     folder = Path(tempfile.mkdtemp(prefix="normalization-"))
     write(folder, table, vectors, parts)
-    sources = [TRAINED if parts else CALIBRATION]
     release = publish_release(
         folder,
         task="normalization",
@@ -216,7 +237,7 @@ def _publish(
         base=base,
         base_sha256=base_digest(base),
         configuration=configuration,
-        training_data=sources if data else [],
+        training_data=sources,
         canary=CANARY,
         scores=lambda m: scores(m, data) if data else [],
         root=output,

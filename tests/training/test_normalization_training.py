@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from models.dcr import start_and_end
 from models.encoder import Encoder
 from models.loading import load
+from models.normalization import NormalizationModel
 from models.release import ReleaseError
 from models.store import open_release
 from models.terminology import Term
@@ -362,6 +363,24 @@ def test_a_release_with_matrices_but_no_trained_context_is_refused(
     release.manifest = release.manifest.model_copy(update={"files": files})
     with pytest.raises(ReleaseError, match="without a trained S_context"):
         load(release, dtype="float32")
+
+
+@pytest.mark.parametrize("options", [{}, {"isolated": True}, {"rank": 0}], ids=str)
+def test_other_terms_are_coded_to_with_the_same_encoders(
+    folder: Path, tiny_bert: str, options: dict[str, Any]
+) -> None:
+    first = made(folder, tiny_bert, **options)
+    (folder / "other.tsv").write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
+    other = open_release(made(folder, tiny_bert, data=None, terms=folder / "other.tsv", like=first))
+    asked = [Query("it hurts all day", 3, 8, "hurts")]
+    one, two = (NormalizationModel.load(open_release(p)) for p in (first, other.path))
+    (wanted,), (found,) = one.over(two.terms, 5).predict(asked), two.predict(asked)
+    assert {c.pt for c in found.candidates} == {"Pain", "Seizure"}
+    # The stored vectors have 8 bits.
+    assert found.candidates[0].score == pytest.approx(wanted.candidates[0].score, abs=0.01)
+    assert found.context_weight == wanted.context_weight
+    assert two.nil_below == one.nil_below
+    assert "risk_coverage" not in other.manifest.configuration
 
 
 def test_training_wants_data(folder: Path, tiny_bert: str) -> None:
