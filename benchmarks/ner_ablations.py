@@ -1,0 +1,79 @@
+"""What does each part of CONORM-NER's training bring, and what does training on two corpora cost?
+
+Every variant is trained alike but for what its name says, on fold 1 of the ADE corpus (and PsyTAR where it is
+named), and stands in the file before the next one begins: a run that was ended goes on with the variants that
+are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.machine import described
+from benchmarks.ner_folds import fold_row
+from training.ner import Settings
+from training.precision import resolved
+from training.tagging import Scheme
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as in the paper": {},
+    "without the sub-word flag": {"scheme": Scheme(flag=False)},
+    "BIO instead of BIOX": {"scheme": Scheme(biox=False)},
+    "one phase": {"phases": 1},
+    "without repair": {"repair": False},
+    "low-rank adapter, rank 16": {"rank": 16, "lr": 5e-4},
+    "low-rank adapter, PsyTAR too": {"rank": 16, "lr": 5e-4, "corpora": "both"},
+}
+
+
+def row_of(settings: Settings, data: Path) -> dict[str, Any]:
+    found = fold_row(settings, data)
+    return {
+        **{name: found["scores"][name] for name in ("strict_micro_f1", "strict_macro_f1")},
+        "dictionary_micro_f1": found["baselines"]["strict_micro_f1"],
+        "records": found["records"],
+        "seconds": found["seconds"],
+        "megabytes": found["megabytes"],
+    }
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with ade/ and psytar/")],
+    result: Annotated[Path, typer.Option("--json", help="goes on where this file ends")],
+    epochs: int = 8,
+    lr: float = 3e-4,
+    seed: int = 42,
+) -> None:
+    common = Settings(
+        corpora="ade", epochs=epochs, rank=0, lr=lr, seed=seed, batch=32, precision=resolved("auto")
+    )
+    plain = asdict(common)
+    rows: dict[str, Any] = {}
+    if result.exists():
+        stored = json.loads(result.read_bytes())
+        if stored["settings"] != plain:
+            raise typer.BadParameter(f"{result} holds variants of other settings: {stored['settings']}")
+        rows = stored["rows"]
+    for name, changes in VARIANTS.items():
+        if name in rows:
+            continue
+        rows[name] = row_of(replace(common, **changes), data)
+        content = {
+            "data": "ADE corpus fold 1 test, exact boundaries and label, F1 over DRUG, ADE",
+            "rows": rows,
+            "settings": plain,
+            **described("ner_ablations"),
+        }
+        aside = result.with_suffix(".new")
+        aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        aside.rename(result)
+        print(name, rows[name], flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)
