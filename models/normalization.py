@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter
 
-from models import dcr, terminology
+from models import dcr, phrases, terminology
 from models.dcr import Refiner
 from models.encoder import ADAPTER, WEIGHTS, Encoder, base_digest, encoder_of
 from models.index import CosineIndex
+from models.phrases import Phrases
 from models.release import Release, ReleaseError
 from models.tensors import read_tensors
 from models.terminology import Term
@@ -29,6 +30,8 @@ TERMS_FOR_EACH_CANDIDATE = 12
 DCR = "dcr.safetensors"
 #: The adapter of S_isolated, where that one was trained too.
 ISOLATED = "isolated.safetensors"
+#: Patients' words for preferred terms, and their vectors.
+PHRASES, PHRASE_VECTORS = "phrases.tsv", "phrases.safetensors"
 
 
 class NormalizationModel:
@@ -45,14 +48,21 @@ class NormalizationModel:
         nil_below: float,
         device: str = "cpu",
         refiner: Refiner | None = None,
+        phrases: Phrases | None = None,
     ) -> None:
-        """`encoder` is S_isolated, `vectors` (terms, dimension) are its; `refiner` adds the context."""
+        """`encoder` is S_isolated, `vectors` (terms, dimension) are its; `refiner` adds the context,
+        `phrases` patients' words for terms.
+        """
         self.encoder = encoder
         self.terms = list(terms)
+        self.phrases = phrases if phrases and phrases.texts else None
         self.k = k
         self.nil_below = nil_below
         self.refiner = refiner
-        self._index = CosineIndex(vectors.numpy(), device)
+        # A preferred term is a lowest-level term of itself: the terminology sees to it.
+        self._head = {t.pt: t for t in reversed(self.terms)} | {t.pt: t for t in self.terms if t.llt == t.pt}
+        rows = vectors if self.phrases is None else torch.cat([vectors, self.phrases.vectors])
+        self._index = CosineIndex(rows.numpy(), device)
 
     @classmethod
     def load(
@@ -64,15 +74,18 @@ class NormalizationModel:
         encoder = refiner.isolated if refiner else encoder_of(release, device=device, dtype=dtype)
         terms = terminology.load(release.file("terminology.tsv"))
         stored = read_tensors(release.file("vectors.safetensors"))
-        vectors = stored["terms"].float() * stored["scales"].float().unsqueeze(1)
+        vectors = unpack(stored)
         if vectors.shape != (len(terms), encoder.dimension):
             raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(terms)} terms")
-        return cls(encoder, terms, vectors, configuration["k"], configuration["nil_below"], device, refiner)
+        said = _phrases(release, terms, encoder.dimension)
+        k, nil_below = configuration["k"], configuration["nil_below"]
+        return cls(encoder, terms, vectors, k, nil_below, device, refiner, said)
 
     def over(self, terms: Sequence[Term], k: int) -> NormalizationModel:
-        """The same encoders over other terms, without a threshold."""
+        """The same encoders over other terms, without a threshold; phrases of unknown preferred terms go."""
         vectors = self.encoder.embed([t.llt for t in terms])
-        return NormalizationModel(self.encoder, terms, vectors, k, 0.0, refiner=self.refiner)
+        said = self.phrases.within(terms) if self.phrases else None
+        return NormalizationModel(self.encoder, terms, vectors, k, 0.0, refiner=self.refiner, phrases=said)
 
     @staticmethod
     def canary_inputs(stored: list[Any]) -> list[Query]:
@@ -107,14 +120,46 @@ class NormalizationModel:
     ) -> Coding:
         best: dict[str, Candidate] = {}
         for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            term = self.terms[row]
-            if term.pt not in best:
-                best[term.pt] = Candidate(term.llt, term.pt, term.soc, round(score, 4))
+            candidate = self._candidate(row, score)
+            if candidate is not None:
+                best.setdefault(candidate.pt, candidate)
             if len(best) == self.k:
                 break
         candidates = tuple(best.values())
         nil = not candidates or candidates[0].score < self.nil_below
         return Coding(candidates, nil, None if weight is None else round(weight, 4))
+
+    def _candidate(self, row: int, score: float) -> Candidate | None:
+        """What a row of the index stands for; None for a phrase that is not near enough."""
+        if row < len(self.terms):
+            term = self.terms[row]
+            return Candidate(term.llt, term.pt, term.soc, round(score, 4))
+        assert self.phrases is not None
+        if score < self.phrases.at_least:
+            return None
+        place = row - len(self.terms)
+        term = self._head[self.phrases.pts[place]]
+        return Candidate(term.llt, term.pt, term.soc, round(score, 4), self.phrases.texts[place])
+
+
+def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:
+    """What `NormalizationModel.pack` made of (rows, dimension)."""
+    return stored["terms"].float() * stored["scales"].float().unsqueeze(1)
+
+
+def _phrases(release: Release, terms: Sequence[Term], dimension: int) -> Phrases | None:
+    """Raises ReleaseError where phrases, vectors and terminology do not fit together."""
+    if PHRASES not in release.manifest.files:
+        return None
+    texts, pts = phrases.read(release.file(PHRASES))
+    if unknown := set(pts) - {t.pt for t in terms}:
+        raise ReleaseError(
+            f"{release.version}: no preferred term {min(unknown)!r}, which a phrase stands for"
+        )
+    vectors = unpack(read_tensors(release.file(PHRASE_VECTORS)))
+    if vectors.shape != (len(texts), dimension):
+        raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(texts)} phrases")
+    return Phrases(texts, pts, vectors, release.manifest.configuration["phrases_at_least"])
 
 
 def _refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:

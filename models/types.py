@@ -90,12 +90,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A concept of the terminology: lowest-level term, preferred term, system organ class, cosine."""
+    """A concept of the terminology: lowest-level term, preferred term, system organ class, and the cosine of
+    what was nearest: the lowest-level term, or where it is given the phrase of a patient.
+    """
 
     llt: str
     pt: str
     soc: str
     score: float
+    phrase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

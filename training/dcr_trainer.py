@@ -15,6 +15,7 @@ from models.dcr import DynamicContextRefining, Refiner, context_encoder, marked,
 from models.encoder import Encoder
 from models.index import CosineIndex
 from models.normalization import NormalizationModel
+from models.phrases import Phrases
 from models.terminology import Term
 from models.vocabulary import extended
 from training.adapter import restore, trainable, trained_parameters, trained_state
@@ -59,10 +60,12 @@ class Trainer:
     def embed_terms(self) -> None:
         self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
 
-    def model(self, k: int = 5, nil_below: float = 0.0) -> NormalizationModel:
+    def model(self, k: int = 5, nil_below: float = 0.0, phrases: Phrases | None = None) -> NormalizationModel:
         """As it would be served."""
         refiner = Refiner(self.isolated, self.context, self.refining)
-        return NormalizationModel(self.isolated, self.terms, self.vectors, k, nil_below, refiner=refiner)
+        return NormalizationModel(
+            self.isolated, self.terms, self.vectors, k, nil_below, refiner=refiner, phrases=phrases
+        )
 
     def state(self) -> list[dict[str, Tensor]]:
         return [trained_state(m) for m in self.modules]

@@ -26,7 +26,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from models import drugs
 from models.drugs import DrugLexicon
-from models.encoder import Encoder, base_digest
+from models.encoder import ADAPTER, Encoder, base_digest
 from models.ner import Head, NerModel, tags_of
 from models.release import Release, TrainingData
 from models.scores import SpanScores, strict_spans
@@ -64,6 +64,9 @@ class Settings:
     phases: int = 2
     repair: bool = True
     precision: str = "float32"
+    factor: int = 0
+    """With rank 0: the linear layers alone are trained, and what changed is stored as an adapter of this
+    rank."""
 
     def plan(self) -> list[tuple[int, float, bool]]:
         """Epochs, rate and whether the encoder learns too, for each phase."""
@@ -127,11 +130,15 @@ class Run:
         self.settings = settings
         self.rng = random.Random(settings.seed)
         self.encoder = adapter.trainable(Encoder.load(settings.base), settings.rank)
+        if settings.factor:
+            adapter.only_linear(self.encoder.model)
         self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
         self.best: dict[str, dict[str, Tensor]] = {}
         """The files of the kept epoch."""
         self.seconds = 0.0
         """that training and validation took, before a kill too"""
+        self._moved = False
+        """Phase 1 leaves the encoder as it is."""
         self._data = data
         self._learning = adapter.trained_parameters(self.encoder.model)
         self._checkpoint = Checkpoint(folder, asdict(settings))
@@ -148,6 +155,7 @@ class Run:
                 continue
             for parameter in self._learning:
                 parameter.requires_grad_(encoder_learns)
+            self._moved |= encoder_learns
             optimizer, schedule = self._optimizer(epochs, rate)
             if number < stored["epoch"]:
                 optimizer.load_state_dict(stored["optimizer"])
@@ -196,6 +204,12 @@ class Run:
 
     def _files(self) -> dict[str, dict[str, Tensor]]:
         head = {k: v.detach().half().clone() for k, v in self.head.state_dict().items()}
+        if self.settings.factor and self._moved:
+            base = Encoder.load(self.settings.base).model
+            pairs = adapter.factored(base, self.encoder.model, self.settings.factor)
+            return {ADAPTER: pairs, "head.safetensors": head}
+        if self.settings.factor:
+            return {"head.safetensors": head}
         return adapter.files(self.encoder.model) | {"head.safetensors": head}
 
     def _state(self, epoch: int, best: float, optimizer: Any, schedule: Any) -> dict[str, Any]:
@@ -260,6 +274,9 @@ def main(
     rank: Annotated[
         int, typer.Option(help="of the adapter; 0: the encoder's layers are trained and stored")
     ] = 16,
+    factor: Annotated[
+        int, typer.Option(help="with --rank 0: what changed is stored as an adapter of this rank; 0: whole")
+    ] = 0,
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4,
     batch: int = 24,
     seed: int = 42,
@@ -275,11 +292,18 @@ def main(
     settings = Settings(
         *(base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair),
         precision=resolved(precision),
+        factor=factor,
     )
+    if factor and rank:
+        raise typer.BadParameter("--factor is for --rank 0")
     release = make(settings, data, output, run)
     print_scores(console, release)
     if offered:
         offer(release, data)
+
+
+def _learned(settings: Settings) -> str:
+    return "a low-rank adapter" if settings.rank or settings.factor else "a trained encoder"
 
 
 def ade_corpus(fold: int) -> TrainingData:
@@ -306,7 +330,7 @@ def make(settings: Settings, data: Path, output: Path, run: Path | None = None) 
     release = publish_release(
         kept,
         task="ner",
-        kind="CONORM-NER head over " + ("a low-rank adapter" if settings.rank else "a trained encoder"),
+        kind="CONORM-NER head over " + _learned(settings),
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,

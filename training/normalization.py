@@ -20,9 +20,10 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models import terminology
+from models import phrases, terminology
 from models.encoder import ADAPTER, WEIGHTS, Encoder, base_digest
-from models.normalization import DCR, ISOLATED, NormalizationModel
+from models.normalization import DCR, ISOLATED, PHRASE_VECTORS, PHRASES, NormalizationModel
+from models.phrases import Phrases
 from models.release import Release, Score, TrainingData
 from models.store import open_release
 from models.tensors import read_tensors
@@ -32,6 +33,7 @@ from training.dcr import Settings
 from training.dcr_trainer import Trainer
 from training.evaluate import manifest_scores
 from training.evaluations.normalization import SIDER
+from training.phrases import effects, phrases_of, threshold
 from training.precision import HELP, Precision, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.readers import read_psytar_codes
@@ -89,11 +91,18 @@ def scores(model: NormalizationModel, data: Path) -> list[Score]:
 
 
 def write(
-    folder: Path, table: Sequence[terminology.Term], vectors: Tensor, parts: Mapping[str, dict[str, Tensor]]
+    folder: Path,
+    table: Sequence[terminology.Term],
+    vectors: Tensor,
+    said: Phrases | None,
+    parts: Mapping[str, dict[str, Tensor]],
 ) -> None:
     rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\n" for t in table)
     (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
     save_file(NormalizationModel.pack(vectors), folder / "vectors.safetensors")
+    if said is not None and said.texts:
+        phrases.write(folder / PHRASES, said.texts, said.pts)
+        save_file(NormalizationModel.pack(said.vectors), folder / PHRASE_VECTORS)
     for name, tensors in parts.items():
         save_file(tensors, folder / name)
 
@@ -132,6 +141,9 @@ def main(
     synonyms: Annotated[bool, typer.Option(help="all terms of a right preferred term are positives")] = False,
     swap: Annotated[float, typer.Option(help="share of mentions replaced by terms")] = Settings.swap,
     isolated: Annotated[bool, typer.Option(help="train S_isolated too")] = False,
+    learn_phrases: Annotated[
+        bool, typer.Option("--phrases/--no-phrases", help="search training mentions beside the terms")
+    ] = True,
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None,
     start_isolated: Annotated[Path | None, typer.Option(help="the same for S_isolated and the terms")] = None,
     precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
@@ -147,6 +159,7 @@ def main(
     split = heldout_split(golds, groups) if golds else Split([], [], [])
     configuration: dict[str, Any] = {"max_pieces": MAX_PIECES, "k": k, "terms": len(table)}
     parts: dict[str, dict[str, Tensor]] = {}
+    said: Phrases | None = None
     if zero_shot:
         encoder = Encoder.load(base, max_pieces=MAX_PIECES)
         vectors = encoder.embed([t.llt for t in table])
@@ -173,7 +186,11 @@ def main(
         )
         trainer = trainer_of(base, context_base or base, table, settings, start, start_isolated)
         train(trainer, split.train, split.valid, run, partial(console.print, soft_wrap=True))
-        model, vectors = trainer.model(k), trainer.vectors
+        if learn_phrases:
+            effect = effects(trainer.isolated, table, trainer.vectors, split.train, seed)
+            configuration |= {"phrases_at_least": threshold(effect), "phrases": [e._asdict() for e in effect]}
+            said = phrases_of(trainer.isolated, table, split.train, configuration["phrases_at_least"])
+        model, vectors = trainer.model(k, phrases=said), trainer.vectors
         parts = release_files(trainer, _start(start), _start(start_isolated))
         configuration |= {"window": window, "training": asdict(settings)}
         configuration |= {"training_seconds": round(trainer.seconds)}
@@ -181,7 +198,7 @@ def main(
             configuration |= {"context_base": context_base, "context_base_sha256": base_digest(context_base)}
     configuration |= calibrated(model, split.valid, nil_below)
     sources = [TRAINED if parts else CALIBRATION] if data else []
-    release = _publish(table, vectors, parts, configuration, base, sources, data, output)
+    release = _publish(table, vectors, said, parts, configuration, base, sources, data, output)
     print_scores(console, release)
     if offered:
         offer(release, data)
@@ -193,13 +210,17 @@ def over_terms(release: Release, table: Sequence[terminology.Term], output: Path
     S_isolated, so nothing of what was trained depends on the terms.
     """
     manifest = release.manifest
-    vectors = NormalizationModel.load(release).encoder.embed([t.llt for t in table])
+    model = NormalizationModel.load(release)
+    vectors = model.encoder.embed([t.llt for t in table])
+    said = model.phrases.within(table) if model.phrases else None
     names = {ADAPTER, WEIGHTS, ISOLATED, DCR} & manifest.files.keys()
     parts = {name: read_tensors(release.file(name)) for name in names}
-    # The curve is of the release's own terms.
-    configuration = {k: v for k, v in manifest.configuration.items() if k != "risk_coverage"}
+    # The curves are of the release's own terms.
+    curves = {"risk_coverage", "phrases"}
+    configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(table), "like": release.version}
-    return _publish(table, vectors, parts, configuration, manifest.base, manifest.training_data, None, output)
+    sources = manifest.training_data
+    return _publish(table, vectors, said, parts, configuration, manifest.base, sources, None, output)
 
 
 def trainer_of(
@@ -221,6 +242,7 @@ def trainer_of(
 def _publish(
     table: Sequence[terminology.Term],
     vectors: Tensor,
+    said: Phrases | None,
     parts: Mapping[str, dict[str, Tensor]],
     configuration: dict[str, Any],
     base: str,
@@ -229,7 +251,7 @@ def _publish(
     output: Path,
 ) -> Release:
     folder = Path(tempfile.mkdtemp(prefix="normalization-"))
-    write(folder, table, vectors, parts)
+    write(folder, table, vectors, said, parts)
     release = publish_release(
         folder,
         task="normalization",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from models.encoder import Encoder
 from models.index import CosineIndex
 from models.normalization import NormalizationModel
+from models.phrases import Phrases
 from models.terminology import Term
 from models.types import Query
 
@@ -133,3 +134,29 @@ def test_packing_moves_the_cosines_of_any_unit_vectors_hardly(seed: int, rows: i
 
 def test_packing_keeps_a_zero_row_zero() -> None:
     assert unpacked(NormalizationModel.pack(torch.zeros(1, 4))).tolist() == [[0.0] * 4]
+
+
+def test_a_phrase_counts_from_its_cosine_on(mini: Encoder) -> None:
+    said = "cannot shut my eyes at night"
+    plain = model_of(mini)
+    phrases = Phrases((said,), ("Insomnia",), mini.embed([said]), 0.9)
+    vectors = mini.embed([t.llt for t in TERMS])
+    model = NormalizationModel(mini, TERMS, vectors, 5, 0.4, phrases=phrases)
+    asked = [query("Cannot shut my eyes at night"), query("cannot shut the door"), query("Sleeplessness")]
+    (same, far, term), before = model.predict(asked), plain.predict(asked)
+    best = same.candidates[0]
+    assert (best.pt, best.llt, best.phrase) == ("Insomnia", "Insomnia", said)
+    assert best.score > 0.9 > before[0].candidates[0].score
+    assert (far, term) == (before[1], before[2])
+    assert len({c.pt for c in same.candidates}) == 5
+
+
+def test_over_other_terms_phrases_keep_those_preferred_terms_that_are_there(mini: Encoder) -> None:
+    texts = ("cannot shut my eyes", "my skull bursts")
+    phrases = Phrases(texts, ("Insomnia", "Headache"), mini.embed(texts), 0.9)
+    model = NormalizationModel(mini, TERMS, mini.embed([t.llt for t in TERMS]), 5, 0.4, phrases=phrases)
+    other = model.over([Term("Pain in head", "HEADACHE", "-"), Term("Rash", "Rash", "-")], 2)
+    eyes, skull = other.predict([query(t) for t in texts])
+    assert {c.phrase for c in eyes.candidates} == {None}
+    assert (skull.candidates[0].pt, skull.candidates[0].phrase) == ("HEADACHE", texts[1])
+    assert model.over([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt == "Rash"

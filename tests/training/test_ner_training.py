@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from models.drugs import DrugLexicon
-from models.encoder import Encoder, merge_adapter
+from models.encoder import ADAPTER, Encoder, merge_adapter
 from models.loading import load
 from models.ner import NerModel, tags_of
 from models.store import open_release
@@ -159,7 +159,7 @@ class Stopped(Exception):
 
 
 def run(base: str, folder: Path | None = None, **changes: Any) -> Run:
-    settings = Settings(base=base, rank=4, batch=4, **changes)
+    settings = Settings(base=base, **{"rank": 4, "batch": 4} | changes)
     return Run(settings, examples(SENTENCES, Encoder.load(base), TAGS, None, settings.scheme), folder)
 
 
@@ -330,6 +330,31 @@ def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: 
     ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
     after = Encoder.load(base).model.state_dict()
     assert all(torch.equal(t, after[n]) for n, t in before.items())
+
+
+def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> None:
+    made = run(tiny.bert(tmp_path / "base"), epochs=3, rank=0, factor=2, lr=5e-3)
+    epochs = list(made.fit(lambda _: {"x": float(len(made.best))}))
+    assert len(epochs) == 3
+    pairs = made.best[ADAPTER]
+    assert {t.shape[0 if n.endswith("lora_a") else 1] for n, t in pairs.items()} == {2}
+    base = Encoder.load(made.settings.base).model.state_dict()
+    trained, stored = made.encoder.model, copy.deepcopy(Encoder.load(made.settings.base).model)
+    merge_adapter(stored, pairs)
+    name = "encoder.layer.0.output.dense.weight"
+    whole = trained.state_dict()[name] - base[name]
+    left = trained.state_dict()[name] - stored.state_dict()[name]
+    assert whole.norm() > 0
+    assert left.norm() < whole.norm()
+    biases = [n for n in base if n.endswith("bias") and "pooler" not in n]
+    assert all(torch.equal(trained.state_dict()[n], base[n]) for n in biases)
+
+
+def test_a_run_can_end_before_the_encoder_has_moved(tmp_path: Path) -> None:
+    made = run(tiny.bert(tmp_path / "base"), epochs=2, rank=0, factor=2)
+    scores = iter([1.0, 0.5])
+    assert [e.kept for e in made.fit(lambda _: {"x": next(scores)})] == [True, False]
+    assert set(made.best) == {"head.safetensors"}
 
 
 def test_a_large_backbones_class_trains_a_step(tmp_path: Path) -> None:
