@@ -104,6 +104,8 @@ class CodedEvent:
     """The text fears it, or says that it may happen."""
     other_experiencer: bool = False
     """It is somebody else's, or an animal's, and not the writer's."""
+    context_weight: float | None = None
+    """Share of the sentence in the mention's vector, 0 to 1; null where there was none, or no model of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

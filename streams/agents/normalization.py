@@ -83,6 +83,7 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
         negated=said.negated,
         hypothetical=said.hypothetical,
         other_experiencer=said.other_experiencer,
+        context_weight=coding.context_weight,
     )
 
 

@@ -28,7 +28,10 @@ class EchoCoder:
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         self.calls.append(batch)
-        return [Coding((Candidate(q.surface, q.surface, "Skin", 0.9),), q.surface == "rash") for q in batch]
+        return [
+            Coding((Candidate(q.surface, q.surface, "Skin", 0.9),), q.surface == "rash", len(q.surface) / 10)
+            for q in batch
+        ]
 
 
 def test_only_adverse_events_are_coded_and_all_of_a_batch_in_one_call() -> None:
@@ -37,6 +40,7 @@ def test_only_adverse_events_are_coded_and_all_of_a_batch_in_one_call() -> None:
     assert len(coder.calls) == 1
     assert [e.mention for e in first.events] == [3, 4]
     assert first == second
+    assert [e.context_weight for e in first.events] == [0.3, 0.4]
 
 
 def test_a_nil_event_has_no_term_and_keeps_its_candidates() -> None:

@@ -44,8 +44,8 @@ EVENT = CodedEvent(
 )
 # As the fields of the assertion came in; coded-v1 is from before.
 DOUBTED = replace(EVENT, negated=True, hypothetical=True, other_experiencer=True)
-# As the phrase came in; coded-v2 is from before.
-SAID = replace(DOUBTED, candidates=(replace(CANDIDATE, phrase="cannot shut my eyes"),))
+# As the phrase and the weight of the context came in; coded-v2 is from before.
+SAID = replace(DOUBTED, context_weight=0.4, candidates=(replace(CANDIDATE, phrase="cannot shut my eyes"),))
 RELATION = Relation(0, 1, 0.8, (Neighbour("ade-17", 0.12),))
 GOLDEN: dict[str, Report] = {
     "report-v1": Report(**CORE),  # type: ignore[arg-type]
