@@ -6,7 +6,9 @@ A release without the parts of Dynamic Context Refining (models/dcr.py) reads th
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +88,15 @@ class NormalizationModel:
         vectors = self.encoder.embed([t.llt for t in terms])
         said = self.phrases.within(terms) if self.phrases else None
         return NormalizationModel(self.encoder, terms, vectors, k, 0.0, refiner=self.refiner, phrases=said)
+
+    def plain(self) -> NormalizationModel:
+        """The mention alone against the terms alone, by the same S_isolated."""
+        made = copy.copy(self)
+        made.refiner = None
+        if self.phrases is not None:
+            # No cosine reaches it.
+            made.phrases = replace(self.phrases, at_least=2.0)
+        return made
 
     @staticmethod
     def canary_inputs(stored: list[Any]) -> list[Query]:

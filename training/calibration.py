@@ -12,32 +12,29 @@ from training.sampling import pts_by_term, query, right_terms
 DEFAULT_NIL = 0.45
 #: Thresholds of the risk-coverage curve.
 GRID = tuple(x / 20 for x in range(4, 20))
-Decision = tuple[float, bool, bool]
+Decision = tuple[float, bool]
 
 
 def decisions(model: NormalizationModel, golds: Sequence[GoldCoding]) -> list[Decision]:
-    """For each mention the best score, whether that term is right, and whether the terminology has no right
-    one.
-    """
+    """For each mention the best score and whether that term is right."""
     terms = pts_by_term(model.terms)
     rows = []
     for coding, gold in zip(model.predict([query(g) for g in golds]), golds, strict=True):
-        right = right_terms(gold, terms)
-        rows.append((coding.candidates[0].score, coding.candidates[0].pt in right, not right))
+        rows.append((coding.candidates[0].score, coding.candidates[0].pt in right_terms(gold, terms)))
     return rows
 
 
 def best_threshold(rows: Sequence[Decision]) -> float:
-    """Most right decisions: coded to a gold term that the terminology has, or NIL for one that it lacks."""
+    """Most right codings less wrong ones: a code stands where it is more likely right than wrong."""
     grid = [x / 100 for x in range(20, 91)]
-    return max(grid, key=lambda t: sum(hit if score >= t else nil for score, hit, nil in rows))
+    return max(grid, key=lambda t: sum(1 if hit else -1 for score, hit in rows if score >= t))
 
 
 def risk_coverage(rows: Sequence[Decision]) -> list[dict[str, float]]:
     """For each threshold the share of mentions that are coded and how many of those are right."""
     found = []
     for threshold in GRID:
-        coded = [hit for score, hit, _ in rows if score >= threshold]
+        coded = [hit for score, hit in rows if score >= threshold]
         accuracy = sum(coded) / len(coded) if coded else 0.0
         coverage = round(len(coded) / max(1, len(rows)), 4)
         found.append({"threshold": threshold, "coverage": coverage, "accuracy": round(accuracy, 4)})

@@ -1,8 +1,8 @@
 """Makes a normalization release: a terminology, its vectors, and unless --zero-shot CONORM-EN trained on
 PsyTAR's mentions in their sentences.
 
-The NIL threshold is the one with the most right decisions on validation mentions; without --data it keeps its
-default. Scores are of held-out drugs and preferred terms (training/sampling.py).
+Below the NIL threshold a code was more often wrong than right on validation mentions; without --data it keeps
+its default. Scores are of held-out drugs and preferred terms (training/sampling.py).
 """
 
 from __future__ import annotations

@@ -149,6 +149,7 @@ def test_a_phrase_counts_from_its_cosine_on(mini: Encoder) -> None:
     assert best.score > 0.9 > before[0].candidates[0].score
     assert (far, term) == (before[1], before[2])
     assert len({c.pt for c in same.candidates}) == 5
+    assert model.plain().predict(asked) == before
 
 
 def test_over_other_terms_phrases_keep_those_preferred_terms_that_are_there(mini: Encoder) -> None:

@@ -389,13 +389,14 @@ def test_training_wants_data(folder: Path, tiny_bert: str) -> None:
 
 
 def test_the_curve_of_risk_and_coverage_counts_what_is_coded() -> None:
-    rows = [(0.9, True, False), (0.5, False, False), (0.3, False, True)]
+    rows = [(0.9, True), (0.5, False), (0.3, False)]
     found = {row["threshold"]: row for row in risk_coverage(rows)}
     assert (found[0.2]["coverage"], found[0.2]["accuracy"]) == (1.0, 0.3333)
     assert (found[0.6]["coverage"], found[0.6]["accuracy"]) == (0.3333, 1.0)
     assert (found[0.95]["coverage"], found[0.95]["accuracy"]) == (0.0, 0.0)
-    # From 0.31 on the third is NIL, which is right.
-    assert best_threshold(rows) == 0.31
+    # From 0.51 on only the right one is coded.
+    assert best_threshold(rows) == 0.51
+    assert best_threshold([*rows, (0.4, True), (0.45, True), (0.35, True)]) == 0.31
 
 
 def test_accuracy_is_over_the_mentions_whose_term_is_known(tiny_bert: str) -> None:

@@ -32,7 +32,10 @@ SIDER = "terminology/sider_llt_pt.csv"
 #: those that it never has; a gold name is literally the best term's (counted on SIDER only); one.
 _BEST, _FIVE, _TEN, _KNOWN, _EXACT, _WEIGHT, _CONTEXT = range(7)
 _SEEN_BEST, _SEEN, _UNSEEN_BEST, _UNSEEN, _NAMED, _ONE, _COLUMNS = range(7, 14)
-ALONE = "the same release without the sentence: the mention alone, zero-shot where S_isolated is the base"
+ALONE = (
+    "the same release without sentence and phrases: the mention alone against the terms, zero-shot where "
+    "S_isolated is the base"
+)
 LITERAL = "the mention is itself a gold name, case ignored"
 
 
@@ -84,7 +87,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
     seconds = time.perf_counter() - started
     by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
     counts = _counts(corpus.records, found, by_term, trained)
-    bare = _counts(corpus.records, coder.predict([alone(q) for q in queries]), by_term, trained)
+    bare = _counts(corpus.records, coder.plain().predict([alone(q) for q in queries]), by_term, trained)
     measures = _measures(corpus.sider is not None)
     baselines = {m.name: ALONE for m in measures if m.name.startswith("acc@")}
     if corpus.sider is not None:
