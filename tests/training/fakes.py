@@ -43,12 +43,30 @@ def related(text: str) -> TaggedText:
     return TaggedText(found, tuple(Relation(d, e, 1.0) for d in drug for e in effect[:1]))
 
 
+class Relator(Fake):
+    """Answers by a function of one text; of given mentions each drug belongs to the first effect."""
+
+    def relate(self, texts: Sequence[str], given: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
+        return [
+            [
+                Relation(d, e, 1.0)
+                for d, one in enumerate(own)
+                if one.label == DRUG
+                for e in [i for i, other in enumerate(own) if other.label == ADE][:1]
+            ]
+            for own in given
+        ]
+
+
 class Coder(Fake):
     """Codes to the terms that it is told, best first."""
 
     def __init__(self, answers: Mapping[str, Sequence[str]], terms: Sequence[Term] = TERMS) -> None:
         self.terms = list(terms)
         super().__init__(lambda query: self._coding(answers.get(query.surface, ())))
+
+    def plain(self) -> Coder:
+        return self
 
     @staticmethod
     def _coding(pts: Sequence[str]) -> Coding:
