@@ -25,7 +25,8 @@ def described(module: str) -> dict[str, Any]:
         text=True,
         check=False,
     ).stdout.strip()
-    arguments = list(sys.argv[1:])
+    # A path of this machine means nothing elsewhere; a release is named by its last part.
+    arguments = [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
     if "--data" in arguments:
         arguments[arguments.index("--data") + 1] = "DATA"
     return {
