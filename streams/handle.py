@@ -90,10 +90,11 @@ def opened(task: str, name: str | Path | None, settings: Settings) -> Iterator[R
     The bundled releases come with the code and are trusted as it is; all others need a signature where
     PV_RELEASE_KEY is set.
     """
-    own = bundled(task)
-    if name is None or str(name) == own.name:
-        yield _of_task(open_release(own), task)
-        return
+    if not isinstance(name, Path):
+        own = bundled(task)
+        if name in {None, own.name}:
+            yield _of_task(open_release(own), task)
+            return
     key = read_public_key(settings.release_key) if settings.release_key else None
     if isinstance(name, str):
         with tempfile.TemporaryDirectory(prefix=f"pv-{task}-") as folder:

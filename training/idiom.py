@@ -97,6 +97,7 @@ def published(trainer: Trainer, data: Path, root: Path) -> Release:
             "max_pieces": trainer.encoder.max_pieces,
             "pooling": settings.pooling,
             "expressions": list(trainer.marker.expressions),
+            "training_seconds": round(trainer.seconds),
             "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "pooling"}},
         },
         training_data=[SEMEVAL],

@@ -132,6 +132,8 @@ class Trainer:
 
     def __init__(self, settings: Settings, groups: Sequence[Group], sts: Sequence[Pair]) -> None:
         self.settings = settings
+        self.seconds = 0.0
+        """that training and validation took, once a run is over"""
         torch.manual_seed(settings.seed)
         training, held_out = split_groups(groups, settings.held_out, settings.seed)
         training = at_most(training, settings.sentences)
@@ -239,6 +241,7 @@ def train(trainer: Trainer, checkpoint: Checkpoint) -> dict[str, Tensor] | None:
             note = "  kept"
         checkpoint.save(stored | trainer.state())
         console.print(line(n, row) + note, highlight=False, soft_wrap=True)
+    trainer.seconds = sum(row.get("seconds", 0) for row in curve)
     best: dict[str, Tensor] | None = stored["kept"]
     return best
 
