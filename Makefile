@@ -31,9 +31,10 @@ bench: install
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install
-	$(BIN)/python -m training.ner --data $(DATA) --output runs
-	$(BIN)/python -m training.relation --data $(DATA) --encoder runs/ner/* --output runs
-	$(BIN)/python -m training.normalization --data $(DATA) --output runs
+	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs
+	$(BIN)/python -m training.relation --data $(DATA) --epochs 8 --pair-epochs 4 --output runs
+	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --output runs
+	$(BIN)/python -m training.idiom --data $(DATA) --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --output runs
 	$(BIN)/python -m training.summarization --data $(DATA) --output runs
 

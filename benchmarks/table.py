@@ -99,7 +99,7 @@ PUBLISHED = (
         "CLDR, CharacterBERT, ADE corpus, 10 folds, strict F1",
         "0.7997",
         "ADE corpus fold 1",
-        "re_strict_micro_f1",
+        "re_strict_macro_f1",
         "no: one fold, micro, and the authors do not count a relation with a wrong entity as missed",
     ),
     Published(

@@ -49,7 +49,7 @@ Corpora = Literal["both", "ade", "psytar"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What makes a run what it is; the defaults remake the shipped release."""
+    """What makes a run what it is; `make train` has what remakes the shipped release."""
 
     base: str = "mini"
     corpora: Corpora = "both"
