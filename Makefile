@@ -36,7 +36,7 @@ train: install
 	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --output runs
 	$(BIN)/python -m training.idiom --data $(DATA) --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --output runs
-	$(BIN)/python -m training.summarization --data $(DATA) --output runs
+	$(BIN)/python -m training.summarization --data $(DATA) --extractive --output runs
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

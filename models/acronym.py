@@ -1,9 +1,9 @@
-"""What an acronym stands for: its definition in the text, else the dictionary's long form that changes the
-sentence least.
+"""What an acronym stands for: its definition in the text, else the dictionary's long form that fits its
+sentence best.
 
-Definitions: Schwartz and Hearst (2003). Dictionary: the sentence is embedded as it is (anchor) and with each
-long form in the acronym's place; the nearest wins (m-networks, section 3, inference). Unknown short forms
-stay as they are.
+Definitions: Schwartz and Hearst (2003). Dictionary: by a trained m-network and by prototypes of the long
+forms (models/m_network, models/prototypes), or, in a release that nothing was trained for, by the cosine of
+the sentence and the same with each long form in the acronym's place. Unknown short forms stay as they are.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
+from torch import Tensor
 
+from models import prototypes
 from models.encoder import Encoder, encoder_of
+from models.m_network import Head, MNetwork, Question, Shape
+from models.prototypes import Mixture, Prototypes
 from models.release import Release
 from models.tables import read_tsv
+from models.tensors import read_tensors
 from models.text import sentences, words
 from models.types import Expansion, Span
 
+HEAD = "head.safetensors"
 #: Words kept to each side of the acronym (m-networks, section 4).
 CONTEXT = 60
 # "5-FU" and "IL-2" are one short form; "MTX-induced" and "anti-TNF" hold one.
@@ -42,13 +48,88 @@ class _Place(NamedTuple):
     short_form: str
 
 
+class Scorer(Protocol):
+    """Says how well each long form of a question fits; higher is better."""
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]: ...
+
+
+class ZeroShot:
+    """Cosine of the sentence and the same with each long form, by an encoder as it is."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        texts = [q.replaced(form).text for q in questions for form in (q.short_form, *q.long_forms)]
+        vectors = self.encoder.embed(texts)
+        out, at = [], 0
+        for q in questions:
+            n = len(q.long_forms)
+            out.append((vectors[at + 1 : at + 1 + n] @ vectors[at]).tolist())
+            at += 1 + n
+        return out
+
+
+class Trained:
+    """Share of each long form by the m-network, mixed with the prototypes of those that have one. A single
+    long form has no rival and is not weighed: 1.
+    """
+
+    def __init__(self, network: MNetwork, uses: Prototypes | None) -> None:
+        self.network = network
+        self.uses = uses
+
+    @classmethod
+    def load(cls, release: Release, encoder: Encoder) -> Trained:
+        """Raises ValueError or RuntimeError where files and configuration do not fit."""
+        configuration = release.manifest.configuration
+        head = Head(encoder.dimension, Shape(**configuration["network"]))
+        head.load_state_dict(read_tensors(release.file(HEAD)))
+        uses = None
+        if prototypes.TABLE in release.manifest.files:
+            uses = Prototypes.load(
+                release.file(prototypes.TABLE),
+                release.file(prototypes.VECTORS),
+                Mixture(**configuration["mixture"]),
+            )
+        return cls(MNetwork(encoder, head), uses)
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        found = [[1.0] * len(q.long_forms) for q in questions]
+        rivals = [i for i, q in enumerate(questions) if len(q.long_forms) > 1]
+        # Where there are prototypes and the network has no say beside them, only anchors are encoded.
+        by_uses = [i for i in rivals if self._uses_suffice(questions[i])]
+        for i, near in zip(by_uses, self.network.near([questions[i] for i in by_uses]), strict=True):
+            found[i] = self._shares(questions[i], [0.0] * len(questions[i].long_forms), near)
+        rest = [i for i in rivals if not self._uses_suffice(questions[i])]
+        fits, vectors = self.network.answers([questions[i] for i in rest])
+        for i, fit, near in zip(rest, fits, vectors, strict=True):
+            found[i] = self._shares(questions[i], fit, near)
+        return found
+
+    def _uses_suffice(self, question: Question) -> bool:
+        if self.uses is None or self.uses.mixture.network:
+            return False
+        return self.uses.knows(question.short_form, question.long_forms) > 0
+
+    def _shares(self, question: Question, fit: Sequence[float], near: Tensor) -> list[float]:
+        scores = fit
+        if self.uses is not None:
+            scores = self.uses.mixed(question.short_form, question.long_forms, fit, near)
+        shares: list[float] = torch.tensor(scores).softmax(0).tolist()
+        return shares
+
+
 class AcronymModel:
     """Expands by definition first and by dictionary second."""
 
     task = "acronym"
 
-    def __init__(self, encoder: Encoder, dictionary: Mapping[str, Sequence[str]]) -> None:
-        self.encoder = encoder
+    def __init__(
+        self, encoder: Encoder, dictionary: Mapping[str, Sequence[str]], scorer: Scorer | None = None
+    ) -> None:
+        self.scorer = scorer or ZeroShot(encoder)
         self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
 
     @classmethod
@@ -56,7 +137,8 @@ class AcronymModel:
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> AcronymModel:
         encoder = encoder_of(release, device=device, dtype=dtype)
-        return cls(encoder, load_dictionary(release.file("dictionary.tsv")))
+        scorer = Trained.load(release, encoder) if HEAD in release.manifest.files else ZeroShot(encoder)
+        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer)
 
     def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
         """Expansions of each text in text order."""
@@ -80,33 +162,28 @@ class AcronymModel:
         return [sorted(expansions, key=lambda e: e.start) for expansions in found]
 
     def choose(self, text: str, span: Span, long_forms: Sequence[str]) -> list[float]:
-        """Cosine between the text around `span` and the same with each long form in its place."""
-        return self._similarities([(text, span, Span(0, len(text)), tuple(long_forms))])[0]
+        """How well each long form fits at `span`; higher is better."""
+        return self.choose_many([(text, span, long_forms)])[0]
 
     def choose_many(self, rows: Sequence[tuple[str, Span, Sequence[str]]]) -> list[list[float]]:
         """`choose` for many rows in one batch."""
-        return self._similarities([(t, s, Span(0, len(t)), tuple(long)) for t, s, long in rows])
+        return self.scorer.scores([question(t, span, Span(0, len(t)), long) for t, span, long in rows])
 
     def _nearest(self, batch: Sequence[str], places: Sequence[_Place]) -> list[tuple[str, float]]:
-        rows = [(batch[p.report], p.span, p.sentence, self.dictionary[p.short_form]) for p in places]
+        questions = [
+            question(batch[p.report], p.span, p.sentence, self.dictionary[p.short_form]) for p in places
+        ]
         nearest = []
-        for row, similarity in zip(rows, self._similarities(rows), strict=True):
-            best = max(range(len(similarity)), key=similarity.__getitem__)
-            nearest.append((row[3][best], round(similarity[best], 4)))
+        for q, scores in zip(questions, self.scorer.scores(questions), strict=True):
+            best = max(range(len(scores)), key=scores.__getitem__)
+            nearest.append((q.long_forms[best], round(scores[best], 4)))
         return nearest
 
-    def _similarities(self, rows: Sequence[tuple[str, Span, Span, tuple[str, ...]]]) -> list[list[float]]:
-        texts: list[str] = []
-        for text, span, sentence, long_forms in rows:
-            left, right = _context(text, span, sentence)
-            texts += [f"{left}{form}{right}" for form in (text[span.start : span.end], *long_forms)]
-        vectors = self.encoder.embed(texts)
-        out, at = [], 0
-        for *_, long_forms in rows:
-            n = len(long_forms)
-            out.append((vectors[at + 1 : at + 1 + n] @ vectors[at]).tolist())
-            at += 1 + n
-        return out
+
+def question(text: str, span: Span, sentence: Span, long_forms: Sequence[str]) -> Question:
+    """The acronym at `span` in as much of its sentence as counts."""
+    left, right = _context(text, span, sentence)
+    return Question(left, text[span.start : span.end], right, tuple(long_forms))
 
 
 def load_dictionary(path: Path) -> dict[str, list[str]]:

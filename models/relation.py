@@ -1,25 +1,26 @@
 """Drugs, effects and which drug caused which effect, by nearest neighbours among training words and training
 pairs.
 
-CLDR/CLNER inference: a word's tag by majority of its nearest training words, a pair [drug ; effect] of the
-last words of two mentions related when the majority of its nearest training pairs is. Both searches run in
-FAISS.
+CLDR/CLNER inference: a word's tag by vote of its nearest training words in the space of entities, a pair
+[drug ; effect] of the last words of two mentions related when the majority of its nearest training pairs is
+in the space of relations. Both searches run in FAISS. The two spaces share the encoder's lower half; the
+upper half of the relations runs for sentences that have a drug and an effect, and for no others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from models.drugs import DrugLexicon
-from models.encoder import Encoder, encoder_of
+from models.encoder import Encoder, Words, encoder_of
+from models.halves import Lower, Read, Upper
 from models.index import CosineIndex, unit
+from models.knn import Floats, Numbers, Support, Vote, votes
 from models.ner import spans_of, tags_of
 from models.release import Release, ReleaseError
 from models.tables import read_tsv
@@ -27,23 +28,12 @@ from models.tensors import read_tensors
 from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
+__all__ = ["LABELS", "Floats", "RelationModel", "Support"]
 LABELS = (DRUG, ADE)
-Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """Training examples in the projected space: words with their tag numbers, pairs with their verdict and
-    sentence id.
-    """
-
-    words: Floats
-    """(words, dimension)"""
-    tags: NDArray[np.int64]
-    pairs: Floats
-    """(pairs, 2 * dimension): [drug ; effect]"""
-    related: NDArray[np.bool_]
-    pair_ids: list[str]
+#: The adapter of the space of relations: its upper layers' difference from the base.
+ABOVE = "above.safetensors"
+#: Pieces are needed by an upper half alone.
+_UNREAD = Words([], [], [])
 
 
 class _Sentence(NamedTuple):
@@ -52,14 +42,21 @@ class _Sentence(NamedTuple):
 
 
 class _Tagged(NamedTuple):
-    """A mention and the vector of its last word."""
+    """A mention, its place among its text's mentions, and its last word."""
 
     mention: Mention
-    vector: Floats
+    place: int
+    last: int
+
+
+class _Pair(NamedTuple):
+    report: int
+    head: int
+    tail: int
 
 
 class RelationModel:
-    """Encoder, projection and support belong together and come out of one release."""
+    """Encoder, projections and support belong together and come out of one release."""
 
     task = "relation"
 
@@ -72,14 +69,23 @@ class RelationModel:
         k_pairs: int,
         lexicon: DrugLexicon | None = None,
         device: str = "cpu",
+        *,
+        upper: Upper | None = None,
+        pair_projection: Floats | None = None,
+        vote: Vote = "majority",
     ) -> None:
-        """`projection`: (encoder dimension, projected dimension)."""
+        """`projection`: (encoder dimension, projected dimension) of words; that of pairs is the same where
+        none is given. `encoder` is a `Lower` where there is an `upper`.
+        """
         self.encoder = encoder
+        self.upper = upper
         self.projection = projection
+        self.pair_projection = projection if pair_projection is None else pair_projection
         self.support = support
         self.tags = tags_of(LABELS)
         self.k_words = k_words
         self.k_pairs = k_pairs
+        self.vote = vote
         self.lexicon = lexicon
         self._words = CosineIndex(support.words, device)
         self._pairs = CosineIndex(support.pairs, device)
@@ -91,6 +97,14 @@ class RelationModel:
         """Raises ReleaseError when the tensors do not fit each other or the table of pairs."""
         configuration = release.manifest.configuration
         encoder = encoder_of(release, device=device, dtype=dtype)
+        upper = None
+        if ABOVE in release.manifest.files:
+            below, pieces = configuration["below"], configuration["max_pieces"]
+            encoder = Lower(encoder, below)
+            base, above = release.manifest.base, release.file(ABOVE)
+            upper = Upper(
+                Encoder.load(base, device=device, dtype=dtype, max_pieces=pieces, adapter=above), below
+            )
         tensors = {k: v.float().numpy() for k, v in read_tensors(release.file("support.safetensors")).items()}
         support = Support(
             words=tensors["words"],
@@ -99,51 +113,72 @@ class RelationModel:
             related=tensors["related"] > 0,
             pair_ids=_pair_ids(release.file("pairs.tsv")),
         )
-        n, width = tensors["projection"].shape
-        fits = (
-            n == encoder.dimension
-            and support.words.shape == (len(support.tags), width)
-            and support.pairs.shape == (len(support.pair_ids), 2 * width)
-            and len(support.related) == len(support.pair_ids)
-            and support.tags.max(initial=0) < len(tags_of(LABELS))
-        )
-        if not fits:
+        projection = tensors["projection"]
+        pair_projection = tensors.get("pair_projection", projection)
+        if not _fits(encoder.dimension, projection, pair_projection, support):
             raise ReleaseError(
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )
+        vote = configuration.get("vote", "majority")
+        if vote not in ("majority", "similarity"):
+            raise ReleaseError(f"{release.version}: no vote {vote!r}")
         return cls(
             encoder,
-            tensors["projection"],
+            projection,
             support,
             configuration["k_words"],
             configuration["k_pairs"],
             DrugLexicon.load(release.file("drugs.tsv")),
             device,
+            upper=upper,
+            pair_projection=pair_projection,
+            vote=vote,
         )
 
     def predict(self, batch: Sequence[str]) -> list[TaggedText]:
         """Mentions and relations of each text; a relation never leaves its sentence."""
-        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
-        vectors = self.project([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
-        tagged = self._tag(batch, split, vectors)
-        candidates = [
-            (n, head, tail)
-            for n, found in enumerate(tagged)
-            for head, d in enumerate(found)
-            if d.mention.label == DRUG
-            for tail, e in enumerate(found)
-            if e.mention.label == ADE
+        split = _split(batch)
+        read = self._read(batch, split)
+        tagged = self._tag(batch, split, read)
+        mentions: list[list[Mention]] = [[] for _ in batch]
+        for sentence, found in zip(split, tagged, strict=True):
+            mentions[sentence.report] += [t.mention for t in found]
+        relations = self._relations(len(batch), split, read, tagged)
+        return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
+
+    def relate(self, texts: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
+        """The relations between mentions that are given, by their places in each text's list."""
+        split = _split(texts)
+        given = [
+            [
+                _Tagged(mention, place, _last_word(s.words, mention.end))
+                for place, mention in enumerate(mentions[s.report])
+                if s.words[0].start < mention.end <= s.words[-1].end
+            ]
+            for s in split
         ]
-        verdicts = self.judge(
-            [np.concatenate([tagged[n][h].vector, tagged[n][t].vector]) for n, h, t in candidates]
-        )
-        return self._collect(len(batch), split, tagged, list(zip(candidates, verdicts, strict=True)))
+        return self._relations(len(texts), split, self._read(texts, split), given)
 
     def project(self, surfaces: Sequence[Sequence[str]]) -> list[Floats]:
-        """Unit vectors (words, projected dimension) of each sentence, given as words."""
+        """Unit vectors (words, projected dimension) in the space of entities, of each sentence, given as
+        words.
+        """
+        return [self._projected(r) for r in self.read(surfaces)]
+
+    def project_pairs(self, read: Sequence[Read]) -> list[Floats]:
+        """Unit vectors (words, projected dimension) in the space of relations, whose pairs are a pair's
+        support.
+        """
         with torch.inference_mode():
-            hidden = self.encoder.word_vectors(surfaces)
-        return [unit(unit(h.numpy()) @ self.projection) for h in hidden]
+            hidden = self.upper.word_vectors_above(read) if self.upper else [r.vectors for r in read]
+        return [unit(unit(h.numpy()) @ self.pair_projection) for h in hidden]
+
+    def read(self, surfaces: Sequence[Sequence[str]]) -> list[Read]:
+        """Each sentence, given as words, as the encoder reads it."""
+        with torch.inference_mode():
+            if self.upper is not None:
+                return cast(Lower, self.encoder).read(surfaces)
+            return [Read(_UNREAD, vectors, []) for vectors in self.encoder.word_vectors(surfaces)]
 
     def judge(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
         """Share of the k nearest training pairs that are related, and those neighbours, nearest first."""
@@ -159,54 +194,86 @@ class RelationModel:
             verdicts.append((float(self.support.related[row].mean()), neighbours))
         return verdicts
 
-    def word_tags(self, vectors: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """The commonest tag among each word's k nearest training words, and its share of them."""
-        _, rows = self._words.search(vectors, self.k_words)
-        votes = np.zeros((len(rows), len(self.tags)), np.int64)
-        np.add.at(votes, (np.arange(len(rows))[:, None], self.support.tags[rows]), 1)
-        return votes.argmax(1), (votes.max(1) / rows.shape[1]).astype(np.float32)
+    def word_tags(self, vectors: Floats) -> tuple[Numbers, Floats]:
+        """The tag for which each word's k nearest training words vote, and its share of the votes."""
+        cosines, rows = self._words.search(vectors, self.k_words)
+        return votes(cosines, self.support.tags[rows], len(self.tags), self.vote)
+
+    def _read(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[Read]:
+        return self.read([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
+
+    def _projected(self, read: Read) -> Floats:
+        return unit(unit(read.vectors.numpy()) @ self.projection)
 
     def _tag(
-        self, batch: Sequence[str], split: Sequence[_Sentence], vectors: Sequence[Floats]
+        self, batch: Sequence[str], split: Sequence[_Sentence], read: Sequence[Read]
     ) -> list[list[_Tagged]]:
         if not split:
             return []
-        tags, shares = self.word_tags(np.concatenate(vectors))
-        found, at = [], 0
-        for sentence, vector in zip(split, vectors, strict=True):
+        tags, shares = self.word_tags(np.concatenate([self._projected(r) for r in read]))
+        found, at, before = [], 0, [0] * len(batch)
+        for sentence in split:
             own = slice(at, at + len(sentence.words))
             at = own.stop
             names = [self.tags[t] for t in tags[own]]
-            found.append(self._mentions(batch[sentence.report], sentence.words, names, shares[own], vector))
+            mentions = self._mentions(batch[sentence.report], sentence.words, names, shares[own])
+            first = before[sentence.report]
+            before[sentence.report] += len(mentions)
+            found.append([_Tagged(m, first + i, last) for i, (m, last) in enumerate(mentions)])
         return found
 
     def _mentions(
-        self, text: str, spans: list[Span], names: list[str], shares: Floats, vectors: Floats
-    ) -> list[_Tagged]:
+        self, text: str, spans: list[Span], names: list[str], shares: Floats
+    ) -> list[tuple[Mention, int]]:
+        """Each mention with its last word."""
         found = []
         for label, first, after in spans_of(names):
             start, end = spans[first].start, spans[after - 1].end
             surface = text[start:end]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
             score = round(float(shares[first:after].mean()), 4)
-            found.append(_Tagged(Mention(start, end, surface, label, score, generic), vectors[after - 1]))
+            found.append((Mention(start, end, surface, label, score, generic), after - 1))
         return found
 
-    @staticmethod
-    def _collect(
-        n_texts: int, split: Sequence[_Sentence], tagged: Sequence[list[_Tagged]], judged: Sequence[Any]
-    ) -> list[TaggedText]:
-        mentions: list[list[Mention]] = [[] for _ in range(n_texts)]
+    def _relations(
+        self,
+        n_texts: int,
+        split: Sequence[_Sentence],
+        read: Sequence[Read],
+        tagged: Sequence[Sequence[_Tagged]],
+    ) -> list[list[Relation]]:
+        """What the space of relations says of every drug with every effect of a sentence."""
+        kept = [i for i, found in enumerate(tagged) if {t.mention.label for t in found} >= set(LABELS)]
+        pairs, vectors = [], []
+        for i, vector in zip(kept, self.project_pairs([read[i] for i in kept]), strict=True):
+            for drug in (t for t in tagged[i] if t.mention.label == DRUG):
+                for effect in (t for t in tagged[i] if t.mention.label == ADE):
+                    pairs.append(_Pair(split[i].report, drug.place, effect.place))
+                    vectors.append(np.concatenate([vector[drug.last], vector[effect.last]]))
         relations: list[list[Relation]] = [[] for _ in range(n_texts)]
-        before: list[int] = []
-        for sentence, found in zip(split, tagged, strict=True):
-            before.append(len(mentions[sentence.report]))
-            mentions[sentence.report] += [t.mention for t in found]
-        for (n, head, tail), (share, neighbours) in judged:
+        for pair, (share, neighbours) in zip(pairs, self.judge(vectors), strict=True):
             if share > 0.5:  # noqa: PLR2004  majority
-                relation = Relation(before[n] + head, before[n] + tail, round(share, 4), neighbours)
-                relations[split[n].report].append(relation)
-        return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
+                relations[pair.report].append(Relation(pair.head, pair.tail, round(share, 4), neighbours))
+        return relations
+
+
+def _split(batch: Sequence[str]) -> list[_Sentence]:
+    return [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
+
+
+def _last_word(spans: Sequence[Span], end: int) -> int:
+    return max(i for i, s in enumerate(spans) if s.start < end)
+
+
+def _fits(dimension: int, projection: Floats, pair_projection: Floats, support: Support) -> bool:
+    (n, width), (n_pair, pair_width) = projection.shape, pair_projection.shape
+    return (
+        n == n_pair == dimension
+        and support.words.shape == (len(support.tags), width)
+        and support.pairs.shape == (len(support.pair_ids), 2 * pair_width)
+        and len(support.related) == len(support.pair_ids)
+        and bool(support.tags.max(initial=0) < len(tags_of(LABELS)))
+    )
 
 
 def _pair_ids(path: Path) -> list[str]:

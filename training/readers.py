@@ -112,6 +112,28 @@ def read_ade_negatives(path: Path) -> list[GoldText]:
     return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
 
 
+def read_negative_abstracts(path: Path) -> list[str]:
+    """The PubMed id of each line of `read_ade_negatives`."""
+    return [line.split(" NEG ", 1)[0] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_ade_abstracts(directory: Path) -> dict[str, str]:
+    """Sentence id of the ADE corpus to the PubMed id of its abstract, by the sentence's letters and digits.
+
+    Where a sentence stands in two abstracts the lower id is taken. KeyError where one stands in none.
+    """
+    abstracts: dict[str, str] = {}
+    for line in (directory / "DRUG-AE.rel").read_text(encoding="utf-8").splitlines():
+        number, sentence = line.split("|")[:2]
+        key = _letters(sentence)
+        abstracts[key] = min(number, abstracts.get(key, number))
+    return {t.id: abstracts[_letters(t.text)] for t in read_ade(directory).values()}
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
 def read_psytar_codes(path: Path, unmapped: bool = False) -> Iterator[GoldCoding]:
     """Mentions with at least one known preferred or lowest-level name; several are divided by `|`. With
     `unmapped` effects without a known name too.

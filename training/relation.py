@@ -1,50 +1,42 @@
-"""Makes a relation release: projected word and pair vectors of the training sentences as the support of a
-KNN.
+"""Trains the spaces of CLNER, CLDR and CLGS (Theodoropoulos et al. 2021) and writes a relation release: one
+encoder in two halves, and training words and pairs as the support of nearest neighbours.
 
-The encoder is not trained here: the plain base, or (`--encoder`) the adapter of a tagger's release. Related
-pairs are the gold relations. Unrelated ones are drug and effect mentions without a relation, drugs and
-effects paired with a wrong word of the sentence (CLDR's negatives), and whatever the tagger pairs in
-sentences without an adverse event.
+`clner`: the space of entities, Eq. 6. `cldr`: the space of relations, Eq. 5; `clgs`: the same from whole
+graphs, Eq. 4. `all`: `clner`, then `cldr` on top of it, which is what the relation stage uses. What is not
+trained is the encoder that training began with. The paper trains two encoders from the same start; here the
+second starts from the first and shares its lower half, so that a sentence passes that half once.
 """
 
 from __future__ import annotations
 
-import random
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import numpy as np
-import torch
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models import drugs
-from models.encoder import Encoder, base_digest, surface_words
-from models.index import unit
-from models.ner import tags_of
-from models.relation import LABELS, Floats, RelationModel, Support
-from models.release import TrainingData
-from models.store import open_release
-from models.text import words
-from models.types import ADE, DRUG, Span
+from models.encoder import ADAPTER, Encoder, base_digest
+from models.knn import Vote
+from models.relation import ABOVE, RelationModel
+from models.release import Release, TrainingData
 from training.evaluate import manifest_scores
-from training.evaluations.relation import split_negatives
-from training.ner import ADE_CORPUS
+from training.evaluations.relation import split_texts
+from training.precision import HELP, Precision, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
-from training.readers import GoldText, read_ade_fold
-from training.tagging import word_tags
+from training.relation_data import Corpus, examples, read
+from training.relation_entities import EntitySpace
+from training.relation_graphs import GraphSpace
+from training.relation_pairs import PairSpace, UpperSpace
+from training.relation_release import Encoders, assemble, probed, write_above
+from training.relation_support import Sizes
+from training.relation_training import Settings, fit
 
 console = Console()
-NEGATIVES = TrainingData(
-    name="ADE corpus v2, sentences without an adverse event (a sample)", licence="none stated, citation asked"
-)
-TAGS = tags_of(LABELS)
+Objective = Literal["cldr", "clgs", "clner", "all"]
 CANARY = [
     "Intravenous azithromycin - induced ototoxicity .",
     "Two patients developed agranulocytosis after clozapine; neither had taken aspirin.",
@@ -52,174 +44,165 @@ CANARY = [
 ]
 
 
-@dataclass(slots=True)
-class Pairs:
-    """Rows of the pair support as they are collected."""
-
-    vectors: list[Floats] = field(default_factory=list)
-    related: list[bool] = field(default_factory=list)
-    rows: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def add(self, sentence: str, drug: tuple[str, Floats], effect: tuple[str, Floats], related: bool) -> None:
-        self.vectors.append(np.concatenate([drug[1], effect[1]]))
-        self.related.append(related)
-        self.rows.append((sentence, drug[0], effect[0]))
-
-
-def fit_projection(vectors: Floats, dimension: int) -> Floats:
-    """(d, dimension): the directions along which unit word vectors differ most (no centring: cosines must
-    survive).
+def train(
+    objective: Objective, settings: Settings, corpus: Corpus, folder: Path, run: Path | None
+) -> tuple[Encoders, UpperSpace | None]:
+    """Trains what the objective names, writes its adapters into `folder`, and gives the encoders that they
+    make, and the space of CLDR or CLGS where one was trained.
     """
-    _, _, directions = torch.linalg.svd(torch.from_numpy(vectors), full_matrices=False)
-    return np.ascontiguousarray(directions[:dimension].T.numpy(), dtype=np.float32)
+    console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
+    dense = None
+    if objective in ("clner", "all"):
+        space = EntitySpace(settings, corpus)
+        fit(space, "clner", settings.epochs, settings, run)
+        save_file(space.adapter(), folder / ADAPTER)
+        dense = space.dense.weight.detach().T.contiguous()
+        space.encoder = Encoder.load(settings.base, adapter=folder / ADAPTER)
+        scores = ", ".join(f"{k} {v:.4f}" for k, v in space.validate().items())
+        console.print(f"as an adapter of rank {settings.rank}: {scores}", highlight=False)
+    first = Encoders.load(settings, folder, dense)
+    if objective == "clner":
+        return first, None
+    sentences = [examples(texts, first.encoder) for texts in (corpus.train, corpus.valid)]
+    kind = GraphSpace if objective == "clgs" else PairSpace
+    above: UpperSpace = kind(settings, first.encoder, *sentences)
+    fit(above, "clgs" if objective == "clgs" else "cldr", settings.pair_epochs, settings, run)
+    write_above(settings, above.upper, folder)
+    return Encoders.load(settings, folder, dense), above
 
 
-def word_support(
-    vectors: Sequence[Floats], tags: Sequence[Sequence[int]], outside: int, rng: np.random.Generator
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Every word of a mention and `outside` words of none: half those nearest to mentions, half at random."""
-    x, y = np.concatenate(vectors), np.array([t for ts in tags for t in ts], dtype=np.int64)
-    inside = np.flatnonzero(y)
-    others = np.flatnonzero(y == 0)
-    if len(others) > outside:
-        near = (x[others] @ x[rng.choice(inside, min(4000, len(inside)), replace=False)].T).max(1)
-        order = np.argsort(-near)
-        rest = rng.choice(order[outside // 2 :], outside - outside // 2, replace=False)
-        others = others[np.concatenate([order[: outside // 2], rest])]
-    kept = np.sort(np.concatenate([inside, others]))
-    return x[kept], y[kept]
+def print_tables(trained: Encoders, space: UpperSpace, corpus: Corpus, data: Path, release: Release) -> None:
+    """Table 2 of CLGS, table 3 of both, on the test part."""
+    settings = space.settings
+    _, test = split_texts(data / "ade", settings.split)
+    plain = Encoders.load(settings, release.path / "none", None)
+    named = [("pretrained", plain)]
+    if ADAPTER in release.manifest.files:
+        initial = Encoder.load(settings.base, adapter=release.file(ADAPTER))
+        named.append(("CLNER", Encoders(initial, plain.dense, None, settings.precision)))
+    if isinstance(space, GraphSpace):
+        share = space.similarity_check_of(examples(test, plain.encoder), named[-1][1].encoder)
+        console.print(f"similarity check on {len(test)} test sentences: {share:.4f}, chance {1 / 9:.4f}")
+    named.append(("CLGS" if isinstance(space, GraphSpace) else "CLDR", trained))
+    console.print(probed(named, corpus.train, test))
 
 
-def pair_support(texts: Sequence[GoldText], vectors: Sequence[Floats], rng: random.Random) -> Pairs:
-    """Related and unrelated [drug ; effect] pairs of the last words of gold mentions."""
-    pairs = Pairs()
-    for text, vector in zip(texts, vectors, strict=True):
-        spans = words(text.text)
-        surface = surface_words(text.text)
-        last = {i: _last_word(spans, m.end) for i, m in enumerate(text.mentions)}
-        outside = [
-            i
-            for i, s in enumerate(spans)
-            if not any(m.start < s.end and s.start < m.end for m in text.mentions)
-        ]
-        related = set(text.relations)
-        for d, drug in enumerate(text.mentions):
-            for e, effect in enumerate(text.mentions):
-                if drug.label == DRUG and effect.label == ADE:
-                    one, other = (surface[last[d]], vector[last[d]]), (surface[last[e]], vector[last[e]])
-                    pairs.add(text.id, one, other, (d, e) in related)
-        for d, e in sorted(related):
-            for wrong in rng.sample(outside, min(1, len(outside))):
-                word = (surface[wrong], vector[wrong])
-                if rng.random() < 0.5:  # noqa: PLR2004  a wrong effect as often as a wrong drug
-                    pairs.add(text.id, (surface[last[d]], vector[last[d]]), word, False)
-                else:
-                    pairs.add(text.id, word, (surface[last[e]], vector[last[e]]), False)
-    return pairs
+def published(
+    settings: Settings,
+    sizes: Sizes,
+    model: RelationModel,
+    folder: Path,
+    objective: str,
+    data: Path,
+    root: Path,
+) -> Release:
+    kinds = {
+        "all": "entities by CLNER, relations by CLDR over them",
+        "clner": "entities and relations in CLNER's space",
+        "cldr": "relations by CLDR, entities in the plain encoder's space",
+        "clgs": "relations by CLGS, entities in the plain encoder's space",
+    }
+    name = settings.split.removeprefix("ade_").replace("_", " ")
+    upper = {"below": settings.lower(model.encoder.model)} if (folder / ABOVE).exists() else {}
+    return publish_release(
+        folder,
+        task="relation",
+        kind="nearest training words and pairs: " + kinds[objective],
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
+        configuration=upper
+        | {
+            "max_pieces": model.encoder.max_pieces,
+            "k_words": model.k_words,
+            "k_pairs": model.k_pairs,
+            "vote": model.vote,
+            "training": asdict(settings),
+            "support": asdict(sizes),
+        },
+        training_data=[
+            TrainingData(
+                name=f"ADE corpus v2 (Gurulingappa et al. 2012), {name} training part",
+                licence="none stated, citation asked",
+            ),
+            TrainingData(
+                name="ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
+                licence="none stated, citation asked",
+            ),
+        ],
+        canary=CANARY,
+        scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
+        root=root,
+    )
 
 
-def add_false_alarms(pairs: Pairs, model: RelationModel, negatives: Sequence[GoldText]) -> None:
-    """What the tagger pairs in sentences without an adverse event is unrelated."""
-    found = model.predict([t.text for t in negatives])
-    for text, tagged in zip(negatives, found, strict=True):
-        spans = words(text.text)
-        vector = model.project([surface_words(text.text)])[0]
-        for d in tagged.mentions:
-            for e in tagged.mentions:
-                if d.label == DRUG and e.label == ADE:
-                    i, j = _last_word(spans, d.end), _last_word(spans, e.end)
-                    one, other = (
-                        (text.text[spans[i].start : spans[i].end], vector[i]),
-                        (text.text[spans[j].start : spans[j].end], vector[j]),
-                    )
-                    pairs.add(text.id, one, other, False)
-
-
-def _last_word(spans: Sequence[Span], end: int) -> int:
-    return max(i for i, s in enumerate(spans) if s.end <= end)
+def make(
+    objective: Objective,
+    settings: Settings,
+    sizes: Sizes,
+    data: Path,
+    root: Path,
+    run: Path | None = None,
+    tables: bool = False,
+) -> Release:
+    """Trains, and publishes under `root`."""
+    corpus = read(data, settings.split, settings.seed, settings.limit)
+    folder = Path(tempfile.mkdtemp(prefix="relation-"))
+    encoders, space = train(objective, settings, corpus, folder, run)
+    model = assemble(encoders, corpus, settings, sizes, folder)
+    release = published(settings, sizes, model, folder, objective, data, root)
+    shutil.rmtree(folder)
+    print_scores(console, release)
+    if tables and space is not None:
+        print_tables(encoders, space, corpus, data, release)
+    return release
 
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
-    encoder: Annotated[
-        Path | None, typer.Option(help="a tagger's release whose adapter is used; without it the plain base")
-    ] = None,
+    objective: Annotated[Objective, typer.Option(help="what is trained")] = "all",
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
-    base: str = "mini",
-    dimension: Annotated[int, typer.Option(help="of the projected word vectors")] = 48,
-    outside: Annotated[int, typer.Option(help="words of no mention in the support")] = 12000,
-    negatives: Annotated[int, typer.Option(help="sentences without an adverse event for the support")] = 3000,
-    k_words: int = 7,
-    k_pairs: int = 5,
+    run: Annotated[Path | None, typer.Option(help="folder in which a killed run goes on")] = None,
+    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
+    split: Annotated[str, typer.Option(help="ade_fold_1 to _10, or ade_group_1 to _10")] = "ade_fold_1",
+    epochs: Annotated[int, typer.Option(help="of CLNER at most")] = 20,
+    patience: Annotated[int, typer.Option(help="epochs without a better validation")] = 3,
+    lr: Annotated[float, typer.Option(help="of CLNER; 1e-5 in the paper, for a larger encoder")] = 2e-4,
+    batch: Annotated[int, typer.Option(help="of CLNER, sentences with an event")] = 16,
+    width: Annotated[int, typer.Option(help="of the dense layer")] = 128,
+    samples: Annotated[int, typer.Option(help="for each word of a batch")] = 80,
+    temperature: float = 0.1,
+    negatives: Annotated[int, typer.Option(help="sentences without an event in each epoch; paper: 0")] = 1500,
+    ignore_drugs: Annotated[bool, typer.Option(help="their drugs are not learnt as words of none")] = True,
+    cross_entropy: Annotated[float, typer.Option(help="weight beside the contrast; paper: 0")] = 0.0,
+    contrast: Annotated[float, typer.Option(help="weight of Eq. 6")] = 1.0,
+    vote: Annotated[Vote, typer.Option(help="majority as in the paper, or weighted")] = "majority",
+    rank: Annotated[int, typer.Option(help="of the adapter that is stored")] = 64,
+    below: Annotated[int, typer.Option(help="frozen layers of CLDR and CLGS; 0: half")] = 0,
+    pair_rank: int = 64,
+    pair_lr: Annotated[float, typer.Option(help="of CLDR and CLGS; 1e-5 in the paper")] = 5e-5,
+    pair_batch: int = 8,
+    pair_epochs: int = 20,
+    hard: Annotated[int, typer.Option(help="negative graphs of each positive one")] = 8,
+    self_loop: Annotated[float, typer.Option(help="lambda of the two-node graph")] = 0.8,
+    paired: Annotated[bool, typer.Option(help="published code: text_z against graph_z, not Eq. 5")] = False,
+    text_relu: Annotated[bool, typer.Option(help="published code: ReLU on the text side too")] = False,
+    inside: Annotated[bool, typer.Option(help="published code: negatives from the same phrase")] = False,
+    dimension: Annotated[int, typer.Option(help="of the stored words")] = 64,
+    pair_dimension: Annotated[int, typer.Option(help="of each word of a stored pair")] = 48,
+    words: Annotated[int, typer.Option(help="in the support")] = 4000,
     seed: int = 42,
+    limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0,
+    precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
+    tables: Annotated[bool, typer.Option(help="print the paper's tables 2 and 3 on the test part")] = False,
     offered: OFFERED = False,
 ) -> None:
-    rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    train, _ = read_ade_fold(data / "ade", 1)
-    plain, _ = split_negatives(data / "ade")
-    folder = Path(tempfile.mkdtemp(prefix="relation-"))
-    sources = [ADE_CORPUS, NEGATIVES]
-    if encoder is not None:
-        tagger = open_release(encoder)
-        sources += [s for s in tagger.manifest.training_data if s not in sources]
-        base = tagger.manifest.base
-        shutil.copyfile(tagger.file("adapter.safetensors"), folder / "adapter.safetensors")
-    model = Encoder.load(base, adapter=folder / "adapter.safetensors" if encoder else None)
-
-    surfaces = [surface_words(t.text) for t in train]
-    with torch.inference_mode():
-        hidden = [unit(h.numpy()) for h in model.word_vectors(surfaces)]
-    sample = np.concatenate(hidden)
-    projection = fit_projection(
-        sample[numbers.choice(len(sample), min(20000, len(sample)), replace=False)], dimension
+    settings = Settings(
+        *(base, split, seed, limit, resolved(precision), epochs, patience, rank, lr, batch, width, samples),
+        *(temperature, negatives, ignore_drugs, cross_entropy, contrast, vote, below, pair_rank, pair_lr),
+        *(pair_batch, pair_epochs, hard, self_loop, paired, text_relu, inside),
     )
-    projection = projection.astype(np.float16).astype(np.float32)
-    vectors = [unit(h @ projection) for h in hidden]
-    tags = [[TAGS.index(t) for t in word_tags(text, words(text.text), None)] for text in train]
-    word_vectors, word_numbers = word_support(vectors, tags, outside, numbers)
-    pairs = pair_support(train, vectors, rng)
-    console.print(
-        f"support: {len(word_vectors)} words, {len(pairs.related)} pairs, {sum(pairs.related)} related"
-    )
-
-    def assembled() -> RelationModel:
-        support = Support(
-            word_vectors,
-            word_numbers,
-            np.stack(pairs.vectors),
-            np.array(pairs.related),
-            [r[0] for r in pairs.rows],
-        )
-        return RelationModel(model, projection, support, k_words, k_pairs)
-
-    add_false_alarms(pairs, assembled(), plain[:negatives])
-    console.print(f"with false alarms of {negatives} sentences: {len(pairs.related)} pairs")
-    tensors = {
-        "projection": torch.from_numpy(projection).half(),
-        "words": torch.from_numpy(word_vectors).half(),
-        "tags": torch.from_numpy(word_numbers).to(torch.uint8),
-        "pairs": torch.from_numpy(np.stack(pairs.vectors)).half(),
-        "related": torch.from_numpy(np.array(pairs.related)).to(torch.uint8),
-    }
-    save_file(tensors, folder / "support.safetensors")
-    table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
-    (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")
-    shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
-    release = publish_release(
-        folder,
-        task="relation",
-        kind="nearest training words and pairs in "
-        + ("a tagger's space" if encoder else "the plain encoder's space"),
-        base=base,
-        base_sha256=base_digest(base),
-        configuration={"max_pieces": model.max_pieces, "k_words": k_words, "k_pairs": k_pairs, "seed": seed},
-        training_data=sources,
-        canary=CANARY,
-        scores=lambda m: manifest_scores("relation", m, data, ("ade_fold_1",)),
-        root=output,
-    )
-    shutil.rmtree(folder)
-    print_scores(console, release)
+    sizes = Sizes(dimension=dimension, pair_dimension=pair_dimension, words=words)
+    release = make(objective, settings, sizes, data, output, run, tables)
     if offered:
         offer(release, data)
 

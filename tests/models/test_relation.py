@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+import torch
 
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, surface_words
+from models.halves import Lower, Read, Upper
 from models.ner import tags_of
 from models.relation import LABELS, Floats, RelationModel, Support
-from models.types import ADE, DRUG, TaggedText
+from models.types import ADE, DRUG, Mention, TaggedText
 
 TAGS = tags_of(LABELS)
 B_DRUG, B_ADE, I_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE"), TAGS.index("I-ADE")
@@ -207,3 +211,88 @@ def test_a_relation_needs_the_majority_of_its_neighbours(
         assert relation.score == pytest.approx(2 / 3, abs=1e-4)
         assert len(distances) == 3
         assert distances == sorted(distances)
+
+
+def mention(text: str, surface: str, label: str) -> Mention:
+    start = text.index(surface)
+    return Mention(start, start + len(surface), surface, label, 1.0)
+
+
+def test_given_mentions_are_related_whatever_the_tagger_finds(model: RelationModel) -> None:
+    given = [
+        mention(SENTENCE, "aspirin", DRUG),
+        mention(SENTENCE, "severe agranulocytosis", ADE),
+        mention(SENTENCE, "Clozapine", DRUG),
+    ]
+    text = f"Rash after ibuprofen. {SENTENCE}"
+    moved = [Mention(m.start + 22, m.end + 22, m.text, m.label, 1.0) for m in given]
+    apart = mention(text, "Rash", ADE)
+    one, none, more = model.relate([SENTENCE, SENTENCE, text], [given, [], [apart, *moved]])
+    assert [(r.head, r.tail) for r in one] == [(2, 1)]
+    assert none == []
+    assert [(r.head, r.tail) for r in more] == [(3, 2)]
+    assert one[0].neighbours[0].id == more[0].neighbours[0].id == "ade-1"
+
+
+@pytest.fixture(scope="module")
+def halved(model: RelationModel, mini: Encoder) -> RelationModel:
+    """The same model with the encoder in two halves, the upper one as it was."""
+    upper = Upper(Encoder(copy.deepcopy(mini.model), mini.tokenizer, mini.max_pieces), 3)
+    return RelationModel(
+        Lower(mini, 3), model.projection, model.support, 1, 1, upper=upper, pair_projection=model.projection
+    )
+
+
+def test_an_upper_half_that_was_not_trained_changes_nothing(
+    model: RelationModel, halved: RelationModel
+) -> None:
+    batch = [SENTENCE, "Rash after ibuprofen. Aspirin for a headache."]
+    for one, other in zip(model.predict(batch), halved.predict(batch), strict=True):
+        assert [(m.start, m.end, m.label) for m in one.mentions] == [
+            (m.start, m.end, m.label) for m in other.mentions
+        ]
+        assert one.relations == other.relations
+
+
+def test_the_upper_half_reads_only_sentences_with_a_drug_and_an_effect(
+    halved: RelationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert halved.upper is not None
+    whole, seen = halved.upper.word_vectors_above, list[int]()
+
+    def counted(read: list[Read]) -> list[torch.Tensor]:
+        seen.append(len(read))
+        return whole(read)
+
+    monkeypatch.setattr(halved.upper, "word_vectors_above", counted)
+    halved.predict([SENTENCE, "Aspirin for a headache.", "Rash after ibuprofen."])
+    assert seen == [2]
+
+
+def test_pairs_have_a_projection_of_their_own(mini: Encoder, model: RelationModel) -> None:
+    narrow = np.eye(mini.dimension, 8, dtype=np.float32)
+    own = RelationModel(
+        mini,
+        model.projection,
+        Support(
+            model.support.words, model.support.tags, np.ones((1, 16), np.float32), np.ones(1, bool), ["ade-9"]
+        ),
+        1,
+        1,
+        pair_projection=narrow,
+    )
+    (vectors,) = own.project_pairs(own.read([["Clozapine", "rash"]]))
+    assert vectors.shape == (2, 8)
+    (found,) = own.predict([SENTENCE])
+    assert {r.neighbours[0].id for r in found.relations} == {"ade-9"}
+
+
+def test_near_words_may_outvote_many(flat: RelationModel) -> None:
+    words = np.array([[1, 0], [0.8, 0.6], [0.8, -0.6]], np.float32)
+    support = Support(
+        words, np.array([B_DRUG, B_ADE, B_ADE]), flat.support.pairs, flat.support.related, list("abcde")
+    )
+    query = np.array([[1, 0.01]], np.float32)
+    parts = (flat.encoder, flat.projection, support, 3, 3)
+    assert RelationModel(*parts).word_tags(query)[0].tolist() == [B_ADE]
+    assert RelationModel(*parts, vote="similarity").word_tags(query)[0].tolist() == [B_DRUG]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from models.drugs import DrugLexicon
 from models.encoder import Encoder
+from models.focus import OwnRecogniser
 from models.summarization import SummarizationModel, asks, candidates
+from models.types import ShortQuestion
+from models.writer import Written
 
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=120),
@@ -122,3 +127,66 @@ def test_texts_do_not_mix_in_a_batch(model: SummarizationModel) -> None:
     batch = ["Is tea fine? Thanks.", "gout", "Can it hurt? Can it hurt? I ask."]
     assert [s.text for s in model.predict(batch)] == ["Is tea fine?", "gout", "Can it hurt?"]
     assert model.predict([]) == []
+
+
+class Told:
+    """Writes what it is told, whatever the text."""
+
+    def __init__(self, *texts: str) -> None:
+        self.found = [Written(text, 0.5) for text in texts]
+
+    def write(self, texts: Sequence[str]) -> list[list[Written]]:
+        return [self.found for _ in texts]
+
+
+def guarded(small: Encoder, *texts: str) -> SummarizationModel:
+    lexicon = DrugLexicon({"zoloft": "sertraline", "sertraline": "sertraline", "aspirin": "aspirin"})
+    return SummarizationModel(small, Told(*texts), OwnRecogniser(None, ["gout"], lexicon))
+
+
+QUESTION = "I take Zoloft. Does it hurt?"
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        (["Is Zoloft bad?"], "Is Zoloft bad?"),
+        (["Is it bad?"], "Is it bad?"),
+        # Another name of the same drug names nothing new.
+        (["Is sertraline bad?"], "Is sertraline bad?"),
+        (["Is aspirin bad?", "Is Zoloft bad?"], "Is Zoloft bad?"),
+        (["Does Zoloft cause gout?", "Is aspirin bad?"], None),
+        ([""], None),
+        ([], None),
+    ],
+)
+def test_what_names_something_else_is_not_taken(
+    small: Encoder, written: list[str], answer: str | None
+) -> None:
+    (short,) = guarded(small, *written).predict([QUESTION])
+    if answer is None:
+        start = QUESTION.index("Does")
+        assert (short.text, short.method) == ("Does it hurt?", "extractive")
+        assert (short.start, short.end) == (start, len(QUESTION))
+    else:
+        assert short == ShortQuestion(answer, "abstractive", 0.5)
+
+
+def test_each_question_of_a_batch_is_guarded_by_itself(small: Encoder) -> None:
+    found = guarded(small, "Is aspirin bad?").predict([QUESTION, "Aspirin?", "Why?"])
+    assert [s.method for s in found] == ["extractive", "abstractive", "extractive"]
+    assert guarded(small, "x").predict([]) == []
+
+
+def test_a_word_that_is_none_is_not_taken(small: Encoder) -> None:
+    model = guarded(small, "Is zolofta bad?", "Are Zolofts bad?")
+    assert model.predict([QUESTION])[0].text == "Is zolofta bad?"
+    model.known = frozenset({"is", "are", "bad"})
+    assert model.predict([QUESTION])[0].text == "Are Zolofts bad?"
+    model.known = frozenset({"is", "bad"})
+    assert model.predict([QUESTION])[0].method == "extractive"
+
+
+def test_a_writer_without_a_recogniser_is_refused(small: Encoder) -> None:
+    with pytest.raises(ValueError, match="recognised"):
+        SummarizationModel(small, Told("x"))

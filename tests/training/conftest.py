@@ -9,6 +9,15 @@ from typing import Any
 
 import pytest
 
+from models.encoder import Encoder
+
+
+@pytest.fixture(scope="session")
+def small(tiny_bert: str) -> Encoder:
+    """The tiny BERT with windows of 30 pieces."""
+    return Encoder.load(tiny_bert, max_pieces=32)
+
+
 DRUGS = ("Zoloft", "Aspirin", "Clozapine", "Ibuprofen")
 EFFECTS = (["rash"], ["severe", "nausea"], ["insomnia"], ["liver", "pain"])
 
@@ -37,8 +46,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids = [str(row["orig_id"]) for row in rows]
     folds = {"split_1": {"train set": ids[:16], "test set": ids[16:]}}
     (folder / "ade/folds.json").write_text(json.dumps(folds), encoding="utf-8")
-    negatives = [f"{i} NEG {DRUGS[i % 4]} was given on day {i} ." for i in range(10)]
+    negatives = [f"{107 + i // 2} NEG {DRUGS[i % 4]} was given on day {i} ." for i in range(10)]
     (folder / "ade/negatives.txt").write_text("\n".join(negatives) + "\n", encoding="utf-8")
+    # Two sentences of the corpus, and two negatives, to an abstract.
+    lines = [
+        f"{100 + i // 2}|{' '.join(row['tokens'])}|an effect|0|1|a drug|0|1" for i, row in enumerate(rows)
+    ]
+    (folder / "ade/DRUG-AE.rel").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "psytar").mkdir()
     for name, numbers in (("train", range(12)), ("test", range(12, 16)), ("dev", range(16, 18))):
         sentences = [
@@ -59,6 +73,10 @@ MS,multiple sclerosis,seen with MS today
 MS,morphine,MS was given
 MS,morphine,more MS was given
 MS,morphine,the MSG was eaten
+RA,rheumatoid arthritis,her RA is old
+RA,rheumatoid arthritis,RA for years
+RA,rheumatoid arthritis,with RA and pain
+RA,rheumatoid arthritis,known RA
 """
 QUESTIONS = [
     {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},

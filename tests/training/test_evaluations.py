@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 from models.terminology import Term
-from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, ShortQuestion
-from tests.training.fakes import TERMS, Chooser, Coder, Fake, related, tagger
+from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, Relation, ShortQuestion, TaggedText
+from tests.training.fakes import TERMS, Coder, Fake, Relator, mentions, related, tagger
 from training.evaluate import as_scores, compare, evaluate
 from training.evaluations import end_to_end, relation
-from training.evaluations.acronym import read_casi
 from training.evaluations.summarization import first_sentence, summary_counts
-from training.readers import GoldCoding, read_psytar_codes
+from training.readers import (
+    GoldCoding,
+    read_ade_abstracts,
+    read_negative_abstracts,
+    read_psytar_codes,
+)
 
 
 def test_tagging_is_scored_over_the_labels_of_the_corpus(data: Path) -> None:
@@ -43,28 +47,83 @@ def test_a_fold_is_scored_over_drugs_and_effects(data: Path) -> None:
 
 def test_relations_are_scored_on_a_fold_and_false_ones_on_the_held_out_negatives(data: Path) -> None:
     # The fold's four sentences: each of four drugs caused rash.
-    found = evaluate("relation", Fake(related), "v1", data)
-    _, negatives = relation.split_negatives(data / "ade")
+    found = evaluate("relation", Relator(related), "v1", data)
+    _, negatives = relation.split_negatives(data / "ade", "ade_fold_1")
     assert found.split == "ade_fold_1"
     assert found.records == 4 + len(negatives)
     # DRUG: 2 of 2 predicted and 4 gold. ADE: 4 of 8 predicted and 4 gold. Relations: 2 of 2 and 4 gold.
     assert found.scores["ner_strict_macro_f1"] == pytest.approx(2 / 3)
-    assert found.scores["re_strict_micro_f1"] == pytest.approx(2 / 3)
+    assert found.scores["ner_strict_micro_f1"] == pytest.approx(2 / 3)
+    assert found.scores["ner_boundary_f1"] == pytest.approx(2 / 3)
+    assert found.scores["re_strict_macro_f1"] == found.scores["re_boundary_f1"] == pytest.approx(2 / 3)
+    # Given the entities all are affirmed: the two whose drug is not found are false, and none is missed.
+    assert found.scores["re_given_f1"] == 1.0
+    assert found.scores["re_strict_f1_authors"] == pytest.approx(2 * 2 / (4 + 2))
     # Every pair: 2 of 4 predicted and 4 gold.
-    assert found.baselines["re_strict_micro_f1"] == pytest.approx(0.5)
-    # One relation, and one pair, in each negative with a drug that is known.
+    assert found.baselines["re_strict_macro_f1"] == pytest.approx(0.5)
+    # One relation, a pair more and one effect in each negative with a drug that is known.
     known = sum("Zoloft" in n.text or "Aspirin" in n.text for n in negatives)
     assert found.scores["false_relations_per_1000"] == 1000 * known / len(negatives)
+    assert found.scores["false_effects_per_1000"] == 1000.0
     rows = {s.name: (s.data, s.records) for s in as_scores(found)}
-    assert rows["re_strict_micro_f1"] == ("ADE corpus fold 1 test", 4)
+    assert rows["re_strict_macro_f1"] == ("ADE corpus fold 1 test", 4)
     assert rows["false_relations_per_1000"] == (relation.NEGATIVES, len(negatives))
 
 
-def test_negatives_are_divided_the_same_way_each_time_and_none_is_lost(data: Path) -> None:
-    rest, held = relation.split_negatives(data / "ade")
-    assert (len(rest), len(held)) == (8, 2)
-    assert relation.split_negatives(data / "ade") == (rest, held)
+ONE, OTHER, THIRD = ((0, 2), (5, 9)), ((0, 2), (12, 15)), ((3, 4), (5, 9))
+
+
+@pytest.mark.parametrize(
+    ("found", "given", "triple"),
+    [
+        ({ONE}, {ONE, OTHER}, (1, 2, 1)),  # OTHER is affirmed but not found: false, not missed
+        ({ONE}, {ONE}, (1, 1, 2)),  # OTHER is denied: missed
+        ({((1, 2), (5, 9))}, {ONE, OTHER}, (0, 2, 0)),  # the right words of a wrong mention count once
+        ({ONE, THIRD}, {ONE, OTHER, THIRD}, (1, 3, 1)),  # THIRD is no gold relation
+        (set(), set(), (0, 0, 2)),
+    ],
+)
+def test_the_authors_count_a_wrong_mention_as_a_false_relation_and_never_as_a_missed_one(
+    found: relation.Linked, given: relation.Linked, triple: tuple[int, int, int]
+) -> None:
+    assert relation.authors_triple(found, given, {ONE, OTHER}) == triple
+
+
+def test_a_relation_of_other_labels_is_right_by_its_boundaries_alone(data: Path) -> None:
+    def swapped(text: str) -> TaggedText:
+        found = mentions(text, Zoloft=ADE, Aspirin=ADE, Clozapine=ADE, Ibuprofen=ADE, rash=DRUG)
+        return TaggedText(found, (Relation(1, 0, 1.0),))
+
+    corpus = relation.read(data, "ade_fold_1", 0)._replace(negatives=[])
+    measured = relation.measure(Relator(swapped), corpus)
+    scores = {m.name: m.of(measured.counts) for m in measured.measures}
+    assert scores["re_strict_macro_f1"] == scores["ner_strict_micro_f1"] == 0.0
+    assert scores["re_boundary_f1"] == scores["ner_boundary_f1"] == 1.0
+
+
+def test_negatives_are_held_out_by_abstract_and_none_of_a_tested_abstract_is_trained_on(data: Path) -> None:
+    rest, held = relation.split_negatives(data / "ade", "ade_fold_1")
+    assert relation.split_negatives(data / "ade", "ade_fold_1") == (rest, held)
+    # Two negatives to an abstract, one of five abstracts held out; two hold the fold's test sentences.
+    assert [int(t.id[4:]) // 2 for t in held[::2]] == [int(t.id[4:]) // 2 for t in held[1::2]]
+    assert len(held) == 2
+    abstracts = read_negative_abstracts(data / "ade/negatives.txt")
+    assert not {abstracts[int(t.id[4:])] for t in rest} & {"108", "109"}
     assert not {t.id for t in rest} & {t.id for t in held}
+
+
+def test_a_group_shares_no_abstract_with_the_others(data: Path) -> None:
+    abstract = read_ade_abstracts(data / "ade")
+    tested = []
+    for number in range(1, 11):
+        train, test = relation.split_texts(data / "ade", f"ade_group_{number}")
+        assert not {abstract[t.id] for t in train} & {abstract[t.id] for t in test}
+        assert len(train) + len(test) == 20
+        tested += [t.id for t in test]
+        _, held = relation.split_negatives(data / "ade", f"ade_group_{number}")
+        own = read_negative_abstracts(data / "ade/negatives.txt")
+        assert not {own[int(t.id[4:])] for t in held} & {abstract[t.id] for t in train}
+    assert sorted(tested) == sorted(abstract)
 
 
 def test_coding_is_scored_over_all_mentions_and_over_those_with_a_known_term(data: Path) -> None:
@@ -155,25 +214,6 @@ def test_end_to_end_wants_whole_sentences_that_the_tagger_never_saw(data: Path, 
     )
     test = list(read_psytar_codes(tmp_path / "psytar/normalization.csv"))
     assert [s.text for s in end_to_end.read(tmp_path, test)] == ["rash here"]
-
-
-def test_acronyms_are_scored_by_the_nearest_sense(data: Path) -> None:
-    found = evaluate("acronym", Chooser("multiple sclerosis"), "v1", data)
-    # The fourth row has no MS that is a word.
-    assert (found.split, found.records) == ("casi", 3)
-    assert found.scores == pytest.approx({"accuracy": 1 / 3})
-    assert found.baselines == pytest.approx({"accuracy": 2 / 3})
-    legal = evaluate("acronym", Chooser("x"), "v1", data, "sdu22_legal")
-    assert (legal.records, legal.scores["accuracy"]) == (1, 1.0)
-
-
-def test_casi_senses_are_those_of_all_rows_of_the_acronym(tmp_path: Path) -> None:
-    path = tmp_path / "casi.csv"
-    path.write_text("acronym_,expansion,text\nAB,b,see AB\nAB,a,xAB\nCD,c,CD. CD\n", encoding="utf-8")
-    assert [(r.short_form, r.span.start, r.senses, r.gold) for r in read_casi(path)] == [
-        ("AB", 4, ("a", "b"), "b"),
-        ("CD", 0, ("c",), "c"),
-    ]
 
 
 def test_summaries_are_scored_by_rouge_and_length(data: Path) -> None:

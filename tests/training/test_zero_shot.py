@@ -1,4 +1,4 @@
-"""The other four training programs, run whole on a tiny base and a handful of rows."""
+"""The other training programs, run whole on a tiny base and a handful of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.loading import load
 from models.release import Manifest, Release
 from models.store import open_release
 from models.types import Query
-from training import acronym, normalization, relation, summarization
+from training import acronym, normalization, summarization
 from training.calibration import DEFAULT_NIL
 
 
@@ -28,7 +28,7 @@ def by_name(manifest: Manifest) -> dict[str, list[float]]:
     return found
 
 
-def test_the_acronym_program_publishes_its_dictionary_and_scores_both_sets(
+def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
     tmp_path: Path, tiny_bert: str
 ) -> None:
     folder = tmp_path / "data/acronyms"
@@ -39,18 +39,22 @@ def test_the_acronym_program_publishes_its_dictionary_and_scores_both_sets(
         encoding="utf-8",
     )
     rows = [{"sentence": "a CNN was trained", "acronym": "CNN", "label": "cable news network"}]
-    (folder / "sdu22_scientific_dev.json").write_text(json.dumps(rows), encoding="utf-8")
-    senses = {"CNN": ["cable news network"]}
-    (folder / "sdu22_scientific_dictionary.json").write_text(json.dumps(senses), encoding="utf-8")
+    for name in ("scientific", "legal"):
+        (folder / f"sdu22_{name}_dev.json").write_text(json.dumps(rows), encoding="utf-8")
+        senses = {"CNN": ["cable news network"]}
+        (folder / f"sdu22_{name}_dictionary.json").write_text(json.dumps(senses), encoding="utf-8")
     dictionary = tmp_path / "dictionary.tsv"
     dictionary.write_text("short_form\tlong_form\nMTX\tmethotrexate\n", encoding="utf-8")
 
-    acronym.main(data=tmp_path / "data", dictionary=dictionary, output=tmp_path / "out", base=tiny_bert)
+    acronym.main(
+        data=tmp_path / "data", dictionary=dictionary, output=tmp_path / "out", base=tiny_bert, zero_shot=True
+    )
     release = only_release(tmp_path / "out", "acronym")
-    casi, sdu = release.manifest.scores
-    # The third row has no MS that is a word; of one sense only, the choice is right.
-    assert (casi.records, sdu.records, sdu.value) == (2, 1, 1.0)
-    assert casi.baseline == 0.5
+    scores = {s.data: s for s in release.manifest.scores if s.name == "accuracy"}
+    casi, *sdu = scores.values()
+    # Of one sense only, the choice is right.
+    assert [(s.records, s.value) for s in sdu] == [(1, 1.0)] * 2
+    assert 0 < casi.records < 3
     assert release.file("dictionary.tsv").read_bytes() == dictionary.read_bytes()
     ((found,),) = load(release, dtype="float32").model.predict(["she took MTX today"])
     assert (found.long_form, found.source) == ("methotrexate", "dictionary")
@@ -64,11 +68,13 @@ def test_the_summarization_program_publishes_and_scores_the_test_part(tmp_path: 
     ]
     lines = "\n".join(json.dumps(row) for row in rows)
     (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
-    summarization.main(data=tmp_path, output=tmp_path / "out", base=tiny_bert)
+    summarization.main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
     release = only_release(tmp_path / "out", "summarization")
     rouges = {"rouge1": [100.0], "rouge2": [100.0], "rougeL": [100.0]}
-    assert by_name(release.manifest) == rouges | {"mean_words": [3.0]}
-    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in release.manifest.scores)
+    scores = by_name(release.manifest)
+    assert scores == scores | rouges | {"mean_words": [3.0], "extractive": [1.0], "unfaithful": [0.0]}
+    counted = [s for s in release.manifest.scores if s.name in rouges]
+    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in counted)
     (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
     assert short.text == "Is it fine?"
 
@@ -123,32 +129,3 @@ def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_ou
     # The validation mentions are a term: every threshold is as good, the lowest is taken.
     assert manifest.configuration["nil_below"] == 0.2
     assert manifest.configuration["risk_coverage"][0] == {"threshold": 0.2, "coverage": 1.0, "accuracy": 1.0}
-
-
-def test_the_relation_program_publishes_a_support_that_fits(
-    tmp_path: Path, corpus: Path, tiny_bert: str
-) -> None:
-    relation.main(
-        data=corpus,
-        output=tmp_path,
-        base=tiny_bert,
-        dimension=8,
-        outside=40,
-        negatives=5,
-        k_words=3,
-        k_pairs=3,
-    )
-    release = only_release(tmp_path, "relation")
-    scores = by_name(release.manifest)
-    assert {s.records for s in release.manifest.scores if s.data == "ADE corpus fold 1 test"} == {4}
-    assert all(0 <= v <= 1 for name in ("ner_strict_macro_f1", "re_strict_micro_f1") for v in scores[name])
-    ids = {
-        line.split("\t")[0] for line in release.file("pairs.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    }
-    assert {f"ade-{i}" for i in range(16)} <= ids
-    assert not {f"ade-{i}" for i in range(16, 20)} & ids
-    (found,) = load(release, dtype="float32").model.predict(["Zoloft caused rash on day 0 ."])
-    assert [m.text for m in found.mentions] == ["Zoloft", "rash"]
-    ((relation_found),) = found.relations
-    assert (relation_found.head, relation_found.tail) == (0, 1)
-    assert {n.id for n in relation_found.neighbours} <= ids

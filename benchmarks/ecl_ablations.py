@@ -1,0 +1,123 @@
+"""What do ECL's contrastive losses bring (Table 5 of the paper)? All, without simple negatives, without hard
+ones, without both, each with several seeds, on MeQSum's test part.
+
+The decoder answers alone, without guard and forms. The first stage knows nothing of the losses: for each seed
+it is trained once and the four variants go on from it. Each result is written as soon as it is there, and
+those that are there already are not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks.machine import described
+from models import focus
+from models.beam import Search
+from models.ner import NerModel
+from training import adapter
+from training.evaluations.summarization import ROUGES, bundled_tagger, summary_counts
+from training.precision import Precision, resolved
+from training.summarization import Sizes, line, network_of, rouge1, task_of
+from training.summarization_data import Corpora, Pair, read, read_meqsum
+from training.summarization_network import Network
+from training.summarization_trainer import Settings, Stage, Task, Trainer
+
+console = Console()
+#: Variant to the weights of the simple and of the hard loss.
+VARIANTS = {"ECL": (1.0, 1.0), "ECL-s": (0.0, 1.0), "ECL-h": (1.0, 0.0), "ECL-s,-h": (0.0, 0.0)}
+
+
+def fit(network: Network, settings: Settings, corpora: Corpora, task: Task) -> float | None:
+    """Trains; the best validation score of the last stage where it was looked at."""
+    trainer = Trainer(network, settings, task, None)
+    last = settings.stages[-1]
+    greedy = Search(beams=1)
+    validate = (lambda: rouge1(network, corpora.validation, greedy)) if last.contrastive else None
+    scores = []
+    for epoch in trainer.fit(validate):
+        console.print(line(epoch), highlight=False, soft_wrap=True)
+        scores += [] if epoch.score is None else [epoch.score]
+    trainer.keep_best()
+    return max(scores) if scores else None
+
+
+def measured(network: Network, tested: list[Pair], search: Search) -> dict[str, float]:
+    """ROUGE F1 of the first hypotheses."""
+    found = network.writer(search).write([p.question for p in tested])
+    counts = summary_counts([f[0].text for f in found], [p.summary for p in tested])
+    return dict(zip(ROUGES, counts[:, : len(ROUGES)].mean(0).round(2).tolist(), strict=True))
+
+
+def summary(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean and spread of each variant over its seeds."""
+    figures: dict[str, Any] = {}
+    for name in VARIANTS:
+        own = [r for r in rows.values() if r["variant"] == name]
+        for rouge in ROUGES if own else ():
+            values = [r[rouge] for r in own]
+            spread = f" (sd {statistics.stdev(values):.2f})" if len(values) > 1 else ""
+            figures[f"{name} {rouge}"] = f"{statistics.mean(values):.2f}{spread}, {len(values)} seeds"
+    return figures
+
+
+def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
+    path.write_text(
+        json.dumps(summary(rows) | described("ecl_ablations") | {"rows": rows}, indent=2) + "\n",
+        encoding="utf-8",
+    )
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with questions/")],
+    result: Annotated[Path, typer.Option("--json", help="results are added to this file")],
+    backbone: str = "mini",
+    seeds: Annotated[int, typer.Option(help="1 to this one")] = 3,
+    pretraining: int = 3,
+    epochs: int = 15,
+    negatives: int = 16,
+    pretraining_lr: float = 4e-4,
+    lr: float = 2e-4,
+    limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0,
+    questions: Annotated[int, typer.Option(help="of the test part at most; 0: all")] = 0,
+    precision: Precision = "auto",
+) -> None:
+    rows: dict[str, dict[str, Any]] = json.loads(result.read_bytes())["rows"] if result.exists() else {}
+    tested = read_meqsum(data, "test")[: questions or None]
+    recogniser = focus.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
+    for seed in range(1, seeds + 1):
+        wanted = {n: w for n, w in VARIANTS.items() if f"{n} seed {seed}" not in rows}
+        if not wanted:
+            continue
+        corpora = read(data, held_out=100, seed=seed, limit=limit)
+        task = task_of(corpora, recogniser)
+        network, _ = network_of(backbone, corpora, Sizes(), seed)
+        common: dict[str, Any] = {"negatives": negatives, "seed": seed, "precision": resolved(precision)}
+        first = Settings((Stage("pairs", pretraining, pretraining_lr, False),), **common)
+        fit(network, first, corpora, task)
+        begun = [adapter.trained_state(part) for part in network.parts()]
+        for name, (simple, hard) in wanted.items():
+            console.print(f"{name}, seed {seed}")
+            started = time.monotonic()
+            for part, state in zip(network.parts(), begun, strict=True):
+                adapter.restore(part, state)
+            settings = Settings((Stage("meqsum", epochs, lr, True),), simple=simple, hard=hard, **common)
+            valid = fit(network, settings, corpora, task)
+            found: dict[str, Any] = {"variant": name, "seed": seed, "validation_rouge1": valid}
+            found |= measured(network, tested, Search())
+            found |= {"seconds": round(time.monotonic() - started), "settings": asdict(settings)}
+            rows[f"{name} seed {seed}"] = found
+            write(result, rows)
+    console.print(summary(rows))
+
+
+if __name__ == "__main__":
+    typer.run(main)

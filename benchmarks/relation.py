@@ -1,0 +1,124 @@
+"""How many clinical sentences a second does the relation stage read on one core, and where does the time go?
+
+Sentences with and without an event, in the order of the corpus' stream. Each release runs in the number
+format that a worker would choose; the rounds of the releases alternate, because the machine is shared.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import faiss
+import orjson
+import torch
+import typer
+from rich.console import Console
+
+from benchmarks.machine import described
+from models.loading import load
+from models.store import open_release
+from streams.handle import bundled
+
+console = Console()
+BATCH = 64
+
+
+class Clock:
+    """Seconds spent in some methods, each call once however they nest."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._inside = False
+
+    def around(self, owner: Any, name: str) -> None:
+        """Replaces a method of one object by itself with the time taken."""
+        method: Callable[..., Any] = getattr(owner, name)
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            if self._inside:
+                return method(*arguments, **named)
+            self._inside, started = True, time.perf_counter()
+            try:
+                return method(*arguments, **named)
+            finally:
+                self._inside = False
+                self.seconds += time.perf_counter() - started
+
+        setattr(owner, name, timed)
+
+
+class Timed:
+    """A loaded release whose parts are timed."""
+
+    def __init__(self, path: Path) -> None:
+        release = open_release(path)
+        loaded = load(release)
+        self.version, self.model = release.version, loaded.model
+        model: Any = loaded.model
+        self.encoder, self.search = Clock(), Clock()
+        self.encoder.around(model.encoder, "forward")
+        if getattr(model, "upper", None) is not None:
+            self.encoder.around(model.upper, "forward_states")
+        for index in (model._words, model._pairs):
+            self.search.around(index, "search")
+        self.format = str(model.encoder.model.dtype).removeprefix("torch.")
+        self.rates: list[float] = []
+        self.seconds = 0.0
+
+    def round(self, texts: Sequence[str]) -> None:
+        started = time.perf_counter()
+        for start in range(0, len(texts), BATCH):
+            self.model.predict(texts[start : start + BATCH])
+        seconds = time.perf_counter() - started
+        self.rates.append(len(texts) / seconds)
+        self.seconds += seconds
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "release": self.version,
+            "format": self.format,
+            "sentences_per_second": round(statistics.median(self.rates), 1),
+            "encoder_share": round(self.encoder.seconds / self.seconds, 3),
+            "search_share": round(self.search.seconds / self.seconds, 3),
+        }
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with streams/sentences.jsonl")],
+    before: Annotated[Path | None, typer.Option(help="a release; without it the bundled one")] = None,
+    after: Annotated[Path | None, typer.Option(help="another one")] = None,
+    texts: Annotated[int, typer.Option(help="evenly from the stream")] = 1024,
+    rounds: int = 3,
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    torch.set_num_threads(1)
+    faiss.omp_set_num_threads(1)
+    lines = (data / "streams/sentences.jsonl").read_bytes().splitlines()
+    chosen = [orjson.loads(line)["text"] for line in lines[:: max(1, len(lines) // texts)][:texts]]
+    named = {"before": before or bundled("relation")} | ({"after": after} if after else {})
+    timed = {name: Timed(path) for name, path in named.items()}
+    for one in timed.values():
+        one.model.predict(chosen[:BATCH])
+        one.encoder.seconds = one.search.seconds = 0.0
+    for _ in range(rounds):
+        for one in timed.values():
+            one.round(chosen)
+    figures: dict[str, Any] = {"texts": len(chosen), "batch": BATCH, "threads": 1}
+    for name, one in timed.items():
+        figures |= {f"{name}_{key}": value for key, value in one.figures().items()}
+    if after:
+        rates = (figures[f"{name}_sentences_per_second"] for name in ("after", "before"))
+        figures["after_to_before"] = round(next(rates) / next(rates), 3)
+    figures |= described("relation")
+    console.print_json(json.dumps(figures))
+    if result is not None:
+        result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

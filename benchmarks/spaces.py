@@ -1,0 +1,140 @@
+"""Draws the spaces of entities and of relations as t-SNE maps (Theodoropoulos et al. 2021, figures 6 and 8),
+in a release and in its plain base, on sentences that were not trained on.
+
+The pictures are SVG; beside each stands in how many per cent of its points the nearest other point, before
+the map is made, is of the same kind, and what chance gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+from xml.sax.saxutils import escape
+
+import numpy as np
+import torch
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from sklearn.manifold import TSNE  # type: ignore[import-untyped]
+
+from models.encoder import Encoder, surface_words
+from models.index import unit
+from models.knn import Floats
+from models.relation import RelationModel
+from models.store import open_release
+from training.evaluations.relation import split_texts
+from training.relation_data import TAGS, Example, examples, offsets
+from training.relation_pairs import candidates
+from training.relation_scores import nearest
+
+console = Console()
+SIZE, MARGIN, RADIUS = 640, 40, 2.4
+COLOURS = ("#9aa0a6", "#1a73e8", "#8ab4f8", "#d93025", "#f6aea9")
+KINDS = ("unrelated: one word is wrong", "related")
+
+
+class Points(NamedTuple):
+    """What one picture shows."""
+
+    name: str
+    vectors: Floats
+    kinds: NDArray[np.int64]
+    labels: Sequence[str]
+
+    def share(self) -> tuple[float, float]:
+        """Share of points whose nearest neighbour is of their kind, and what chance would give."""
+        x = torch.from_numpy(self.vectors)
+        _, rows = nearest(x, x, 2)
+        # Of two equal points either may come first.
+        own = torch.arange(len(x))
+        other = torch.where(rows[:, 0] == own, rows[:, 1], rows[:, 0]).numpy()
+        _, counts = np.unique(self.kinds, return_counts=True)
+        return float((self.kinds[other] == self.kinds).mean()), float(((counts / counts.sum()) ** 2).sum())
+
+
+def points_of(
+    name: str, words: Sequence[Floats], pairs: Sequence[Floats], data: Sequence[Example], each: int
+) -> list[Points]:
+    """Of both spaces at most `each` points of a kind; `words` and `pairs`: (words, d) of each sentence."""
+    rng = np.random.default_rng(0)
+    tags = np.concatenate([e.tags for e in data])
+    kinds = [i for i in range(len(TAGS)) if (tags == i).any()]
+    chosen = np.concatenate([rng.permutation(np.flatnonzero(tags == i))[:each] for i in kinds])
+    numbers = np.array([kinds.index(t) for t in tags[chosen]])
+    entities = Points(
+        f"{name}, entities", unit(np.concatenate(words)[chosen]), numbers, [TAGS[k] for k in kinds]
+    )
+    found, sentence = candidates(data, 2, torch.Generator().manual_seed(0))
+    places = (found + offsets(data)[sentence, None, None])[:, [0, 1 + int(rng.integers(2))]].numpy()
+    places = places[rng.permutation(len(places))[:each]]
+    related = np.tile([1, 0], len(places))
+    vectors = np.concatenate(pairs)[places].reshape(2 * len(places), -1)
+    return [entities, Points(f"{name}, relations", unit(vectors), related, KINDS)]
+
+
+def drawn(points: Points, perplexity: float, seed: int) -> str:
+    """An SVG picture."""
+    limit = (len(points.vectors) - 1) / 3
+    made: Any = TSNE(
+        perplexity=min(perplexity, limit), random_state=seed, init="pca", metric="euclidean", n_jobs=1
+    ).fit_transform(points.vectors)
+    low, high = made.min(0), made.max(0)
+    places = MARGIN + (made - low) / np.maximum(high - low, 1e-9) * (SIZE - 2 * MARGIN)
+    same, chance = points.share()
+    title = f"{points.name}: nearest point of the same kind {same:.1%}, by chance {chance:.1%}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{SIZE}" height="{SIZE + 20 * len(points.labels)}" '
+        'font-family="sans-serif" font-size="13">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{MARGIN}" y="24">{escape(title)}</text>',
+    ]
+    for (x, y), kind in zip(places.tolist(), points.kinds.tolist(), strict=True):
+        lines.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" fill="{COLOURS[kind]}" fill-opacity="0.7"/>'
+        )
+    for row, label in enumerate(points.labels):
+        y = SIZE + 20 * row
+        lines.append(f'<circle cx="{MARGIN}" cy="{y - 4}" r="5" fill="{COLOURS[row]}"/>')
+        lines.append(f'<text x="{MARGIN + 12}" y="{y}">{escape(label)}</text>')
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    release: Annotated[Path, typer.Option(help="a relation release")],
+    output: Annotated[Path, typer.Option(help="folder of the pictures")],
+    split: Annotated[str, typer.Option(help="whose test part is drawn")] = "ade_fold_1",
+    each: Annotated[int, typer.Option(help="points of a kind at most")] = 400,
+    perplexity: float = 30.0,
+    seed: int = 42,
+) -> None:
+    torch.set_num_threads(1)
+    opened = open_release(release)
+    model = RelationModel.load(opened)
+    plain = Encoder.load(opened.manifest.base)
+    _, test = split_texts(data / "ade", split)
+    shown = [e for e in examples(test, plain) if len(e.pairs)]
+    surfaces = [surface_words(e.gold.text) for e in shown]
+    read = model.read(surfaces)
+    counts = [len(e.tags) for e in shown]
+
+    def cut(vectors: Sequence[Floats]) -> list[Floats]:
+        return [v[:n] for v, n in zip(vectors, counts, strict=True)]
+
+    words, pairs = cut(model.project(surfaces)), cut(model.project_pairs(read))
+    with torch.inference_mode():
+        base = cut([unit(v.numpy()) for v in plain.word_vectors(surfaces)])
+    output.mkdir(parents=True, exist_ok=True)
+    for points in points_of("plain base", base, base, shown, each) + points_of(
+        f"release {opened.version}", words, pairs, shown, each
+    ):
+        path = output / (points.name.replace(", ", "-").replace(" ", "-") + ".svg")
+        path.write_text(drawn(points, perplexity, seed), encoding="utf-8")
+        same, chance = points.share()
+        console.print(f"{path}: {len(points.kinds)} points, same kind {same:.3f}, by chance {chance:.3f}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

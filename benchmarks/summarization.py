@@ -1,0 +1,82 @@
+"""How many questions a second does a release of summaries answer, with a beam and greedily?
+
+The same questions in batches of 64, on two threads; medians of several rounds. What is measured is the
+release as it is served: writer, guard and fallback.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from benchmarks.machine import described
+from models.loading import load
+from models.ranker import RankedWriter
+from models.store import open_release
+from models.summarization import SummarizationModel
+from models.writer import HubWriter, PointerWriter
+from training.evaluations.summarization import read, summary_counts
+
+BATCH = 64
+
+
+def with_beams(model: SummarizationModel, beams: int) -> bool:
+    """Sets the width of the search; False where the release has no decoder that answers."""
+    writer = model.writer.pointer if isinstance(model.writer, RankedWriter) else model.writer
+    if not isinstance(writer, PointerWriter | HubWriter):
+        return False
+    writer.settings = replace(writer.settings, beams=beams)
+    return True
+
+
+def speed(model: SummarizationModel, texts: list[str], rounds: int) -> float:
+    """Questions a second, the median of so many rounds."""
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        for start in range(0, len(texts), BATCH):
+            model.predict(texts[start : start + BATCH])
+        seconds.append(time.perf_counter() - started)
+    return len(texts) / statistics.median(seconds)
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with questions/")],
+    release: Annotated[Path, typer.Option(help="folder of the release")],
+    questions: Annotated[int, typer.Option(help="of MeQSum's test part")] = 128,
+    rounds: int = 3,
+    threads: int = 2,
+    dtype: str = "auto",
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    torch.set_num_threads(threads)
+    loaded = load(open_release(release), dtype=dtype)
+    model: Any = loaded.model
+    records = read(data, "meqsum_test", questions).records
+    texts = [q.text for q in records]
+    figures: dict[str, Any] = {"release": loaded.version, "questions": len(texts), "threads": threads}
+    rows = {"extractive": SummarizationModel(model.encoder)}
+    for name, beams in (("beam_4", 4), ("greedy", 1)):
+        if model.writer is not None and with_beams(model, beams):
+            rows[name] = model
+            answers = [s.text for s in model.predict(texts)]
+            figures[f"{name}_rouge1"] = round(
+                float(summary_counts(answers, [q.summary for q in records])[:, 0].mean()), 2
+            )
+            figures[f"{name}_questions_per_second"] = round(speed(model, texts, rounds), 2)
+    figures["extractive_questions_per_second"] = round(speed(rows["extractive"], texts, rounds), 2)
+    figures |= described("summarization")
+    print(json.dumps(figures, indent=2))
+    if result is not None:
+        result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

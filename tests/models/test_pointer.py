@@ -1,0 +1,119 @@
+"""The decoder with copying: its numbers, its probabilities, its loss and its beginning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models import pointer
+from models.encoder import Encoder
+from models.pointer import Pieces, Pointer, Shape, Source
+
+CLS, SEP, UNKNOWN = 2, 3, 1
+PIECES = Pieces([SEP, 10, 11], CLS, SEP, UNKNOWN)
+
+
+@pytest.fixture(scope="module")
+def decoder(small: Encoder) -> Pointer:
+    torch.manual_seed(3)
+    shape = Shape(32, layers=2, heads=2, inner=48, longest=16)
+    return Pointer(shape, pointer.embeddings_of(small.model), [SEP, 10, 11, 12]).eval()
+
+
+def source(copied: list[list[int]], seed: int = 0) -> Source:
+    rows = torch.tensor(copied)
+    memory = torch.randn(*rows.shape, 32, generator=torch.Generator().manual_seed(seed))
+    return Source(memory, torch.ones_like(rows, dtype=torch.bool), rows)
+
+
+def test_a_piece_has_one_number_wherever_it_stands() -> None:
+    whole = [CLS, 20, 10, 21, 20, UNKNOWN, SEP]
+    # 10 may be generated; 20 is under its first place; what nobody reads is not copied.
+    assert PIECES.copied(whole) == [-1, 4, 1, 6, 4, -1, -1]
+    assert PIECES.targets([10, 11, 20, 30], whole) == [1, 2, 4, -1, 0]
+    assert [PIECES.piece(n, whole) for n in (0, 1, 4, 6)] == [SEP, 10, 20, 21]
+
+
+def test_the_end_comes_first() -> None:
+    with pytest.raises(ValueError, match="ends a summary"):
+        Pieces([10, SEP], CLS, SEP)
+
+
+def test_probabilities_of_all_numbers_sum_to_one(decoder: Pointer) -> None:
+    found = decoder(source([[-1, 4, 1, 6, 4, -1], [-1, -1, -1, -1, -1, -1]]), torch.tensor([[CLS, 10]] * 2))
+    assert found.shape == (2, 2, 4 + 6)
+    assert found.sum(-1).flatten().tolist() == pytest.approx([1.0] * 4, abs=1e-5)
+    # What cannot be copied has no share, and nothing to copy leaves all to what is generated.
+    assert found[0, :, [5, 7, 8, 9]].abs().max() == 0
+    assert found[0, :, [4, 6]].min() > 0
+    assert found[1, :, 4:].abs().max() == 0
+
+
+def test_padding_changes_nothing(decoder: Pointer) -> None:
+    one = source([[-1, 4, 1, -1]])
+    noise = torch.full((1, 4, 32), 7.0)
+    mask = torch.tensor([[True] * 4 + [False] * 4])
+    padded = Source(torch.cat([one.memory, noise], 1), mask, torch.tensor([[-1, 4, 1, -1] + [-1] * 4]))
+    said = torch.tensor([[CLS, 10, 11]])
+    with torch.inference_mode():
+        assert torch.allclose(decoder(one, said), decoder(padded, said)[..., :8], atol=1e-6)
+
+
+def test_step_by_step_is_the_same_as_all_at_once(decoder: Pointer) -> None:
+    seen, said = source([[-1, 4, 1, 6]], 5), torch.tensor([[CLS, 10, 12, 11]])
+    with torch.inference_mode():
+        whole = decoder(seen, said)
+        cache = decoder.start(seen)
+        steps = torch.stack([decoder.step(cache, said[:, i]) for i in range(4)], 1)
+    assert torch.allclose(whole, steps, atol=1e-6)
+
+
+def test_a_later_piece_changes_nothing_before_it(decoder: Pointer) -> None:
+    seen = source([[-1, 4, 1, 6]])
+    with torch.inference_mode():
+        one, other = (decoder(seen, torch.tensor([[CLS, 10, last]])) for last in (11, 12))
+    assert torch.equal(one[:, :2], other[:, :2])
+    assert not torch.equal(one[:, 2], other[:, 2])
+
+
+def probabilities() -> Tensor:
+    return torch.tensor([[[0.5, 0.2, 0.1, 0.2], [0.1, 0.2, 0.3, 0.4], [0.25] * 4]])
+
+
+def test_the_loss_without_smoothing_is_the_mean_of_the_right_ones() -> None:
+    targets = torch.tensor([[0, 3, -1]])
+    wanted = -(math.log(0.5) + math.log(0.4)) / 2
+    assert float(pointer.loss(probabilities(), targets, 3, 0.0)) == pytest.approx(wanted)
+
+
+def test_smoothing_gives_the_mass_to_the_other_pieces_of_the_dictionary() -> None:
+    # Eq. 3 with three pieces in the dictionary: half of lambda for each of the two others.
+    one = -0.9 * math.log(0.5) - 0.05 * (math.log(0.2) + math.log(0.1))
+    # A copied piece is none of the three: all of them are others.
+    other = -0.9 * math.log(0.4) - 0.05 * (math.log(0.1) + math.log(0.2) + math.log(0.3))
+    targets = torch.tensor([[0, 3, -1]])
+    assert float(pointer.loss(probabilities(), targets, 3, 0.1)) == pytest.approx((one + other) / 2)
+
+
+def test_nothing_to_learn_costs_nothing() -> None:
+    assert float(pointer.loss(probabilities(), torch.full((1, 3), -1), 3, 0.1)) == 0
+
+
+def test_the_decoder_begins_as_layers_of_the_encoder(small: Encoder, decoder: Pointer) -> None:
+    pointer.begin_as(decoder, small.model, [1, 0])
+    theirs = small.model.encoder.layer[1]
+    ours: Any = decoder.layers[0]
+    assert torch.equal(ours.own.query.weight, theirs.attention.self.query.weight)
+    assert torch.equal(ours.cross.value.weight, theirs.attention.self.value.weight)
+    assert torch.equal(ours.norms[2].bias, theirs.output.LayerNorm.bias)
+    other = Pointer(Shape(32, layers=1, heads=2, inner=40), pointer.embeddings_of(small.model), [SEP])
+    with pytest.raises(ValueError, match="another shape"):
+        pointer.begin_as(other, small.model, [0])
+
+
+def test_a_release_of_a_decoder_holds_no_embeddings(decoder: Pointer) -> None:
+    assert not {"words", "positions", "norm", "rows"} & set(decoder.state_dict())

@@ -1,0 +1,90 @@
+"""Summaries in words: by the pointer decoder in any batch, and by tiny encoder-decoders of the hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from models import pointer
+from models.beam import Search
+from models.encoder import Encoder
+from models.pointer import Pieces, Pointer, Shape
+from models.summarization import load_hub
+from models.writer import HubWriter, PointerWriter, source_pieces, surface
+from tests.models import tiny_seq2seq
+
+TEXTS = [
+    "pain drug",
+    "the pain of the drug is 7 times the pain",
+    "x",
+    "",
+    "drug, drug!",
+    "is the drug the pain ?",
+]
+
+
+def written(small: Encoder, beams: int = 3) -> PointerWriter:
+    torch.manual_seed(9)
+    tokenizer = small.tokenizer
+    says = ["what", "is", "the", "drug", "?"]
+    generated = [tokenizer.sep_token_id, *sorted({p for s in source_pieces(small, says) for p in s})]
+    decoder = Pointer(
+        Shape(32, layers=2, heads=2, inner=48, longest=16), pointer.embeddings_of(small.model), generated
+    )
+    pointer.begin_as(decoder, small.model, [0, 1])
+    pieces = Pieces(generated, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id)
+    return PointerWriter(small, decoder.eval(), pieces, Search(beams=beams, longest=10))
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_text_has_the_same_summary_in_any_batch(small: Encoder, beams: int) -> None:
+    writer = written(small, beams)
+    together = writer.write(TEXTS)
+    assert [writer.write([t])[0] for t in TEXTS] == together
+    assert list(reversed(writer.write(TEXTS[::-1]))) == together
+    assert all(1 <= len(found) <= beams and all(0 <= w.score <= 1 for w in found) for found in together)
+    assert writer.write([]) == []
+
+
+def test_what_is_neither_generated_nor_in_the_text_is_never_written(small: Encoder) -> None:
+    writer = written(small)
+    (found,) = writer.write(["zebra quiz"])
+    letters = set("zebraquiz" + "whatisthedrug?")
+    assert all(set(w.text.lower()) - {" "} <= letters for w in found)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "source", "wanted"),
+    [
+        ("what is met ##form ##in ?", "", "What is metformin?"),
+        ("is metformin safe ?", "I take Metformin daily", "Is Metformin safe?"),
+        ("treatments for mrsa ?", "about MRSA please", "Treatments for MRSA?"),
+        ("treatments for mrsa ?", "ABOUT MRSA PLEASE", "Treatments for mrsa?"),
+        ("is tea fine ?", "Tea. I like tea", "Is tea fine?"),
+        ("sjogren ' s syndrome and ehlers - danlos", "", "Sjogren's syndrome and ehlers-danlos"),
+        ("find physician ( s ) , at 0 . 5 % / day", "", "Find physician(s), at 0.5%/day"),
+        ("cafe au lait", "my Caf\u00e9 au lait spots", "Caf\u00e9 au lait"),
+        ("##ness", "", "##ness"),
+        ("", "x", ""),
+    ],
+)
+def test_pieces_become_a_sentence_in_the_spelling_of_the_source(
+    pieces: str, source: str, wanted: str
+) -> None:
+    assert surface(pieces.split(), source) == wanted
+
+
+@pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])
+@pytest.mark.parametrize("beams", [1, 3])
+def test_an_encoder_decoder_of_the_hub_writes_the_same_each_time(
+    make: object, beams: int, tmp_path: Path
+) -> None:
+    base = make(tmp_path)  # type: ignore[operator]
+    model, tokenizer = load_hub(base)
+    writer = HubWriter(model.eval(), tokenizer, Search(beams=beams, longest=8), max_pieces=64)
+    found = writer.write(["is tea fine?", ""])
+    assert writer.write(["is tea fine?"]) == found[:1]
+    assert [len(f) for f in found] == [beams, beams]
+    assert all(0 <= w.score <= 1 for f in found for w in f)

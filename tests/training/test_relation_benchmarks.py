@@ -1,0 +1,107 @@
+"""The folds, the pictures and the clock of the relation stage, on a tiny base."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import typer
+
+from benchmarks import relation as speed
+from benchmarks import relation_folds, spaces
+from models.types import ADE, DRUG
+from tests.training.fakes import mentions, tagger
+from training import relation
+from training.relation_support import Sizes
+from training.relation_training import Settings
+
+SMALL = {"epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
+
+
+def folds(corpus: Path, base: str, result: Path, **options: Any) -> dict[str, Any]:
+    relation_folds.main(data=corpus, result=result, folds=1, base=base, **(SMALL | options))
+    found: dict[str, Any] = json.loads(result.read_bytes())
+    return found
+
+
+def test_folds_that_stand_in_the_file_are_not_trained_again(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tmp_path / "folds.json"
+    first = folds(corpus, tiny_bert, result)
+    assert first["folds_done"] == 1
+    assert first["re_strict_macro_f1"] == first["folds"]["1"]["scores"]["re_strict_macro_f1"]
+    assert set(first["definitions"]) == set(first["folds"]["1"]["scores"])
+    monkeypatch.setattr(relation_folds, "fold_row", lambda *_: pytest.fail("trained again"))
+    again = folds(corpus, tiny_bert, result)
+    assert again["folds"] == first["folds"]
+    with pytest.raises(typer.BadParameter, match="settings"):
+        folds(corpus, tiny_bert, result, seed=1)
+    monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
+    with pytest.raises(typer.BadParameter, match="code"):
+        folds(corpus, tiny_bert, result)
+
+
+def test_every_pair_of_a_taggers_mentions_is_linked() -> None:
+    model = relation_folds.EveryPair(tagger(Zoloft=DRUG, Aspirin=DRUG, rash=ADE))
+    (found,) = model.predict(["Zoloft and Aspirin gave a rash"])
+    assert [(r.head, r.tail) for r in found.relations] == [(0, 2), (1, 2)]
+    given = mentions("rash Zoloft", Zoloft=DRUG, rash=ADE)
+    assert [[(r.head, r.tail) for r in own] for own in model.relate(["rash Zoloft"], [given])] == [[(1, 0)]]
+
+
+def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
+    def row(score: float, plain: float) -> dict[str, Any]:
+        return {"scores": {"f": score}, "baselines": {"f": 0.5}, "seconds": 10, "plain": {"f": plain}}
+
+    found = relation_folds.summary({"1": row(0.6, 0.4), "2": row(0.8, 0.5)})
+    assert found["f"] == pytest.approx(0.7)
+    assert found["f_sd"] == pytest.approx(np.std([0.6, 0.8], ddof=1), abs=1e-4)
+    assert (found["f_baseline"], found["f_plain_finetuning"], found["plain_folds_done"]) == (0.5, 0.45, 2)
+
+
+def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+    settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
+    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    spaces.main(data=corpus, release=release.path, output=tmp_path / "maps", each=8)
+    names = sorted(p.name for p in (tmp_path / "maps").iterdir())
+    assert names == sorted(
+        f"{one}-{space}.svg"
+        for one in ("plain-base", f"release-{release.version}")
+        for space in ("entities", "relations")
+    )
+    tree = ElementTree.parse(tmp_path / "maps" / "plain-base-relations.svg")
+    circles = tree.findall("{http://www.w3.org/2000/svg}circle")
+    # Four relations, a wrong pair for each, and the legend.
+    assert len(circles) == 8 + 2
+
+
+def test_the_share_of_like_neighbours_is_one_where_kinds_lie_apart() -> None:
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0) + 0.01 * np.arange(20).reshape(10, 2)
+    points = spaces.Points("x", vectors.astype(np.float32), np.repeat([0, 1], 5), ("a", "b"))
+    assert points.share() == (1.0, 0.5)
+    assert spaces.Points("x", points.vectors, np.array([0, 1] * 5), ("a", "b")).share()[0] < 1
+
+
+def test_a_clock_counts_nested_calls_once() -> None:
+    class Work:
+        calls = 0
+
+        def outer(self) -> None:
+            self.inner()
+
+        def inner(self) -> None:
+            self.calls += 1
+
+    work, clock = Work(), speed.Clock()
+    clock.around(work, "outer")
+    clock.around(work, "inner")
+    work.outer()
+    once = clock.seconds
+    work.inner()
+    assert work.calls == 2
+    assert 0 < once < clock.seconds

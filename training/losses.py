@@ -1,0 +1,89 @@
+"""The contrastive losses of CLGS, CLDR and CLNER (Theodoropoulos et al. 2021, Eq. 4 to 6), each on one batch.
+
+All are means over their anchors where the paper has sums: Adam does not see the difference, and batches of
+different sizes weigh alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize
+
+
+def graph_contrast(text: Tensor, graphs: Tensor, temperature: float = 0.1) -> Tensor:
+    """Eq. 4 and Eq. 5: -log softmax over z of <text, graph_z> / t at z = 0, the positive graph.
+
+    (anchors, d) and (anchors, Z, d); an anchor is a sentence (CLGS) or a relation (CLDR).
+    """
+    similar = cosine_similarity(text.unsqueeze(1), graphs, dim=-1) / temperature
+    return cross_entropy(similar, torch.zeros(len(text), dtype=torch.long, device=text.device))
+
+
+def paired_contrast(text: Tensor, graphs: Tensor, temperature: float = 0.1) -> Tensor:
+    """What the published code computes in place of Eq. 5: <text_z, graph_z> of the same pair of words on both
+    sides, (anchors, Z, d) each, the positive at z = 0.
+    """
+    similar = cosine_similarity(text, graphs, dim=-1) / temperature
+    return cross_entropy(similar, torch.zeros(len(text), dtype=torch.long, device=text.device))
+
+
+def even_share(available: Sequence[int], total: int) -> list[int]:
+    """`total` divided as evenly as what is available of each allows."""
+    shares = [0] * len(available)
+    order = sorted(range(len(available)), key=lambda i: available[i])
+    for position, i in enumerate(order):
+        shares[i] = min(available[i], total // (len(order) - position))
+        total -= shares[i]
+    return shares
+
+
+def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """For each word of a batch, (words,) tags, which words it is compared with: (words, words) of its own
+    tag, and of all.
+
+    Of its own tag at most a quarter of `samples` by chance, the rest as evenly as there are words from the
+    other tags (section 3.2 and the paper's appendix: 80 samples, about 20 of them positive). A word is never
+    its own sample.
+    """
+    n = len(tags)
+    kinds, own, counts = torch.unique(tags, return_inverse=True, return_counts=True)
+    quota = torch.zeros((len(kinds), len(kinds)), dtype=torch.long)
+    for k in range(len(kinds)):
+        positives = min(samples // 4, int(counts[k]) - 1)
+        others = [j for j in range(len(kinds)) if j != k]
+        quota[k, others] = torch.tensor(
+            even_share([int(counts[j]) for j in others], samples - positives), dtype=torch.long
+        )
+        quota[k, k] = positives
+    chosen = torch.zeros((n, n), dtype=torch.bool)
+    for j in range(len(kinds)):
+        columns = (own == j).nonzero().squeeze(1)
+        keys = torch.rand((n, len(columns)), generator=generator)
+        # Itself comes last, beyond every quota.
+        keys[columns, torch.arange(len(columns))] = 2
+        rank = keys.argsort(1).argsort(1)
+        chosen[:, columns] = rank < quota[own, j].unsqueeze(1)
+    return chosen & (own.unsqueeze(0) == own.unsqueeze(1)), chosen
+
+
+def word_contrast(
+    vectors: Tensor, tags: Tensor, samples: int, generator: torch.Generator, temperature: float = 0.1
+) -> Tensor:
+    """Eq. 6: -log (sum over the positives of exp(<n, p> / t) / sum over all samples of exp(<n, k> / t)), the
+    mean over the words n that have a positive and a negative.
+
+    (words, d) and (words,).
+    """
+    unit = normalize(vectors, dim=-1)
+    positive, sampled = balanced_samples(tags, samples, generator)
+    anchors = (positive.any(1) & (sampled & ~positive).any(1)).to(vectors.device)
+    if not anchors.any():
+        return vectors.sum() * 0
+    similar = (unit @ unit.T)[anchors] / temperature
+    positive, sampled = positive.to(vectors.device)[anchors], sampled.to(vectors.device)[anchors]
+    over = similar.masked_fill(~positive, -torch.inf).logsumexp(1)
+    under = similar.masked_fill(~sampled, -torch.inf).logsumexp(1)
+    return (under - over).mean()

@@ -1,0 +1,167 @@
+"""Sentences as CLNER, CLDR and CLGS are trained on them: pieces, the words that these make, tags, and the
+last words of what is related.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from models.drugs import DrugLexicon
+from models.encoder import Encoder, Words, surface_words
+from models.knn import Numbers
+from models.ner import tags_of
+from models.relation import LABELS
+from models.text import words
+from models.types import ADE, DRUG, Span
+from training.evaluations.relation import split_negatives, split_texts
+from training.readers import GoldText, hold_out
+from training.tagging import word_tags
+
+TAGS = tags_of(LABELS)
+#: The tag of a word that is neither learnt nor an example for others.
+UNKNOWN = -1
+#: Sentences without an event on which false effects are counted after each epoch.
+ALARMS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence; words are those whose pieces are all within the encoder's limit."""
+
+    gold: GoldText
+    pieces: list[int]
+    word_of: Numbers
+    """(pieces,): which word a piece belongs to"""
+    tags: Numbers
+    """(words,)"""
+    pairs: Numbers
+    """(relations, 2): last words of drug and effect"""
+    drug: NDArray[np.bool_]
+    """(words,): within a drug"""
+    effect: NDArray[np.bool_]
+
+
+class Corpus(NamedTuple):
+    train: list[GoldText]
+    valid: list[GoldText]
+    negatives: list[GoldText]
+    """sentences without an adverse event to train with"""
+    alarms: list[GoldText]
+    """some of them kept for validation"""
+
+
+def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
+    """Training and validation sentences of a split (10 %, as in the paper), none of which is tested."""
+    train, test = split_texts(data / "ade", split)
+    negatives, _ = split_negatives(data / "ade", split)
+    tested = {t.text for t in test}
+    rest, valid = hold_out([t for t in train if t.text not in tested], 0.1, seed)
+    share = min(0.1, ALARMS / max(1, len(negatives)))
+    plain, alarms = hold_out(negatives, share, seed)
+    last = limit or None
+    return Corpus(rest[:last], valid[:last], plain[:last], alarms[:last])
+
+
+def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:
+    """The bundled lexicon, and what is a drug in these texts."""
+    named = {t.text[m.start : m.end].lower() for t in texts for m in t.mentions if m.label == DRUG}
+    return [DrugLexicon.load(), DrugLexicon({name: name for name in named})]
+
+
+def examples(
+    texts: Sequence[GoldText], encoder: Encoder, lexicons: Sequence[DrugLexicon] = ()
+) -> list[Example]:
+    """`lexicons`: where a sentence has no gold mention, their drugs are not learnt as words outside of one:
+    the corpus annotates a drug only where it did harm.
+    """
+    split = encoder.split([surface_words(t.text) for t in texts])
+    limit = encoder.max_pieces - 2
+    return [_example(t, words(t.text), s, limit, lexicons) for t, s in zip(texts, split, strict=True)]
+
+
+def _example(
+    text: GoldText, spans: Sequence[Span], split: Words, limit: int, lexicons: Sequence[DrugLexicon]
+) -> Example:
+    count = np.array(split.count, dtype=np.int64)
+    n = int((np.array(split.first, dtype=np.int64) + count <= limit).sum())
+    spans, count = spans[:n], count[:n]
+    tags = np.array([TAGS.index(t) for t in word_tags(text, spans, None)], dtype=np.int64)
+    if not text.mentions:
+        for lexicon in lexicons:
+            for span, _ in lexicon.find(text.text):
+                tags[_within(spans, span.start, span.end)] = UNKNOWN
+    # A word of which the tokenizer leaves nothing has no vector to learn from.
+    tags[count == 0] = UNKNOWN
+    last = [last_word(spans, m.end) for m in text.mentions]
+    pairs = {(last[d], last[e]) for d, e in text.relations}
+    inside = {label: np.zeros(n, bool) for label in LABELS}
+    for m in text.mentions:
+        inside[m.label] |= _within(spans, m.start, m.end)
+    return Example(
+        text,
+        split.pieces[: int(count.sum())],
+        np.repeat(np.arange(n), count),
+        tags,
+        np.array(sorted(p for p in pairs if min(p) >= 0 and p[0] != p[1]), np.int64).reshape(-1, 2),
+        inside[DRUG],
+        inside[ADE],
+    )
+
+
+def last_word(spans: Sequence[Span], end: int) -> int:
+    """The word in which a mention ends; -1 where it was cut off."""
+    return next((i for i, s in enumerate(spans) if s.start < end <= s.end), -1)
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
+    return np.array([s.start < end and start < s.end for s in spans], dtype=bool)
+
+
+def batches(
+    data: Sequence[Example], size: int, rng: random.Random, near: int = 20
+) -> Iterator[list[Example]]:
+    """Shuffled; sentences of like length together, out of `near` batches, so that little padding is
+    computed.
+    """
+    order = list(data)
+    rng.shuffle(order)
+    made = []
+    for start in range(0, len(order), size * near):
+        pool = sorted(order[start : start + size * near], key=lambda e: len(e.pieces))
+        made += [pool[i : i + size] for i in range(0, len(pool), size)]
+    rng.shuffle(made)
+    yield from made
+
+
+def word_states(hidden: Tensor, batch: Sequence[Example]) -> Tensor:
+    """(words of the batch, d): the mean of each word's pieces, from hidden states (sentences, pieces, d) with
+    the special token first; sentence after sentence. Gradients flow.
+    """
+    lengths = [len(e.pieces) for e in batch]
+    rows = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor(lengths))
+    columns = torch.cat([torch.arange(1, n + 1) for n in lengths])
+    first = offsets(batch)
+    numbers = torch.from_numpy(
+        np.concatenate([e.word_of + f for e, f in zip(batch, first.tolist(), strict=True)])
+    )
+    n_words = int(sum(len(e.tags) for e in batch))
+    device = hidden.device
+    sums = hidden.new_zeros((n_words, hidden.shape[-1]))
+    sums = sums.index_add(0, numbers.to(device), hidden[rows.to(device), columns.to(device)])
+    counts = torch.bincount(numbers, minlength=n_words).clamp(min=1).unsqueeze(1).to(device)
+    return sums / counts
+
+
+def offsets(batch: Sequence[Example]) -> Tensor:
+    """(sentences,): the row of each sentence's first word among the words of the batch."""
+    counts = torch.tensor([0, *(len(e.tags) for e in batch)])
+    return counts.cumsum(0)[:-1]

@@ -1,0 +1,193 @@
+"""CLDR: the upper half of an encoder by a contrast between pairs of words in the text and two-node graphs of
+relations (Theodoropoulos et al. 2021, Eq. 5).
+
+The lower half is frozen and without dropout, so what it gives is computed once.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.encoder import Encoder, surface_words
+from models.halves import Lower, Read, Upper
+from training import adapter
+from training.graph import PairGraph, hard_pairs
+from training.losses import graph_contrast, paired_contrast
+from training.precision import mixed
+from training.relation_data import Example, batches, offsets, word_states
+from training.relation_scores import pair_scores
+from training.relation_training import Settings, open_weights, optimizer_of, step
+
+K_PAIRS = 5
+#: Training sentences whose pairs stand for all in an epoch's validation.
+SAMPLE = 1500
+#: Rate of the graph's weights, which begin as chance.
+GRAPH_LR = 1e-3
+
+
+class Frozen:
+    """What the frozen parts give, once for all epochs: middle states of each sentence, and the initial
+    encoder's vectors of its words.
+    """
+
+    def __init__(self, lower: Lower, data: Sequence[Example], precision: str) -> None:
+        read: list[Read] = []
+        with torch.no_grad(), mixed(precision):
+            for start in range(0, len(data), 256):
+                read += lower.read([surface_words(e.gold.text) for e in data[start : start + 256]])
+        # Of a sentence that is longer than the encoder's limit the first window.
+        self.middle = {
+            e.gold.id: r.middle[0][: len(e.pieces) + 2].half().clone()
+            for e, r in zip(data, read, strict=True)
+        }
+        self.words = torch.cat([r.vectors[: len(e.tags)] for e, r in zip(data, read, strict=True)])
+        firsts = offsets(data).tolist()
+        self.first = {e.gold.id: f for e, f in zip(data, firsts, strict=True)}
+
+
+class UpperSpace:
+    """What CLDR and CLGS share: the halves, and vectors of all words of some sentences."""
+
+    graph: nn.Module
+
+    def __init__(
+        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
+    ) -> None:
+        """`encoder`: the initial one, of which a copy is trained."""
+        torch.manual_seed(settings.seed)
+        self.settings = settings
+        below = settings.lower(encoder.model)
+        copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+        open_weights(copied, below)
+        self.upper = Upper(copied, below)
+        self.train = [e for e in train if len(e.pairs)]
+        self.valid = [e for e in valid if len(e.pairs)]
+        self.frozen = Frozen(Lower(encoder, below), [*self.train, *self.valid], settings.precision)
+        self.optimizer: Any = None
+        self.schedule: Any = None
+
+    def trained(self) -> list[nn.Module]:
+        return [self.upper.model, self.graph]
+
+    def _optimize(self) -> None:
+        groups: list[dict[str, Any]] = [
+            {"params": adapter.trained_parameters(self.upper.model), "lr": self.settings.pair_lr},
+            {"params": adapter.trained_parameters(self.graph), "lr": GRAPH_LR},
+        ]
+        self.parameters = [p for g in groups for p in g["params"]]
+        steps = -(-len(self.train) // self.settings.pair_batch)
+        self.optimizer, self.schedule = optimizer_of(groups, self.settings.pair_epochs, steps)
+
+    def states(self, batch: Sequence[Example]) -> Tensor:
+        """(words of the batch, d) of the trained encoder; gradients flow."""
+        with mixed(self.settings.precision):
+            hidden = self.upper.forward_states([self.frozen.middle[e.gold.id] for e in batch])
+        return word_states(hidden, batch)
+
+    def vectors(self, data: Sequence[Example], size: int = 64) -> Tensor:
+        """(words, d) of the trained encoder, sentence after sentence in the order given."""
+        order = sorted(range(len(data)), key=lambda i: len(data[i].pieces))
+        found: list[Tensor] = [torch.empty(0)] * len(data)
+        with torch.no_grad():
+            for start in range(0, len(order), size):
+                part = order[start : start + size]
+                batch = [data[i] for i in part]
+                counts = [len(e.tags) for e in batch]
+                for i, own in zip(part, torch.split(self.states(batch), counts), strict=True):
+                    found[i] = own
+        return torch.cat(found)
+
+    def epoch(self, number: int) -> float:
+        seed = self.settings.seed * 1000 + number
+        generator = torch.Generator().manual_seed(seed)
+        self.upper.model.train()
+        losses = [
+            step(self, self.loss(batch, generator), self.parameters)
+            for batch in batches(self.train, self.settings.pair_batch, random.Random(seed))
+        ]
+        self.upper.model.eval()
+        return sum(losses) / len(losses)
+
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        raise NotImplementedError
+
+    def validate(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    def initial(self, batch: Sequence[Example]) -> Tensor:
+        """Where each sentence's words begin among the initial vectors, (sentences,)."""
+        return torch.tensor([self.frozen.first[e.gold.id] for e in batch])
+
+
+class PairSpace(UpperSpace):
+    """CLDR in training."""
+
+    def __init__(
+        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
+    ) -> None:
+        super().__init__(settings, encoder, train, valid)
+        self.graph = PairGraph(encoder.dimension, settings.self_loop)
+        self._optimize()
+
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
+        graphs = self.graph(self.frozen.words[chosen + self.initial(batch)[sentence, None, None]])
+        states = self.states(batch)
+        places = chosen + offsets(batch)[sentence, None, None]
+        text = states[places if self.settings.paired else places[:, :1]].flatten(-2)
+        if self.settings.text_relu:
+            text = text.relu()
+        if self.settings.paired:
+            return paired_contrast(text, graphs, self.settings.temperature)
+        return graph_contrast(text[:, 0], graphs, self.settings.temperature)
+
+    def validate(self) -> dict[str, float]:
+        """Gold pairs against as many drawn wrong ones, by the five nearest of the training part's."""
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        sample = random.Random(self.settings.seed).sample(self.train, min(SAMPLE, len(self.train)))
+        support, related = self.pairs(sample, generator)
+        queries, gold = self.pairs(self.valid, generator)
+        return pair_scores(support, related, queries, gold, [K_PAIRS])[K_PAIRS]
+
+    def pairs(self, data: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Every relation and two wrong pairs for it, (pairs, 2 d), and which are right."""
+        chosen, sentence = candidates(data, 2, generator)
+        places = chosen + offsets(data)[sentence, None, None]
+        related = torch.zeros(places.shape[:2], dtype=torch.bool)
+        related[:, 0] = True
+        return self.vectors(data)[places].flatten(2).flatten(0, 1), related.flatten()
+
+
+def candidates(
+    batch: Sequence[Example], negatives: int, generator: torch.Generator, inside: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(relations, 1 + negatives, 2) words, the right pair first, and the sentence of each relation.
+
+    A wrong word is outside of every mention of that kind; `inside`: it may be another word of the same
+    phrase, as in the published code. It is never the word that it is paired with. Relations for which a
+    sentence has no wrong word are left out.
+    """
+    counts = torch.tensor([len(e.pairs) for e in batch])
+    sentence = torch.repeat_interleave(torch.arange(len(batch)), counts)
+    pairs = torch.cat([torch.from_numpy(e.pairs) for e in batch])
+    width = max(len(e.tags) for e in batch)
+    allowed = torch.zeros((2, len(batch), width), dtype=torch.bool)
+    for row, e in enumerate(batch):
+        for side, own in enumerate((e.drug, e.effect)):
+            last = torch.ones(len(own), dtype=torch.bool)
+            last[e.pairs[:, side]] = False
+            allowed[side, row, : len(own)] = last if inside else ~torch.from_numpy(own)
+    wrong = allowed[:, sentence]
+    number = torch.arange(len(pairs))
+    wrong[0, number, pairs[:, 1]] = False
+    wrong[1, number, pairs[:, 0]] = False
+    kept = wrong.any(2).all(0)
+    pairs, sentence = pairs[kept], sentence[kept]
+    made = hard_pairs(pairs, wrong[0, kept], wrong[1, kept], negatives, generator)
+    return torch.cat([pairs.unsqueeze(1), made], 1), sentence
