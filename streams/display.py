@@ -100,11 +100,17 @@ def _events(record: CodedReport) -> RenderableType:
             table.add_row(
                 mention,
                 Text(event.pt or "", style="bold"),
-                Text(event.llt or ""),
+                Text(_nearest(event)),
                 _score(event.score),
                 _drugs(event),
             )
     return table
+
+
+def _nearest(event: CodedEvent) -> str:
+    """The lowest-level term, or in quotation marks the patient's phrase that was nearer."""
+    phrase = event.candidates[0].phrase if event.candidates else None
+    return (event.llt or "") if phrase is None else f"\u201c{phrase}\u201d"
 
 
 def _doubts(event: CodedEvent) -> Text:
