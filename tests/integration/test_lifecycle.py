@@ -226,10 +226,12 @@ def test_another_terminology_is_compared_by_what_it_codes_otherwise(site: Site) 
 
 
 def _smaller_terminology(root: Path) -> Release:
-    """The bundled terminology without the preferred term Insomnia."""
+    """The bundled terminology without the preferred term Insomnia and its phrases."""
     import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
 
-    from models import terminology  # noqa: PLC0415
+    from models import phrases, terminology  # noqa: PLC0415
+    from models.normalization import PHRASE_VECTORS, PHRASES  # noqa: PLC0415
     from tests.variants import rebuilt  # noqa: PLC0415
 
     table = terminology.load(bundled("normalization") / "terminology.tsv")
@@ -239,6 +241,11 @@ def _smaller_terminology(root: Path) -> Release:
         rows = "".join(f"{table[i].llt}\t{table[i].pt}\t{table[i].soc or '-'}\n" for i in kept)
         (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
         tensors.update({name: t[kept].contiguous() for name, t in tensors.items()})
+        texts, pts = phrases.read(folder / PHRASES)
+        left = [i for i, pt in enumerate(pts) if pt != "Insomnia"]
+        phrases.write(folder / PHRASES, [texts[i] for i in left], [pts[i] for i in left])
+        vectors = load_file(folder / PHRASE_VECTORS)
+        save_file({name: t[left].contiguous() for name, t in vectors.items()}, folder / PHRASE_VECTORS)
 
     return rebuilt("normalization", root, "vectors.safetensors", change)
 
