@@ -53,7 +53,7 @@ def noisy_head(tensors: dict[str, torch.Tensor]) -> None:
     """Makes a tagger clearly worse, not useless."""
     generator = torch.Generator().manual_seed(5)
     for name, tensor in tensors.items():
-        noise = torch.randn(tensor.shape, generator=generator) * tensor.float().std() * 8
+        noise = torch.randn(tensor.shape, generator=generator) * tensor.float().std() * 5
         tensors[name] = (tensor.float() + noise).half() if tensor.ndim > 1 else tensor
 
 
