@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ class Frozen:
         self.first = {e.gold.id: f for e, f in zip(data, firsts, strict=True)}
 
 
-class UpperSpace:
+class UpperSpace(ABC):
     """What CLDR and CLGS share: the halves, and vectors of all words of some sentences."""
 
     graph: nn.Module
@@ -114,11 +115,13 @@ class UpperSpace:
         self.upper.model.eval()
         return sum(losses) / len(losses)
 
+    @abstractmethod
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
-        raise NotImplementedError
+        """Of one batch; gradients flow."""
 
+    @abstractmethod
     def validate(self) -> dict[str, float]:
-        raise NotImplementedError
+        """Scores on the validation sentences."""
 
     def initial(self, batch: Sequence[Example]) -> Tensor:
         """Where each sentence's words begin among the initial vectors, (sentences,)."""
