@@ -164,6 +164,12 @@ def test_a_sound_release_is_verified(release: Release, pvstream: CommandLine) ->
     assert answer.out == f"summarization {release.version}: sound, {len(release.manifest.files)} files\n"
 
 
+def test_idioms_are_evaluated_though_they_are_no_stage(pvstream: CommandLine, tmp_path: Path) -> None:
+    answer = pvstream("evaluate", "idiom", "--data", tmp_path)
+    assert answer.code != 0
+    assert "idiom dev_en" in answer.err
+
+
 def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None:
     own = bundled("acronym")
     files = len(open_release(own).manifest.files)
