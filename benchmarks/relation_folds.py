@@ -50,7 +50,7 @@ COMPARABLE = (
     "the same folds; the published RE strict of CLDR is re_strict_f1_authors here; here a relation given the "
     "entities is one of the gold mentions' pairs, in the paper any two words of the sentence"
 )
-PAPER = Settings()
+DEFAULT = Settings()
 PLAIN = "plain fine-tuning: CONORM-NER's head, whole encoder, every pair of its mentions linked"
 
 
@@ -173,11 +173,11 @@ def main(
     plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: left out")] = 8,
     run: Annotated[Path | None, typer.Option(help="folder in which a killed fold goes on")] = None,
     objective: relation.Objective = "all",
-    epochs: int = PAPER.epochs,
-    pair_epochs: int = PAPER.pair_epochs,
-    cross_entropy: float = PAPER.cross_entropy,
-    vote: Vote = PAPER.vote,
-    negatives: int = PAPER.negatives,
+    epochs: int = DEFAULT.epochs,
+    pair_epochs: int = DEFAULT.pair_epochs,
+    cross_entropy: float = DEFAULT.cross_entropy,
+    vote: Vote = DEFAULT.vote,
+    negatives: int = DEFAULT.negatives,
     base: str = "mini",
     seed: int = 42,
 ) -> None:

@@ -84,21 +84,23 @@ def micro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
     is gold or predicted.
     """
     first = np.array(triples)
-    return Measure(name, definition, lambda sums: _f1(*(sums[:, first + i].sum(1) for i in range(3))))
+    return Measure(name, definition, lambda sums: f1_of(*(sums[:, first + i].sum(1) for i in range(3))))
 
 
 def macro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
     """Mean of the F1 of each triple; a triple of zeros counts as 0."""
     first = np.array(triples)
     return Measure(
-        name, definition, lambda sums: _f1(*(sums[:, first + i] for i in range(3))).mean(1, dtype=np.float64)
+        name,
+        definition,
+        lambda sums: f1_of(*(sums[:, first + i] for i in range(3))).mean(1, dtype=np.float64),
     )
 
 
 def ratio(name: str, definition: str, columns: tuple[int, int], times: float = 1.0) -> Measure:
     """One column's sum over another's, `times` something; 0 where the other is 0."""
     over, under = columns
-    return Measure(name, definition, lambda sums: times * _divided(sums[:, over], sums[:, under]))
+    return Measure(name, definition, lambda sums: times * divided(sums[:, over], sums[:, under]))
 
 
 def spearman(
@@ -113,7 +115,7 @@ def spearman(
         kept = counts if only is None else counts[counts[:, only[0]] == only[1]]
         a, b = (_ranks(kept[:, column]) for column in (one, other))
         scale = np.array([np.sqrt((a @ a) * (b @ b))])
-        return _divided(np.array([a @ b]), scale)
+        return divided(np.array([a @ b]), scale)
 
     return RecordMeasure(name, definition, value)
 
@@ -204,9 +206,11 @@ def _ranks(values: Counts) -> Counts:
     return ranks - (len(values) + 1) / 2
 
 
-def _f1(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:
-    return _divided(2 * true_positives, predicted + gold)
+def f1_of(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:
+    """Of each row; 0 where nothing is predicted or gold."""
+    return divided(2 * true_positives, predicted + gold)
 
 
-def _divided(over: Counts, under: Counts) -> Counts:
+def divided(over: Counts, under: Counts) -> Counts:
+    """0 where the divisor is 0."""
     return np.divide(over, under, out=np.zeros_like(over), where=under > 0)

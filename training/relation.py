@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 from rich.console import Console
@@ -31,7 +31,14 @@ from training.relation_data import Corpus, examples, read
 from training.relation_entities import EntitySpace
 from training.relation_graphs import GraphSpace
 from training.relation_pairs import PairSpace, UpperSpace
-from training.relation_release import Encoders, assemble, probed, write_above
+from training.relation_release import (
+    Encoders,
+    Entities,
+    assemble,
+    find_entities,
+    probed,
+    write_above,
+)
 from training.relation_support import Sizes
 from training.relation_training import Settings, fit
 
@@ -44,12 +51,18 @@ CANARY = [
 ]
 
 
+class Trained(NamedTuple):
+    encoders: Encoders
+    """as their adapters make them"""
+    entities: Entities
+    space: UpperSpace | None
+    """of CLDR or CLGS, where one was trained"""
+
+
 def train(
-    objective: Objective, settings: Settings, corpus: Corpus, folder: Path, run: Path | None
-) -> tuple[Encoders, UpperSpace | None]:
-    """Trains what the objective names, writes its adapters into `folder`, and gives the encoders that they
-    make, and the space of CLDR or CLGS where one was trained.
-    """
+    objective: Objective, settings: Settings, sizes: Sizes, corpus: Corpus, folder: Path, run: Path | None
+) -> Trained:
+    """Trains what the objective names and writes its adapters into `folder`."""
     console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
     dense = None
     if objective in ("clner", "all"):
@@ -61,14 +74,18 @@ def train(
         scores = ", ".join(f"{k} {v:.4f}" for k, v in space.validate().items())
         console.print(f"as an adapter of rank {settings.rank}: {scores}", highlight=False)
     first = Encoders.load(settings, folder, dense)
+    entities = find_entities(first, corpus, settings, sizes)
     if objective == "clner":
-        return first, None
-    sentences = [examples(texts, first.encoder) for texts in (corpus.train, corpus.valid)]
-    kind = GraphSpace if objective == "clgs" else PairSpace
-    above: UpperSpace = kind(settings, first.encoder, *sentences)
+        return Trained(first, entities, None)
+    sentences = examples(corpus.train, first.encoder) + entities.alarms
+    above: UpperSpace
+    if objective == "clgs":
+        above = GraphSpace(settings, first.encoder, sentences, examples(corpus.valid, first.encoder))
+    else:
+        above = PairSpace(settings, first.encoder, sentences, entities.valid)
     fit(above, "clgs" if objective == "clgs" else "cldr", settings.pair_epochs, settings, run)
     write_above(settings, above.upper, folder)
-    return Encoders.load(settings, folder, dense), above
+    return Trained(Encoders.load(settings, folder, dense), entities, above)
 
 
 def print_tables(trained: Encoders, space: UpperSpace, corpus: Corpus, data: Path, release: Release) -> None:
@@ -147,8 +164,8 @@ def make(
     """Trains, and publishes under `root`."""
     corpus = read(data, settings.split, settings.seed, settings.limit)
     folder = Path(tempfile.mkdtemp(prefix="relation-"))
-    encoders, space = train(objective, settings, corpus, folder, run)
-    model = assemble(encoders, corpus, settings, sizes, folder)
+    encoders, entities, space = train(objective, settings, sizes, corpus, folder, run)
+    model = assemble(encoders, corpus, entities, settings, sizes, folder)
     release = published(settings, sizes, model, folder, objective, data, root)
     shutil.rmtree(folder)
     print_scores(console, release)
@@ -164,32 +181,35 @@ def main(
     run: Annotated[Path | None, typer.Option(help="folder in which a killed run goes on")] = None,
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
     split: Annotated[str, typer.Option(help="ade_fold_1 to _10, or ade_group_1 to _10")] = "ade_fold_1",
-    epochs: Annotated[int, typer.Option(help="of CLNER at most")] = 20,
+    epochs: Annotated[int, typer.Option(help="of CLNER at most")] = 8,
     patience: Annotated[int, typer.Option(help="epochs without a better validation")] = 3,
-    lr: Annotated[float, typer.Option(help="of CLNER; 1e-5 in the paper, for a larger encoder")] = 2e-4,
-    batch: Annotated[int, typer.Option(help="of CLNER, sentences with an event")] = 16,
+    lr: Annotated[float, typer.Option(help="of CLNER; 1e-5 in the paper, for a larger encoder")] = 3e-4,
+    batch: Annotated[int, typer.Option(help="of CLNER, sentences with an event; 16 in the paper")] = 32,
     width: Annotated[int, typer.Option(help="of the dense layer")] = 128,
     samples: Annotated[int, typer.Option(help="for each word of a batch")] = 80,
     temperature: float = 0.1,
     negatives: Annotated[int, typer.Option(help="sentences without an event in each epoch; paper: 0")] = 1500,
     ignore_drugs: Annotated[bool, typer.Option(help="their drugs are not learnt as words of none")] = True,
-    cross_entropy: Annotated[float, typer.Option(help="weight beside the contrast; paper: 0")] = 0.0,
+    cross_entropy: Annotated[float, typer.Option(help="weight beside the contrast; paper: 0")] = 1.0,
     contrast: Annotated[float, typer.Option(help="weight of Eq. 6")] = 1.0,
     vote: Annotated[Vote, typer.Option(help="majority as in the paper, or weighted")] = "majority",
-    rank: Annotated[int, typer.Option(help="of the adapter that is stored")] = 64,
+    rank: Annotated[int, typer.Option(help="of the adapter that is stored")] = 96,
     below: Annotated[int, typer.Option(help="frozen layers of CLDR and CLGS; 0: half")] = 0,
     pair_rank: int = 64,
     pair_lr: Annotated[float, typer.Option(help="of CLDR and CLGS; 1e-5 in the paper")] = 5e-5,
     pair_batch: int = 8,
-    pair_epochs: int = 20,
+    pair_epochs: int = 3,
     hard: Annotated[int, typer.Option(help="negative graphs of each positive one")] = 8,
+    pair_contrast: Annotated[float, typer.Option(help="related against unrelated pairs; paper: 0")] = 1.0,
     self_loop: Annotated[float, typer.Option(help="lambda of the two-node graph")] = 0.8,
     paired: Annotated[bool, typer.Option(help="published code: text_z against graph_z, not Eq. 5")] = False,
     text_relu: Annotated[bool, typer.Option(help="published code: ReLU on the text side too")] = False,
     inside: Annotated[bool, typer.Option(help="published code: negatives from the same phrase")] = False,
-    dimension: Annotated[int, typer.Option(help="of the stored words")] = 64,
-    pair_dimension: Annotated[int, typer.Option(help="of each word of a stored pair")] = 48,
-    words: Annotated[int, typer.Option(help="in the support")] = 4000,
+    dimension: Annotated[int, typer.Option(help="of the stored words")] = Sizes().dimension,
+    pair_dimension: Annotated[
+        int, typer.Option(help="of each word of a stored pair")
+    ] = Sizes().pair_dimension,
+    words: Annotated[int, typer.Option(help="in the support")] = Sizes().words,
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0,
     precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
@@ -199,7 +219,7 @@ def main(
     settings = Settings(
         *(base, split, seed, limit, resolved(precision), epochs, patience, rank, lr, batch, width, samples),
         *(temperature, negatives, ignore_drugs, cross_entropy, contrast, vote, below, pair_rank, pair_lr),
-        *(pair_batch, pair_epochs, hard, self_loop, paired, text_relu, inside),
+        *(pair_batch, pair_epochs, hard, pair_contrast, self_loop, paired, text_relu, inside),
     )
     sizes = Sizes(dimension=dimension, pair_dimension=pair_dimension, words=words)
     release = make(objective, settings, sizes, data, output, run, tables)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,8 +29,8 @@ from training.tagging import word_tags
 TAGS = tags_of(LABELS)
 #: The tag of a word that is neither learnt nor an example for others.
 UNKNOWN = -1
-#: Sentences without an event on which false effects are counted after each epoch.
-ALARMS = 400
+#: Sentences without an event on which false effects and false relations are counted in validation.
+ALARMS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Example:
     """(words,)"""
     pairs: Numbers
     """(relations, 2): last words of drug and effect"""
+    unrelated: Numbers
+    """(pairs, 2): those of a drug and an effect that the one did not cause"""
     drug: NDArray[np.bool_]
     """(words,): within a drug"""
     effect: NDArray[np.bool_]
@@ -102,7 +104,8 @@ def _example(
     # A word of which the tokenizer leaves nothing has no vector to learn from.
     tags[count == 0] = UNKNOWN
     last = [last_word(spans, m.end) for m in text.mentions]
-    pairs = {(last[d], last[e]) for d, e in text.relations}
+    related = {(last[d], last[e]) for d, e in text.relations}
+    rest = every_pair([(m.label, place) for m, place in zip(text.mentions, last, strict=True)]) - related
     inside = {label: np.zeros(n, bool) for label in LABELS}
     for m in text.mentions:
         inside[m.label] |= _within(spans, m.start, m.end)
@@ -111,10 +114,53 @@ def _example(
         split.pieces[: int(count.sum())],
         np.repeat(np.arange(n), count),
         tags,
-        np.array(sorted(p for p in pairs if min(p) >= 0 and p[0] != p[1]), np.int64).reshape(-1, 2),
+        _pair_rows(related),
+        _pair_rows(rest),
         inside[DRUG],
         inside[ADE],
     )
+
+
+def every_pair(last: Sequence[tuple[str, int]]) -> set[tuple[int, int]]:
+    """Each drug's last word with each effect's, from labels and last words."""
+    return {(d, e) for label, d in last if label == DRUG for other, e in last if other == ADE}
+
+
+def paired(example: Example, mentions: Sequence[tuple[int, int, str]]) -> Example:
+    """A sentence with the pairs of the mentions that a tagger found, in place of its own: related are those
+    whose mentions are exactly a gold relation's.
+    """
+    gold = example.gold.mentions
+    wanted = {(gold[d].start, gold[d].end, gold[e].start, gold[e].end) for d, e in example.gold.relations}
+    spans = words(example.gold.text)[: len(example.tags)]
+    pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+    for drug in (m for m in mentions if m[2] == DRUG):
+        for effect in (m for m in mentions if m[2] == ADE):
+            kind = (*drug[:2], *effect[:2]) in wanted
+            pairs[kind].add((last_word(spans, drug[1]), last_word(spans, effect[1])))
+    return replace(example, pairs=_pair_rows(pairs[True]), unrelated=_pair_rows(pairs[False]))
+
+
+class Found(NamedTuple):
+    """Validation sentences with the pairs that the space of entities finds in them."""
+
+    examples: list[Example]
+    """with and without an event"""
+    wanted: int
+    """relations that there are"""
+    weight: float
+    """of a sentence without an event, so that they count in the corpus' proportion"""
+
+    def weights(self) -> Tensor:
+        """(pairs,), as `pairs_of` puts them."""
+        counts = torch.tensor([len(e.pairs) + len(e.unrelated) for e in self.examples], dtype=torch.long)
+        weights = torch.tensor([1.0 if e.gold.mentions else self.weight for e in self.examples])
+        return weights.repeat_interleave(counts)
+
+
+def _pair_rows(pairs: set[tuple[int, int]]) -> Numbers:
+    """(pairs, 2) without what was cut off, or is one word."""
+    return np.array(sorted(p for p in pairs if min(p) >= 0 and p[0] != p[1]), np.int64).reshape(-1, 2)
 
 
 def last_word(spans: Sequence[Span], end: int) -> int:

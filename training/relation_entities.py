@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder import Encoder
-from models.halves import layers_of
 from training import adapter
 from training.losses import word_contrast
 from training.precision import mixed
@@ -115,9 +114,6 @@ class EntitySpace:
         return adapter.factored(
             Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank
         )
-
-    def n_layers(self) -> int:
-        return len(layers_of(self.encoder.model))
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:

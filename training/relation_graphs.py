@@ -40,7 +40,7 @@ class GraphSpace(UpperSpace):
     ) -> None:
         super().__init__(settings, encoder, train, valid)
         self.train = [e for e in self.train if has_wrong_words(e)]
-        self.valid = [e for e in self.valid if has_wrong_words(e)]
+        self.valid = [e for e in valid if len(e.pairs) and has_wrong_words(e)]
         self.graph = RelationGraph(encoder.dimension)
         self._optimize()
 

@@ -2,6 +2,9 @@
 relations (Theodoropoulos et al. 2021, Eq. 5).
 
 The lower half is frozen and without dropout, so what it gives is computed once.
+
+Not the paper's: beside it a contrast between related pairs and those that are not, among which are the ones
+that the space of entities finds in sentences without an adverse event.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from models.encoder import Encoder, surface_words
 from models.halves import Lower, Read, Upper
 from training import adapter
 from training.graph import PairGraph, hard_pairs
-from training.losses import graph_contrast, paired_contrast
+from training.losses import graph_contrast, paired_contrast, word_contrast
 from training.precision import mixed
-from training.relation_data import Example, batches, offsets, word_states
-from training.relation_scores import pair_scores
+from training.relation_data import Example, Found, batches, offsets, word_states
+from training.relation_scores import PAIR_SCORES, pair_scores
 from training.relation_training import Settings, open_weights, optimizer_of, step
 
 K_PAIRS = 5
@@ -67,11 +70,14 @@ class UpperSpace(ABC):
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
         open_weights(copied, below)
         self.upper = Upper(copied, below)
-        self.train = [e for e in train if len(e.pairs)]
-        self.valid = [e for e in valid if len(e.pairs)]
-        self.frozen = Frozen(Lower(encoder, below), [*self.train, *self.valid], settings.precision)
+        self.train = [e for e in train if self.learnt(e)]
+        self.frozen = Frozen(Lower(encoder, below), [*self.train, *valid], settings.precision)
         self.optimizer: Any = None
         self.schedule: Any = None
+
+    def learnt(self, example: Example) -> bool:
+        """Whether there is something to learn from a sentence."""
+        return len(example.pairs) > 0
 
     def trained(self) -> list[nn.Module]:
         return [self.upper.model, self.graph]
@@ -82,7 +88,7 @@ class UpperSpace(ABC):
             {"params": adapter.trained_parameters(self.graph), "lr": GRAPH_LR},
         ]
         self.parameters = [p for g in groups for p in g["params"]]
-        steps = -(-len(self.train) // self.settings.pair_batch)
+        steps = -(-len(self.train) // self._batch())
         self.optimizer, self.schedule = optimizer_of(groups, self.settings.pair_epochs, steps)
 
     def states(self, batch: Sequence[Example]) -> Tensor:
@@ -110,10 +116,13 @@ class UpperSpace(ABC):
         self.upper.model.train()
         losses = [
             step(self, self.loss(batch, generator), self.parameters)
-            for batch in batches(self.train, self.settings.pair_batch, random.Random(seed))
+            for batch in batches(self.train, self._batch(), random.Random(seed))
         ]
         self.upper.model.eval()
         return sum(losses) / len(losses)
+
+    def _batch(self) -> int:
+        return self.settings.pair_batch
 
     @abstractmethod
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
@@ -131,17 +140,36 @@ class UpperSpace(ABC):
 class PairSpace(UpperSpace):
     """CLDR in training."""
 
-    def __init__(
-        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
-    ) -> None:
-        super().__init__(settings, encoder, train, valid)
+    def __init__(self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Found) -> None:
+        super().__init__(settings, encoder, train, valid.examples)
+        self.valid = valid
         self.graph = PairGraph(encoder.dimension, settings.self_loop)
         self._optimize()
 
+    def learnt(self, example: Example) -> bool:
+        return len(example.pairs) > 0 or (self.settings.pair_contrast > 0 and len(example.unrelated) > 0)
+
+    def _batch(self) -> int:
+        """The paper's number of sentences with a relation in a batch, and their share of those without."""
+        related = sum(len(e.pairs) > 0 for e in self.train)
+        return max(1, round(self.settings.pair_batch * len(self.train) / max(1, related)))
+
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
-        chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
-        graphs = self.graph(self.frozen.words[chosen + self.initial(batch)[sentence, None, None]])
         states = self.states(batch)
+        loss = self._graph_loss(batch, states, generator)
+        if self.settings.pair_contrast:
+            vectors, related = pairs_of(batch, states)
+            loss = loss + self.settings.pair_contrast * word_contrast(
+                vectors, related.long(), self.settings.samples, generator, self.settings.temperature
+            )
+        return loss
+
+    def _graph_loss(self, batch: Sequence[Example], states: Tensor, generator: torch.Generator) -> Tensor:
+        """Eq. 5, or what the published code has in its place."""
+        chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
+        if not len(chosen):
+            return 0 * states.sum()
+        graphs = self.graph(self.frozen.words[chosen + self.initial(batch)[sentence, None, None]])
         places = chosen + offsets(batch)[sentence, None, None]
         text = states[places if self.settings.paired else places[:, :1]].flatten(-2)
         if self.settings.text_relu:
@@ -151,20 +179,40 @@ class PairSpace(UpperSpace):
         return graph_contrast(text[:, 0], graphs, self.settings.temperature)
 
     def validate(self) -> dict[str, float]:
-        """Gold pairs against as many drawn wrong ones, by the five nearest of the training part's."""
+        """Strict F1 of the relations that five neighbours of the training part's affirm, in the proportion of
+        the corpus; 0 where the space of entities finds none to ask about.
+        """
+        if not self.valid.examples:
+            return dict.fromkeys(PAIR_SCORES, 0.0)
         generator = torch.Generator().manual_seed(self.settings.seed)
         sample = random.Random(self.settings.seed).sample(self.train, min(SAMPLE, len(self.train)))
         support, related = self.pairs(sample, generator)
-        queries, gold = self.pairs(self.valid, generator)
-        return pair_scores(support, related, queries, gold, [K_PAIRS])[K_PAIRS]
+        queries, gold = pairs_of(self.valid.examples, self.vectors(self.valid.examples))
+        return pair_scores(support, related, queries, gold, self.valid, [K_PAIRS])[K_PAIRS]
 
     def pairs(self, data: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Every relation and two wrong pairs for it, (pairs, 2 d), and which are right."""
+        """(pairs, 2 d), and which are related: those of the sentences, or every relation and two drawn wrong
+        pairs for it where training knows no others.
+        """
+        if self.settings.pair_contrast:
+            return pairs_of(data, self.vectors(data))
         chosen, sentence = candidates(data, 2, generator)
         places = chosen + offsets(data)[sentence, None, None]
         related = torch.zeros(places.shape[:2], dtype=torch.bool)
         related[:, 0] = True
         return self.vectors(data)[places].flatten(2).flatten(0, 1), related.flatten()
+
+
+def pairs_of(batch: Sequence[Example], states: Tensor) -> tuple[Tensor, Tensor]:
+    """(pairs, 2 d), and which are related, from the words' states (words, d), sentence after sentence."""
+    first = offsets(batch).tolist()
+    both = [
+        (torch.from_numpy(rows) + f, related)
+        for e, f in zip(batch, first, strict=True)
+        for rows, related in ((e.pairs, True), (e.unrelated, False))
+    ]
+    related = torch.cat([torch.full((len(rows),), kind) for rows, kind in both])
+    return states[torch.cat([rows for rows, _ in both])].flatten(1), related
 
 
 def candidates(

@@ -21,23 +21,23 @@ from models import drugs
 from models.encoder import ADAPTER, Encoder, Words, surface_words
 from models.halves import Lower, Read, Upper
 from models.index import unit
-from models.knn import Floats
+from models.knn import Floats, Vote, votes
 from models.relation import ABOVE, RelationModel
 from training import adapter
+from training.evaluations.relation import PROPORTION
 from training.precision import mixed
 from training.readers import GoldText
-from training.relation_data import Corpus, Example, examples, known_drugs
+from training.relation_data import TAGS, Corpus, Example, Found, examples, known_drugs, paired
 from training.relation_probe import probe
-from training.relation_scores import Queries
+from training.relation_scores import Queries, mentions_of, nearest
 from training.relation_support import (
-    PAPER_PAIRS,
     Pairs,
     Part,
     Sizes,
-    add_alarms,
+    WordRows,
     choose_pairs,
-    gold_pairs,
     pair_projection,
+    pair_rows,
     support_of,
     tensors_of,
     word_support,
@@ -96,72 +96,81 @@ def write_above(settings: Settings, upper: Upper, folder: Path) -> None:
     save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / ABOVE)
 
 
-def assemble(
-    encoders: Encoders, corpus: Corpus, settings: Settings, sizes: Sizes, folder: Path
-) -> RelationModel:
-    """Writes support and table of pairs into the folder and gives the model that they make."""
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """The support of the entities, and the pairs that it finds."""
+
+    words: WordRows
+    alarms: list[Example]
+    """training sentences without an event in which it finds some"""
+    valid: Found
+
+
+def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes: Sizes) -> Entities:
+    """From the space of entities as a release will hold it."""
     rng = random.Random(settings.seed)
-    train, others, data, asked = _read(encoders, corpus, settings, rng)
-    everything = Part(train.examples + others.examples, train.read + others.read)
-    words = word_support(everything, asked, data, encoders.dense, sizes, settings.vote, settings.seed)
-    valid = Part(data.valid, asked.read[: len(data.valid)])
-    directions, pairs, queries = _pairs(encoders, train, valid, sizes, settings.seed)
-
-    def model(k_pairs: int) -> RelationModel:
-        return RelationModel(
-            *(encoders.encoder, words.projection, support_of(words, pairs), words.k, k_pairs),
-            upper=encoders.upper,
-            pair_projection=directions,
-            vote=settings.vote,
-        )
-
-    first = model(PAPER_PAIRS)
-    searched = rng.sample(corpus.negatives, min(sizes.alarms, len(corpus.negatives)))
-    with mixed(settings.precision):
-        before = false_relations(first, corpus.alarms)
-        added = add_alarms(pairs, first, searched)
-    found = model(choose_pairs("with false alarms", pairs, queries))
-    with mixed(settings.precision):
-        after = false_relations(found, corpus.alarms)
+    lexicons = known_drugs(corpus.train) if settings.ignore_drugs else []
+    plain = rng.sample(corpus.negatives, min(PLAIN, len(corpus.negatives)))
+    data = Queries(examples(corpus.valid, encoders.encoder), examples(corpus.alarms, encoders.encoder))
+    learnt = examples(corpus.train, encoders.encoder) + examples(plain, encoders.encoder, lexicons)
+    support, asked = encoders.read(learnt), encoders.read(data.examples)
+    words = word_support(support, asked, data, encoders.dense, sizes, settings.vote, settings.seed)
+    vote = settings.vote
+    alarms = find_pairs(encoders, words, corpus.negatives, vote)
+    found = [find_pairs(encoders, words, texts, vote) for texts in (corpus.valid, corpus.alarms)]
+    weight = PROPORTION * len(corpus.valid) / max(1, len(corpus.alarms))
+    valid = Found(found[0] + found[1], sum(len(t.relations) for t in corpus.valid), weight)
     console.print(
-        f"{added} pairs found in {len(searched)} sentences without an event became unrelated; false "
-        f"relations per 1000 on validation {before:.0f}, after that {after:.0f}"
+        f"a drug and an effect in {len(alarms)} of {len(corpus.negatives)} training sentences without an "
+        f"event, {len(found[1])} of {len(corpus.alarms)} for validation",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return Entities(words, alarms, valid)
+
+
+def find_pairs(
+    encoders: Encoders, words: WordRows, texts: Sequence[GoldText], vote: Vote, size: int = 1024
+) -> list[Example]:
+    """The sentences in which neighbours find a drug and an effect, with these pairs."""
+    found = []
+    for start in range(0, len(texts), size):
+        data = examples(texts[start : start + size], encoders.encoder)
+        asked = torch.from_numpy(unit(encoders.read(data).words() @ words.projection))
+        cosines, rows = nearest(asked, torch.from_numpy(words.vectors), words.k)
+        tags, _ = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
+        found += [paired(e, m) for e, m in zip(data, mentions_of(tags, data), strict=True)]
+    return [e for e in found if len(e.pairs) or len(e.unrelated)]
+
+
+def assemble(
+    encoders: Encoders, corpus: Corpus, entities: Entities, settings: Settings, sizes: Sizes, folder: Path
+) -> RelationModel:
+    """Writes support and table of pairs into the folder and gives the model that they make; prints what each
+    step costs.
+    """
+    train = encoders.read(examples(corpus.train, encoders.encoder) + entities.alarms)
+    valid = encoders.read(entities.valid.examples)
+    hidden, asked = encoders.above(train), encoders.above(valid)
+
+    def rows(part: Part, vectors: Sequence[Floats]) -> Pairs:
+        return pair_rows(part.examples, vectors, sizes.hard, settings.seed)
+
+    choose_pairs("as trained", rows(train, hidden), rows(valid, asked), entities.valid)
+    directions = pair_projection(train.examples, hidden, sizes.pair_dimension)
+    pairs, queries = (
+        rows(part, [unit(h @ directions) for h in own]) for part, own in ((train, hidden), (valid, asked))
+    )
+    k_pairs = choose_pairs("projected", pairs, queries, entities.valid)
+    words = entities.words
+    found = RelationModel(
+        *(encoders.encoder, words.projection, support_of(words, pairs), words.k, k_pairs),
+        upper=encoders.upper,
+        pair_projection=directions,
+        vote=settings.vote,
     )
     _write(found, pairs, folder)
     return found
-
-
-def _read(
-    encoders: Encoders, corpus: Corpus, settings: Settings, rng: random.Random
-) -> tuple[Part, Part, Queries, Part]:
-    """Training sentences, some without an event, what validates, and that as it was read."""
-    tokenizer = encoders.encoder
-    lexicons = known_drugs(corpus.train) if settings.ignore_drugs else []
-    plain = rng.sample(corpus.negatives, min(PLAIN, len(corpus.negatives)))
-    data = Queries(examples(corpus.valid, tokenizer), examples(corpus.alarms, tokenizer))
-    return (
-        encoders.read(examples(corpus.train, tokenizer)),
-        encoders.read(examples(plain, tokenizer, lexicons)),
-        data,
-        encoders.read(data.examples),
-    )
-
-
-def _pairs(
-    encoders: Encoders, train: Part, valid: Part, sizes: Sizes, seed: int
-) -> tuple[Floats, Pairs, Pairs]:
-    """Projection (d, dimension), the support's pairs and those of validation in it; prints what it costs."""
-    hidden, asked = encoders.above(train), encoders.above(valid)
-    choose_pairs(
-        "as trained", gold_pairs(train, hidden, sizes.hard, seed), gold_pairs(valid, asked, sizes.hard, seed)
-    )
-    directions = pair_projection(train, hidden, sizes.pair_dimension)
-    pairs, queries = (
-        gold_pairs(part, [unit(h @ directions) for h in own], sizes.hard, seed)
-        for part, own in ((train, hidden), (valid, asked))
-    )
-    choose_pairs("projected", pairs, queries)
-    return directions, pairs, queries
 
 
 def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
@@ -170,12 +179,6 @@ def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
     table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
     (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")
     shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
-
-
-def false_relations(model: RelationModel, texts: Sequence[GoldText]) -> float:
-    """In 1,000 sentences."""
-    found = model.predict([t.text for t in texts])
-    return 1000 * sum(len(f.relations) for f in found) / max(1, len(texts))
 
 
 def probed(

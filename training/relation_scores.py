@@ -17,11 +17,12 @@ from models.relation import LABELS
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE
-from training.relation_data import TAGS, Example
+from training.relation_data import TAGS, Example, Found
 from training.scores import gold_spans
 
 #: Queries of one product, which holds their cosines with the whole support.
 _CHUNK = 512
+PAIR_SCORES = ("corpus F1", "precision", "recall")
 
 
 class Queries(NamedTuple):
@@ -80,16 +81,17 @@ def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, 
 
 
 def pair_scores(
-    support: Tensor, related: Tensor, queries: Tensor, gold: Tensor, ks: Sequence[int]
+    support: Tensor, related: Tensor, queries: Tensor, gold: Tensor, data: Found, ks: Sequence[int]
 ) -> dict[int, dict[str, float]]:
-    """For each k the F1 of the pairs that the majority of their neighbours call related; (pairs, d) and their
-    verdicts on both sides.
+    """For each k the strict F1 of the pairs that the majority of their neighbours call related; (pairs, d)
+    and their verdicts on both sides, the queries those of `data`.
     """
+    weights = data.weights()
     _, rows = nearest(queries, support, max(ks))
     scores = {}
     for k in ks:
         found = related[rows[:, :k]].float().mean(1) > 0.5  # noqa: PLR2004  majority
         right = int((found & gold).sum())
-        score = f1(right, int(found.sum()), int(gold.sum()))
-        scores[k] = {"pair F1": score.f1, "precision": score.precision, "recall": score.recall}
+        score = f1(right, round(float(weights[found].sum())), data.wanted)
+        scores[k] = dict(zip(PAIR_SCORES, (score.f1, score.precision, score.recall), strict=True))
     return scores

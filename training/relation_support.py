@@ -1,7 +1,7 @@
 """The support sets of a release: projected, balanced and condensed, with what each step costs in score.
 
-Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, hard negatives
-as CLDR draws them, and whatever the tagger pairs in sentences without an adverse event.
+Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, whatever the
+tagger pairs in sentences without an adverse event and, where asked for, hard negatives as CLDR draws them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ from models.encoder import surface_words
 from models.halves import Read
 from models.index import unit
 from models.knn import Floats, Numbers, Support, Vote, votes
-from models.relation import RelationModel
-from models.text import words
-from models.types import ADE, DRUG
-from training.readers import GoldText
-from training.relation_data import TAGS, UNKNOWN, Example, last_word, offsets
+from training.relation_data import TAGS, UNKNOWN, Example, Found, offsets
 from training.relation_pairs import candidates
-from training.relation_scores import Queries, nearest, pair_scores, tag_scores
+from training.relation_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 
 console = Console()
 MAX_BYTES = 8_000_000
@@ -39,15 +35,13 @@ class Sizes:
     """How large the support may be."""
 
     dimension: int = 64
-    pair_dimension: int = 48
+    pair_dimension: int = 128
     outside: int = 12000
     """words of no mention before condensing"""
-    words: int = 4000
+    words: int = 8000
     """words after it"""
-    hard: int = 2
-    """hard negatives of each relation"""
-    alarms: int = 2000
-    """sentences without an event in which the tagger looks for pairs"""
+    hard: int = 0
+    """hard negatives of each relation among the pairs"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,55 +183,34 @@ def best_k(scores: dict[int, float], paper: int) -> int:
     return paper if scores.get(paper) == best else next(k for k, v in scores.items() if v == best)
 
 
-def gold_pairs(part: Part, vectors: Sequence[Floats], hard: int, seed: int) -> Pairs:
-    """Related and unrelated pairs of the last words of gold mentions, and `hard` negatives for each relation;
+def pair_rows(data: Sequence[Example], vectors: Sequence[Floats], hard: int, seed: int) -> Pairs:
+    """The related and the unrelated pairs of some sentences, and `hard` drawn negatives for each relation;
     `vectors` (words, d) of each sentence.
     """
     pairs = Pairs()
-    for example, vector in zip(part.examples, vectors, strict=True):
-        surface, spans = surface_words(example.gold.text), words(example.gold.text)[: len(example.tags)]
-        related = set(map(tuple, example.pairs.tolist()))
-        last = [(m.label, last_word(spans, m.end)) for m in example.gold.mentions]
-        for d in sorted({i for label, i in last if label == DRUG and i >= 0}):
-            for e in sorted({i for label, i in last if label == ADE and i >= 0} - {d}):
-                pairs.add(
-                    example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), (d, e) in related
-                )
-    own = [i for i, e in enumerate(part.examples) if len(e.pairs)]
+    surfaces = [surface_words(e.gold.text) for e in data]
+
+    def add(number: int, rows: Sequence[Sequence[int]], related: bool) -> None:
+        surface, vector = surfaces[number], vectors[number]
+        for d, e in rows:
+            pairs.add(data[number].gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)
+
+    for number, example in enumerate(data):
+        add(number, example.pairs.tolist(), True)
+        add(number, example.unrelated.tolist(), False)
+    own = [i for i, e in enumerate(data) if len(e.pairs)]
     if own and hard:
-        batch = [part.examples[i] for i in own]
-        chosen, sentence = candidates(batch, hard, torch.Generator().manual_seed(seed))
+        chosen, sentence = candidates([data[i] for i in own], hard, torch.Generator().manual_seed(seed))
         for wrong, row in zip(chosen[:, 1:].tolist(), sentence.tolist(), strict=True):
-            example, vector = batch[row], vectors[own[row]]
-            surface = surface_words(example.gold.text)
-            for d, e in wrong:
-                pairs.add(example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), False)
+            add(own[row], wrong, False)
     return pairs
 
 
-def add_alarms(pairs: Pairs, model: RelationModel, negatives: Sequence[GoldText]) -> int:
-    """What the tagger pairs in sentences without an adverse event is unrelated; how many pairs that are."""
-    before = len(pairs.related)
-    for start in range(0, len(negatives), 256):
-        part = negatives[start : start + 256]
-        found = model.predict([t.text for t in part])
-        paired = [
-            (t, f) for t, f in zip(part, found, strict=True) if {m.label for m in f.mentions} >= {DRUG, ADE}
-        ]
-        read = model.read([surface_words(t.text) for t, _ in paired])
-        for (text, tagged), vector in zip(paired, model.project_pairs(read), strict=True):
-            surface, spans = surface_words(text.text), words(text.text)
-            for d in (last_word(spans, m.end) for m in tagged.mentions if m.label == DRUG):
-                for e in (last_word(spans, m.end) for m in tagged.mentions if m.label == ADE):
-                    pairs.add(text.id, (surface[d], vector[d]), (surface[e], vector[e]), False)
-    return len(pairs.related) - before
-
-
-def pair_projection(part: Part, hidden: Sequence[Floats], dimension: int) -> Floats:
+def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension: int) -> Floats:
     """(d, dimension), from the words that stand in pairs and an equal share of others."""
-    first = offsets(part.examples).tolist()
+    first = offsets(data).tolist()
     x = unit(np.concatenate(hidden))
-    used = np.unique(np.concatenate([e.pairs.ravel() + f for e, f in zip(part.examples, first, strict=True)]))
+    used = np.unique(np.concatenate([e.pairs.ravel() + f for e, f in zip(data, first, strict=True)]))
     rest = np.setdiff1d(np.arange(len(x)), used)
     rest = np.random.default_rng(0).permutation(rest)[: len(used)]
     return fit_projection(x[np.concatenate([used, rest])], min(dimension, x.shape[1]))
@@ -264,14 +237,16 @@ def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -
     return tensors
 
 
-def choose_pairs(name: str, pairs: Pairs, valid: Pairs) -> int:
-    """k by the F1 on validation pairs; prints all."""
+def choose_pairs(name: str, pairs: Pairs, valid: Pairs, data: Found) -> int:
+    """k by the F1 on validation, whose pairs `valid` are; prints all. The paper's where there are none."""
+    if not valid.rows:
+        return PAPER_PAIRS
     support, related = pairs.tensors()
     queries, gold = valid.tensors()
-    found = pair_scores(support, related, queries, gold, K_PAIRS)
-    table = Table("pairs", "rows", "MB", "k", "F1", "precision", "recall")
+    found = pair_scores(support, related, queries, gold, data, K_PAIRS)
+    table = Table("pairs", "rows", "MB", "k", *PAIR_SCORES)
     for k, scores in found.items():
         size = f"{support.numel() * 2 / 1e6:.1f}"
         table.add_row(name, str(len(support)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
     console.print(table)
-    return best_k({k: scores["pair F1"] for k, scores in found.items()}, PAPER_PAIRS)
+    return best_k({k: scores["corpus F1"] for k, scores in found.items()}, PAPER_PAIRS)

@@ -46,7 +46,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids = [str(row["orig_id"]) for row in rows]
     folds = {"split_1": {"train set": ids[:16], "test set": ids[16:]}}
     (folder / "ade/folds.json").write_text(json.dumps(folds), encoding="utf-8")
-    negatives = [f"{107 + i // 2} NEG {DRUGS[i % 4]} was given on day {i} ." for i in range(10)]
+    negatives = [f"{107 + i // 2} NEG {DRUGS[(i + 1) % 4]} was given on day {i} ." for i in range(10)]
     (folder / "ade/negatives.txt").write_text("\n".join(negatives) + "\n", encoding="utf-8")
     # Two sentences of the corpus, and two negatives, to an abstract.
     lines = [

@@ -19,6 +19,7 @@ from training.relation_data import (
     examples,
     known_drugs,
     offsets,
+    paired,
     read,
     word_states,
 )
@@ -36,6 +37,24 @@ def test_a_sentence_has_tags_and_the_last_words_of_its_relations(small: Encoder)
     assert example.effect.tolist() == [False, False, True, True, False]
     # The tiny BERT spells: nine pieces of the drug, then four of the next word.
     assert example.word_of.tolist()[:13] == [0] * 9 + [1] * 4
+
+
+def test_pairs_that_a_tagger_found_are_related_where_both_mentions_are_exact(small: Encoder) -> None:
+    (example,) = examples([GOLD], small)
+    assert example.unrelated.shape == (0, 2)
+    right, short = (15, 26, ADE), (22, 26, ADE)
+    assert paired(example, [(0, 9, DRUG), right]).pairs.tolist() == [[0, 3]]
+    wrong = paired(example, [(0, 9, DRUG), short])
+    assert (wrong.pairs.tolist(), wrong.unrelated.tolist()) == ([], [[0, 3]])
+    alone = paired(example, [(0, 9, DRUG)])
+    assert not len(alone.pairs)
+    assert not len(alone.unrelated)
+
+
+def test_a_drug_and_an_effect_that_the_corpus_does_not_relate_are_unrelated(small: Encoder) -> None:
+    mentions = (GoldMention(0, 9, DRUG), GoldMention(22, 26, ADE))
+    (example,) = examples([GoldText("ade-1", TEXT, mentions, ())], small)
+    assert (example.pairs.tolist(), example.unrelated.tolist()) == ([], [[0, 3]])
 
 
 def test_drugs_in_sentences_without_an_event_are_not_learnt(small: Encoder) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,16 +13,15 @@ from models.index import unit
 from models.knn import Floats, Numbers, Support, votes
 from models.types import ADE, DRUG
 from training.readers import GoldMention, GoldText
-from training.relation_data import TAGS, examples
+from training.relation_data import TAGS, Found, examples
 from training.relation_scores import Queries, nearest, pair_scores, tag_scores
 from training.relation_support import (
     MAX_BYTES,
-    Part,
     balanced,
     best_k,
     condensed,
     fit_projection,
-    gold_pairs,
+    pair_rows,
     tensors_of,
 )
 
@@ -109,9 +110,8 @@ GOLD = GoldText(
 
 def test_pairs_are_all_drugs_with_all_effects_and_hard_negatives(wide: Encoder) -> None:
     data = examples([GOLD], wide)
-    part = Part(data, [])
     vectors = np.eye(len(data[0].tags), dtype=np.float32)
-    pairs = gold_pairs(part, [vectors], 2, 1)
+    pairs = pair_rows(data, [vectors], 2, 1)
     gold = dict(zip([r[1:] for r in pairs.rows[:4]], pairs.related[:4], strict=True))
     assert gold == {
         ("Aspirin", "rash"): True,
@@ -135,9 +135,18 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
     tags[-1] = TAGS.index("B-ADE")
     assert tag_scores(vectors, tags, vectors, data, [1], "majority")[1]["false effects per 1000"] == 1000.0
     related = torch.tensor([True, False, True])
-    found = pair_scores(torch.eye(3), related, torch.eye(3), torch.tensor([True, True, True]), [1, 3])
-    assert found[1] == pytest.approx({"pair F1": 0.8, "precision": 1.0, "recall": 2 / 3})
-    assert found[3]["recall"] == 1.0
+    # The sentence's four pairs, of which three are right, and the other's one, which counts twice.
+    asked = replace(data.valid[0], pairs=data.valid[0].pairs, unrelated=data.valid[0].pairs[:1])
+    alarm = replace(data.alarms[0], unrelated=np.array([[0, 1]]))
+    wanted = Found([asked, alarm], 6, 2.0)
+    assert wanted.weights().tolist() == [1, 1, 1, 1, 2]
+    gold = torch.tensor([True, True, True, False, False])
+    queries = torch.eye(3)[[0, 1, 2, 1, 0]]
+    found = pair_scores(torch.eye(3), related, queries, gold, wanted, [1, 3])
+    # Affirmed are two of the right ones and, by its weight of two, the false alarm.
+    assert found[1] == pytest.approx({"corpus F1": 0.4, "precision": 0.5, "recall": 2 / 6})
+    # With three neighbours all are.
+    assert found[3] == pytest.approx({"corpus F1": 0.5, "precision": 0.5, "recall": 0.5})
 
 
 def test_a_support_that_is_too_large_is_refused() -> None:

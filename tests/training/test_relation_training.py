@@ -20,7 +20,7 @@ from training import relation
 from training.adapter import trained_state
 from training.checkpoint import CheckpointError
 from training.readers import GoldMention, GoldText
-from training.relation_data import Corpus, examples, offsets, read
+from training.relation_data import Corpus, Found, examples, offsets, paired, read
 from training.relation_entities import EntitySpace
 from training.relation_graphs import GraphSpace, graphs_of
 from training.relation_pairs import PairSpace, candidates
@@ -59,8 +59,8 @@ def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus)
 
 
 def test_the_cross_entropy_is_an_option_that_the_paper_has_not(settings: Settings, texts: Corpus) -> None:
-    space = EntitySpace(settings, texts)
-    other = EntitySpace(replace(settings, cross_entropy=1.0), texts)
+    space = EntitySpace(replace(settings, cross_entropy=0.0), texts)
+    other = EntitySpace(settings, texts)
     assert not trained_state(space.head)
     assert set(trained_state(other.head)) == {"weight", "bias"}
     numbers = torch.Generator().manual_seed(1)
@@ -73,7 +73,10 @@ def pair_space(
     settings: Settings, texts: Corpus, kind: type[PairSpace] | type[GraphSpace]
 ) -> PairSpace | GraphSpace:
     encoder = Encoder.load(settings.base)
-    return kind(settings, encoder, examples(texts.train, encoder), examples(texts.valid, encoder))
+    train, valid = examples(texts.train, encoder), examples(texts.valid, encoder)
+    if kind is GraphSpace:
+        return GraphSpace(settings, encoder, train, valid)
+    return PairSpace(settings, encoder, train, Found(valid, len(valid), 1.0))
 
 
 @pytest.mark.parametrize("published", [False, True])
@@ -99,7 +102,7 @@ def test_cldr_trains_the_upper_half_and_the_graph(settings: Settings, texts: Cor
     # Nothing of the initial encoder, which others share, has moved.
     same = Encoder.load(settings.base)
     assert lower.model is same.model
-    assert set(space.validate()) == {"pair F1", "precision", "recall"}
+    assert set(space.validate()) == {"corpus F1", "precision", "recall"}
 
 
 def test_what_the_frozen_half_gives_is_what_the_encoder_gives(settings: Settings, texts: Corpus) -> None:
@@ -112,6 +115,43 @@ def test_what_the_frozen_half_gives_is_what_the_encoder_gives(settings: Settings
     batch = space.train[3:5]
     own = space.initial(batch)
     assert own.tolist() == offsets(space.train)[3:5].tolist()
+
+
+def test_what_is_found_without_an_event_is_pushed_from_what_is_related(
+    settings: Settings, texts: Corpus
+) -> None:
+    encoder = Encoder.load(settings.base)
+    train, negative = examples(texts.train, encoder), examples(texts.negatives, encoder)
+    assert all(e.gold.text.index(" was given") for e in negative)
+    mentions = [[(0, e.gold.text.index(" was given"), DRUG), (0, len(e.gold.text), ADE)] for e in negative]
+    false = [paired(e, m) for e, m in zip(negative, mentions, strict=True)]
+    assert all(e.unrelated.tolist() == [[0, len(e.tags) - 1]] for e in false)
+    long = replace(settings, pair_lr=2e-3, pair_epochs=12)
+    space = PairSpace(long, encoder, train + false, Found(train + false, len(train), 1.0))
+    assert len(space.train) == len(train) + len(false)
+
+    def apart() -> float:
+        """How much nearer related pairs are to each other than to those that are not."""
+        with torch.no_grad():
+            pairs, related = space.pairs(space.train, torch.Generator())
+        cosines = torch.nn.functional.normalize(pairs, dim=-1) @ pairs[related].mean(0)
+        return float(cosines[related].mean() - cosines[~related].mean())
+
+    space.upper.model.eval()
+    before = apart()
+    for n in range(12):
+        space.epoch(n)
+    assert apart() > before
+    paper = PairSpace(replace(settings, pair_contrast=0.0), encoder, train + false, space.valid)
+    assert len(paper.train) == len(train)
+
+
+def test_a_batch_without_a_relation_has_no_loss_that_is_no_number(settings: Settings, texts: Corpus) -> None:
+    encoder = Encoder.load(settings.base)
+    train = examples(texts.train, encoder)
+    false = replace(train[0], pairs=train[0].pairs[:0], unrelated=train[0].pairs)
+    space = PairSpace(settings, encoder, [*train, false], Found([], 1, 1.0))
+    assert float(space.loss([false], torch.Generator().manual_seed(1)).detach()) == 0.0
 
 
 @pytest.mark.parametrize("inside", [False, True])
