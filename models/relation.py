@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -134,6 +134,20 @@ class RelationModel:
             pair_projection=pair_projection,
             vote=vote,
         )
+
+    @staticmethod
+    def comparable(answers: Sequence[dict[str, Any]]) -> list[Any]:
+        """What of canary answers another number format must give again: mentions, and what is related.
+
+        Votes come in steps of one in k, and neighbours that are equally near change places with the rounding.
+        """
+        return [
+            {
+                "mentions": [[m["start"], m["end"], m["label"]] for m in answer["mentions"]],
+                "relations": [[r["head"], r["tail"]] for r in answer["relations"]],
+            }
+            for answer in answers
+        ]
 
     def predict(self, batch: Sequence[str]) -> list[TaggedText]:
         """Mentions and relations of each text; a relation never leaves its sentence."""

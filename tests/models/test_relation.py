@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import torch
 from models.drugs import DrugLexicon
 from models.encoder import Encoder, surface_words
 from models.halves import Lower, Read, Upper
+from models.loading import Loaded, plain
 from models.ner import tags_of
 from models.relation import LABELS, Floats, RelationModel, Support
 from models.types import ADE, DRUG, Mention, TaggedText
@@ -296,3 +299,22 @@ def test_near_words_may_outvote_many(flat: RelationModel) -> None:
     parts = (flat.encoder, flat.projection, support, 3, 3)
     assert RelationModel(*parts).word_tags(query)[0].tolist() == [B_ADE]
     assert RelationModel(*parts, vote="similarity").word_tags(query)[0].tolist() == [B_DRUG]
+
+
+def test_a_canary_holds_where_near_neighbours_change_places_and_not_where_an_answer_changes(
+    model: RelationModel,
+) -> None:
+    answers = plain(model.predict([SENTENCE]))
+    assert answers[0]["relations"][0]["neighbours"]
+
+    def holds(change: Callable[[Any], Any]) -> bool:
+        other = copy.deepcopy(answers)
+        change(other[0])
+        return bool(Loaded("relation", "v1", "k", model, ([SENTENCE], other, 0.02)).answers_canary())
+
+    assert holds(lambda a: None)
+    assert holds(lambda a: a["relations"][0].update(score=0.6, neighbours=[]))
+    assert not holds(lambda a: a["relations"].clear())
+    assert not holds(lambda a: a["relations"][0].update(tail=0))
+    assert not holds(lambda a: a["mentions"][0].update(label=ADE))
+    assert not holds(lambda a: a["mentions"].pop())
