@@ -34,7 +34,7 @@ bench: install
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install
 	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs
-	$(BIN)/python -m training.relation --data $(DATA) --pair-lr 2e-4 --output runs
+	$(BIN)/python -m training.relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --output runs
 	$(BIN)/python -m training.idiom --data $(DATA) --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --no-distance --no-fit --layers 0 --rows 2 --rivals 0 --batch 32 --epochs 8 --head-lr 1e-2 --dropout 0 --max-pieces 128 --validate 300 --output runs

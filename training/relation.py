@@ -196,7 +196,7 @@ def main(
     rank: Annotated[int, typer.Option(help="of the adapter that is stored")] = 96,
     below: Annotated[int, typer.Option(help="frozen layers of CLDR and CLGS; 0: half")] = 0,
     pair_rank: int = 64,
-    pair_lr: Annotated[float, typer.Option(help="of CLDR and CLGS; 1e-5 in the paper")] = 5e-5,
+    pair_lr: Annotated[float, typer.Option(help="of CLDR and CLGS; 1e-5 in the paper")] = 2e-4,
     pair_batch: int = 8,
     pair_epochs: int = 3,
     hard: Annotated[int, typer.Option(help="negative graphs of each positive one")] = 8,

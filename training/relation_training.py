@@ -53,7 +53,7 @@ class Settings:
     below: int = 0
     """frozen lower layers; 0: half of them"""
     pair_rank: int = 64
-    pair_lr: float = 5e-5  # 1e-5
+    pair_lr: float = 2e-4  # 1e-5
     pair_batch: int = 8
     pair_epochs: int = 3  # 20
     hard: int = 8

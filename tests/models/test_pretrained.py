@@ -17,7 +17,7 @@ ROOT = Path(models.__file__).parent / "pretrained"
 SHIPPED = (*TASKS, "idiom")
 PATHS = sorted(p for task in SHIPPED for p in (ROOT / task).glob("*") if not p.name.startswith("."))
 TRAINED = ("ner", "relation", "normalization", "acronym", "idiom")
-MAX_BYTES = 12 * 10**6
+MAX_BYTES = 24 * 10**6
 
 each = pytest.mark.parametrize("path", PATHS, ids=lambda p: f"{p.parent.name}-{p.name}")
 
