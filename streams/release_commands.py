@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from models.types import TASKS
 from streams.terminal import err, out, real_broker, settings
@@ -98,7 +98,7 @@ def releases(
         ]
         out.out(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), highlight=False)
         return
-    table = Table("task", "version", "", "from", "first score", "kind", "workers")
+    table = Table("task", Column("version", no_wrap=True), "", "from", "first score", "kind", "workers")
     for r in rows:
         score = r.manifest.scores[0] if r.manifest.scores else None
         state = ("live " if r.live else "") + ("shadow" if r.shadow else "")
