@@ -14,12 +14,13 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import described
+from models.release import Release
 from models.store import open_release
 
 
-def rows_of(path: Path, wanted: list[str]) -> dict[str, float]:
+def rows_of(release: Release, wanted: list[str]) -> dict[str, float]:
     """Scores by name and data; all where none is named."""
-    scores = open_release(path).manifest.scores
+    scores = release.manifest.scores
     return {f"{s.name}, {s.data}": s.value for s in scores if not wanted or s.name in wanted}
 
 
@@ -36,7 +37,7 @@ def main(
         named[name] = open_release(Path(folder))
     if len({r.task for r in named.values()}) > 1:
         raise typer.BadParameter("releases of different tasks have no scores in common")
-    rows = {name: rows_of(r.path, score or []) for name, r in named.items()}
+    rows = {name: rows_of(r, score or []) for name, r in named.items()}
     first = next(iter(named.values())).manifest
     if any(row.keys() != rows[next(iter(rows))].keys() for row in rows.values()):
         raise typer.BadParameter("the releases are not scored on the same data")

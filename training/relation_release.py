@@ -154,7 +154,7 @@ def assemble(
     hidden, asked = encoders.above(train), encoders.above(valid)
 
     def rows(part: Part, vectors: Sequence[Floats]) -> Pairs:
-        return pair_rows(part.examples, vectors, sizes.hard, settings.seed)
+        return pair_rows(part.examples, vectors)
 
     choose_pairs("as trained", rows(train, hidden), rows(valid, asked), entities.valid)
     directions = pair_projection(train.examples, hidden, sizes.pair_dimension)

@@ -1,7 +1,7 @@
 """The support sets of a release: projected, balanced and condensed, with what each step costs in score.
 
-Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, whatever the
-tagger pairs in sentences without an adverse event and, where asked for, hard negatives as CLDR draws them.
+Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, and whatever
+the tagger pairs in sentences without an adverse event.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from models.halves import Read
 from models.index import unit
 from models.knn import Floats, Numbers, Support, Vote, votes
 from training.relation_data import TAGS, UNKNOWN, Example, Found, offsets
-from training.relation_pairs import candidates
 from training.relation_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 
 console = Console()
@@ -40,8 +39,6 @@ class Sizes:
     """words of no mention before condensing"""
     words: int = 8000
     """words after it"""
-    hard: int = 0
-    """hard negatives of each relation among the pairs"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,26 +180,14 @@ def best_k(scores: dict[int, float], paper: int) -> int:
     return paper if scores.get(paper) == best else next(k for k, v in scores.items() if v == best)
 
 
-def pair_rows(data: Sequence[Example], vectors: Sequence[Floats], hard: int, seed: int) -> Pairs:
-    """The related and the unrelated pairs of some sentences, and `hard` drawn negatives for each relation;
-    `vectors` (words, d) of each sentence.
-    """
+def pair_rows(data: Sequence[Example], vectors: Sequence[Floats]) -> Pairs:
+    """The related and the unrelated pairs of some sentences; `vectors` (words, d) of each sentence."""
     pairs = Pairs()
-    surfaces = [surface_words(e.gold.text) for e in data]
-
-    def add(number: int, rows: Sequence[Sequence[int]], related: bool) -> None:
-        surface, vector = surfaces[number], vectors[number]
-        for d, e in rows:
-            pairs.add(data[number].gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)
-
-    for number, example in enumerate(data):
-        add(number, example.pairs.tolist(), True)
-        add(number, example.unrelated.tolist(), False)
-    own = [i for i, e in enumerate(data) if len(e.pairs)]
-    if own and hard:
-        chosen, sentence = candidates([data[i] for i in own], hard, torch.Generator().manual_seed(seed))
-        for wrong, row in zip(chosen[:, 1:].tolist(), sentence.tolist(), strict=True):
-            add(own[row], wrong, False)
+    for example, vector in zip(data, vectors, strict=True):
+        surface = surface_words(example.gold.text)
+        for rows, related in ((example.pairs, True), (example.unrelated, False)):
+            for d, e in rows.tolist():
+                pairs.add(example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)
     return pairs
 
 

@@ -108,22 +108,19 @@ GOLD = GoldText(
 )
 
 
-def test_pairs_are_all_drugs_with_all_effects_and_hard_negatives(wide: Encoder) -> None:
+def test_pairs_are_all_drugs_with_all_effects(wide: Encoder) -> None:
     data = examples([GOLD], wide)
     vectors = np.eye(len(data[0].tags), dtype=np.float32)
-    pairs = pair_rows(data, [vectors], 2, 1)
-    gold = dict(zip([r[1:] for r in pairs.rows[:4]], pairs.related[:4], strict=True))
-    assert gold == {
+    pairs = pair_rows(data, [vectors])
+    assert dict(zip([r[1:] for r in pairs.rows], pairs.related, strict=True)) == {
         ("Aspirin", "rash"): True,
         ("Aspirin", "nausea"): False,
         ("clozapine", "rash"): True,
         ("clozapine", "nausea"): True,
     }
-    assert pairs.related[4:] == [False] * 6
+    surface = ["Aspirin", "and", "clozapine", "gave", "rash", "and", "severe", "nausea", "."]
     for (_, drug, effect), vector in zip(pairs.rows, pairs.vectors, strict=True):
-        surface = ["Aspirin", "and", "clozapine", "gave", "rash", "and", "severe", "nausea", "."]
         assert (surface[vector[:9].argmax()], surface[vector[9:].argmax()]) == (drug, effect)
-        assert drug in {"Aspirin", "clozapine"} or effect in {"rash", "nausea"}
 
 
 def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
