@@ -1,8 +1,9 @@
 """Trains entity-driven contrastive summarization (ECL, Lu et al. 2024) and writes a release.
 
-First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, and sentences
-with gaps. Second: MeQSum, with the contrastive losses. `--backbone` is an encoder (`mini`), which gets a
-small decoder with copying, or an encoder-decoder of the hub (facebook/bart-large), which is taken as it is.
+First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them told
+in messages of PsyTAR's sentences (`--told`), and sentences with gaps. Second: MeQSum, with the contrastive
+losses. `--backbone` is an encoder (`mini`), which gets a small decoder with copying, or an encoder-decoder of
+the hub (facebook/bart-large), which is taken as it is.
 `--extractive` makes the release that only picks sentences; nothing is trained for it.
 """
 
@@ -29,6 +30,7 @@ from training.evaluations.summarization import bundled_tagger, summary_counts
 from training.precision import HELP, Precision, resolved
 from training.publish import OFFERED, offer, print_scores
 from training.summarization_data import Corpora, Pair, read
+from training.summarization_messages import fillers
 from training.summarization_negatives import EntityDictionary, shared_entities
 from training.summarization_network import HubNetwork, Network, PointerNetwork
 from training.summarization_release import Choose, forms_of, publish, publish_extractive
@@ -64,9 +66,11 @@ def network_of(backbone: str, corpora: Corpora, sizes: Sizes, seed: int) -> tupl
     return network, {"backbone": backbone} | made
 
 
-def task_of(corpora: Corpora, recogniser: Recogniser, trained: bool = True) -> Task:
-    """The entities of all summaries, the dictionary D of MeQSum's, and names to ask about instead; those of
-    the first stage are not looked for where nothing is trained.
+def task_of(
+    corpora: Corpora, recogniser: Recogniser, trained: bool = True, sentences: Sequence[str] = ()
+) -> Task:
+    """The entities of all summaries, the dictionary D of MeQSum's, names to ask about instead, and
+    `sentences` of patients; what the first stage asks about is not looked for where nothing is trained.
     """
     pairs = [*(corpora.pretraining if trained else []), *corpora.training]
     asked = [p for p in pairs if not p.id.startswith("denoise-")]
@@ -80,7 +84,7 @@ def task_of(corpora: Corpora, recogniser: Recogniser, trained: bool = True) -> T
         False: sorted({e.text for e in every if not e.drug}),
     }
     stages = {"pairs": corpora.pretraining, "meqsum": corpora.training}
-    return Task(stages, found, dictionary, shared_entities(asked, found), names)
+    return Task(stages, found, dictionary, shared_entities(asked, found), names, sentences)
 
 
 def report(corpora: Corpora, recogniser: Recogniser, task: Task) -> None:
@@ -158,6 +162,9 @@ def main(
     momentum: float = 0.999,
     positive: Annotated[bool, typer.Option(help="the right summary in the denominator, as MoCo")] = False,
     swap: Annotated[float, typer.Option(help="share of pairs asked about other entities")] = 0.5,
+    told: Annotated[
+        float, typer.Option(help="share of the first stage that stands in patients' messages")
+    ] = 0.8,
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100,
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0,
@@ -181,11 +188,12 @@ def main(
         corpora = read(data, held_out=held_out, seed=seed, denoise=denoise, limit=limit)
         tagging = open_release(tagger) if tagger else bundled_tagger()
         recogniser = focus.recogniser(NerModel.load(tagging), data / "stanza")
-        task = task_of(corpora, recogniser, trained=pretraining + epochs > 0)
+        sentences = fillers(data) if told and pretraining else []
+        task = task_of(corpora, recogniser, trained=pretraining + epochs > 0, sentences=sentences)
         report(corpora, recogniser, task)
         network, architecture = network_of(backbone, corpora, Sizes(layers, rank, trained_layers), seed)
         settings = Settings(
-            (Stage("pairs", pretraining, pretraining_lr, False), Stage("meqsum", epochs, lr, True)),
+            (Stage("pairs", pretraining, pretraining_lr, False, told), Stage("meqsum", epochs, lr, True)),
             *(batch, smoothing, simple, hard, negatives, queue, temperature, momentum, positive, swap, seed),
             precision=resolved(precision),
             architecture=architecture

@@ -127,7 +127,9 @@ def publish(
         configuration = configuration | {"choice": choice._asdict()}
     counts = configuration["data"]["pairs"]
     used = ["meqsum", *(["rqe", "mediqa"] if counts["rqe"] else [])]
-    used += ["ade", "psytar"] if counts["denoising"] else []
+    told = any(stage["told"] and stage["epochs"] for stage in configuration["training"]["stages"])
+    used += ["ade"] if counts["denoising"] else []
+    used += ["psytar"] if counts["denoising"] or told else []
     return _published(
         folder,
         kind=f"{kind}; guard over named entities, extractive where it fails",

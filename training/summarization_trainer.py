@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from training import adapter
 from training.checkpoint import Checkpoint, CheckpointError, random_state, set_random_state
 from training.precision import mixed
 from training.summarization_data import Pair, normalised
+from training.summarization_messages import message
 from training.summarization_negatives import EntityDictionary, Shared, hard_negatives, swapped
 from training.summarization_network import KeyEncoder, Network, pooled
 
@@ -32,6 +33,8 @@ class Stage:
     epochs: int
     lr: float
     contrastive: bool
+    told: float = 0.0
+    """share of the pairs whose question stands in a patient's message, each time another one"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,15 @@ class Task:
     shared: Mapping[str, Sequence[Shared]]
     names: Mapping[bool, Sequence[str]]
     """drugs (True) and others, by which entities are replaced"""
+    sentences: Sequence[str] = ()
+    """of patients, for the messages"""
+
+
+class Asked(NamedTuple):
+    """A pair as it is learnt from this time, with the entities of its summary."""
+
+    pair: Pair
+    entities: Sequence[Entity]
 
 
 def contrast(query: Tensor, right: Tensor, wrong: Tensor, allowed: Tensor, temperature: float) -> Tensor:
@@ -182,7 +194,8 @@ class Trainer:
         for module in decoders:
             module.training = True
         steps = 0
-        for batch in batches(self.task.pairs[stage.name], self.settings.batch, self.rng):
+        asked = [self._asked(pair, stage.told) for pair in self.task.pairs[stage.name]]
+        for batch in batches(asked, self.settings.batch, self.rng):
             with mixed(self.settings.precision):
                 losses = self.losses(batch, stage.contrastive)
             total = torch.stack(list(losses.values())).sum()
@@ -200,10 +213,10 @@ class Trainer:
             module.training = False
         return {name: value / steps for name, value in sums.items()}
 
-    def losses(self, batch: Sequence[Pair], contrastive: bool) -> dict[str, Tensor]:
+    def losses(self, batch: Sequence[Asked], contrastive: bool) -> dict[str, Tensor]:
         """Each loss with its weight, by name; those whose weight is 0 are not computed."""
         s = self.settings
-        asked, entities = zip(*(self._asked(pair) for pair in batch), strict=True)
+        asked, entities = zip(*batch, strict=True)
         read = self.network.read([p.question for p in asked])
         found = {"ce": self.network.cross_entropy(read, [p.summary for p in asked], s.smoothing)}
         if not contrastive or not (s.simple or s.hard):
@@ -217,12 +230,15 @@ class Trainer:
             found["hard"] = s.hard * self._hard(query, right, asked, entities)
         return found
 
-    def _asked(self, pair: Pair) -> tuple[Pair, Sequence[Entity]]:
-        """A pair, now and then about other things, with the entities of its summary."""
+    def _asked(self, pair: Pair, told: float) -> Asked:
+        """A pair, now and then about other things or in a message."""
+        entities = self.task.entities.get(pair.id, ())
         shared = self.task.shared.get(pair.id)
         if shared and self.rng.random() < self.settings.swap:
-            return swapped(pair, shared, self.task.names, self.rng)
-        return pair, self.task.entities.get(pair.id, ())
+            pair, entities = swapped(pair, shared, self.task.names, self.rng)
+        if told and self.rng.random() < told:
+            pair = message(pair, entities, self.task.sentences, self.rng)
+        return Asked(pair, entities)
 
     def _simple(self, query: Tensor, right: Tensor, asked: Sequence[Pair]) -> Tensor:
         """Eq. 5: the queue, with this batch in it, less the keys of the question's own summary."""
@@ -300,13 +316,13 @@ class Trainer:
         return [p for name, p in self.keys.model.named_parameters() if name in trained]
 
 
-def batches(pairs: Sequence[Pair], size: int, rng: random.Random) -> Iterator[list[Pair]]:
+def batches(asked: Sequence[Asked], size: int, rng: random.Random) -> Iterator[list[Asked]]:
     """Every pair once, in random order, questions of like length together."""
-    order = list(pairs)
+    order = list(asked)
     rng.shuffle(order)
     chunks = []
     for start in range(0, len(order), 8 * size):
-        part = sorted(order[start : start + 8 * size], key=lambda p: len(p.question))
+        part = sorted(order[start : start + 8 * size], key=lambda a: len(a.pair.question))
         chunks += [part[i : i + size] for i in range(0, len(part), size)]
     rng.shuffle(chunks)
     yield from chunks

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
-from models.focus import OwnRecogniser, named_in
+from models.focus import Entity, OwnRecogniser, named_in
 from training.summarization_data import Pair, denoising, normalised, read, without_duplicates, without_leaks
+from training.summarization_messages import fillers, message
 from training.summarization_negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 
 RECOGNISER = OwnRecogniser(
@@ -168,3 +169,28 @@ def test_a_question_is_asked_about_something_else_on_both_sides() -> None:
 def test_an_entity_that_only_the_summary_has_stays() -> None:
     asked = Pair("x", "My toe hurts", "What helps gout?")
     assert shared_entities([asked], {"x": RECOGNISER.entities([asked.summary])[0]}) == {"x": []}
+
+
+def test_a_message_holds_the_question_and_its_subject_and_comes_out_the_same_for_a_seed() -> None:
+    asked = Pair("a", "Does Zoloft cause headaches?", "Does Zoloft cause headaches?")
+    entities = [Entity(5, 11, "Zoloft", True), Entity(18, 27, "headaches", False)]
+    told = [message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)]
+    assert told == [
+        message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)
+    ]
+    assert len({p.question for p in told}) > 40
+    for p in told:
+        assert "Does Zoloft cause headaches" in p.question
+        assert p.summary == asked.summary
+        assert p.question.startswith("SUBJECT: headaches MESSAGE: ") or "SUBJECT" not in p.question
+    shares = [sum(what in p.question for p in told) / 60 for what in ("SUBJECT", "headaches?", "I am tired.")]
+    assert all(0.2 < share < 0.95 for share in shares)
+
+
+def test_patients_sentences_are_whole_and_ask_nothing(tmp_path: Path) -> None:
+    (tmp_path / "psytar").mkdir()
+    sentences = ["i feel so tired", "too short", "why does it do this ?", "i feel so tired", "word " * 31]
+    rows = [[*(f"{w}\tO" for w in s.split()), ""] for s in sentences]
+    text = "\n".join(row for own in rows for row in own)
+    (tmp_path / "psytar/ner_train.conll").write_text(text, encoding="utf-8")
+    assert fillers(tmp_path) == ["i feel so tired"]

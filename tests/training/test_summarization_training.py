@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from training.evaluations.summarization import bundled_tagger
 from training.summarization import is_encoder_decoder, task_of
 from training.summarization_data import Corpora, Pair
 from training.summarization_network import HubNetwork, PointerNetwork, Read, generated_pieces, pooled
-from training.summarization_trainer import Queue, Settings, Stage, Task, Trainer, batches, contrast
+from training.summarization_trainer import Asked, Queue, Settings, Stage, Task, Trainer, batches, contrast
 
 PAIRS = [
     Pair(f"p{i}", f"i have pain {d} and take the drug {d}. is the drug {d} bad?", f"is the drug {d} bad?")
@@ -49,6 +49,10 @@ def network(base: str, rank: int = 2) -> PointerNetwork:
     targets = [p.summary for p in PAIRS] * 3
     torch.manual_seed(5)
     return PointerNetwork(base, layers=1, rank=rank, trained_layers=1, targets=targets, max_pieces=64)
+
+
+def asked(pairs: Sequence[Pair], task: Task) -> list[Asked]:
+    return [Asked(p, task.entities.get(p.id, ())) for p in pairs]
 
 
 def unit(*rows: list[float]) -> Tensor:
@@ -86,15 +90,15 @@ def test_a_summary_is_no_negative_of_its_own_question(tiny_bert: str, task: Task
     trainer = Trainer(network(tiny_bert), replace(SETTINGS, swap=0.0, hard=0.0), task, None)
     # The queue holds the batch itself: twice the same summary leaves nothing to be told apart.
     twice = [PAIRS[0], Pair("other", "what else?", "IS the drug aspirin bad")]
-    assert trainer.losses(twice, True)["simple"].item() == 0
-    assert trainer.losses(PAIRS[:2], True)["simple"].item() != 0
+    assert trainer.losses(asked(twice, task), True)["simple"].item() == 0
+    assert trainer.losses(asked(PAIRS[:2], task), True)["simple"].item() != 0
 
 
 def test_weights_of_zero_leave_losses_out(tiny_bert: str, task: Task) -> None:
     def names(simple: float, hard: float) -> set[str]:
         settings = replace(SETTINGS, simple=simple, hard=hard)
         trainer = Trainer(network(tiny_bert), settings, task, None)
-        found = trainer.losses(PAIRS[:2], True)
+        found = trainer.losses(asked(PAIRS[:2], task), True)
         assert (trainer.keys is None) is (simple == hard == 0)
         assert all(bool(torch.isfinite(v)) for v in found.values())
         return set(found)
@@ -117,7 +121,7 @@ def test_hard_negatives_are_the_questions_own_and_never_queued(
 
     monkeypatch.setattr(trainer, "_contrast", watched)
     lonely = Pair("none", "is tea fine?", "is tea fine?")
-    trainer.losses([PAIRS[0], lonely], True)
+    trainer.losses(asked([PAIRS[0], lonely], task), True)
     (queue, _), (wrong, allowed) = seen
     assert queue.shape == (2, 32) == trainer.queue.keys.shape
     # Three drugs are not aspirin; a summary without an entity has no hard negative.
@@ -172,12 +176,13 @@ def test_pieces_that_are_rare_in_summaries_can_only_be_copied(tiny_bert: str) ->
 
 
 def test_every_pair_comes_once_with_those_of_like_length() -> None:
-    pairs = [Pair(str(i), "x" * i, "s") for i in range(40)]
+    pairs = [Asked(Pair(str(i), "x" * i, "s"), ()) for i in range(40)]
     import random  # noqa: PLC0415
 
     found = list(batches(pairs, 4, random.Random(1)))
-    assert sorted(p.id for b in found for p in b) == sorted(p.id for p in pairs)
-    assert max(max(len(p.question) for p in b) - min(len(p.question) for p in b) for b in found) < 20
+    assert sorted(a.pair.id for b in found for a in b) == sorted(a.pair.id for a in pairs)
+    lengths = [[len(a.pair.question) for a in b] for b in found]
+    assert max(max(own) - min(own) for own in lengths) < 20
 
 
 def test_a_run_learns_its_pairs_and_a_killed_one_ends_as_if_it_had_not_been(
@@ -222,6 +227,37 @@ def test_a_run_starts_from_the_weights_of_another(tiny_bert: str, task: Task, tm
         assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     with pytest.raises(CheckpointError, match="holds no run"):
         other.start_as(tmp_path / "nowhere")
+
+
+def test_the_first_stage_is_told_in_messages_and_the_second_is_not(
+    tiny_bert: str, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = ["i was so sleepy on it.", "it did nothing for me."]
+    stages = (Stage("pairs", 1, 1e-3, False, 1.0), Stage("meqsum", 1, 1e-3, False))
+    trainer = Trainer(
+        network(tiny_bert),
+        replace(SETTINGS, stages=stages, swap=0.0),
+        replace(task, sentences=sentences),
+        None,
+    )
+    seen: list[list[Asked]] = []
+    losses = trainer.losses
+
+    def watched(batch: Sequence[Asked], contrastive: bool) -> dict[str, Tensor]:
+        seen.append(list(batch))
+        return losses(batch, contrastive)
+
+    monkeypatch.setattr(trainer, "losses", watched)
+    list(trainer.fit(None))
+    own = {p.id: p for p in PAIRS}
+    first = [a.pair for batch in seen[:1] for a in batch]
+    assert {p.id for p in first} == {"p0", "p1"}
+    for pair in first:
+        whole = own[pair.id]
+        assert whole.question.rstrip("?") in pair.question
+        assert pair.summary == whole.summary
+    assert any(s in p.question or p.question.startswith("SUBJECT") for p in first for s in sentences)
+    assert {a.pair for batch in seen[1:] for a in batch} == set(PAIRS)
 
 
 def test_the_epoch_with_the_best_score_is_kept(tiny_bert: str, task: Task) -> None:
@@ -285,6 +321,9 @@ def data(tmp_path: Path) -> Path:
     for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
         text = "\n".join(json.dumps(r) for r in lines)
         (tmp_path / f"data/questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "data/psytar").mkdir()
+    told = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
+    (tmp_path / "data/psytar/ner_train.conll").write_text(told, encoding="utf-8")
     return tmp_path / "data"
 
 
@@ -312,7 +351,7 @@ def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
         (tmp_path / "run/split.json").read_text(encoding="utf-8")
     )
     assert {s.name for s in manifest.training_data} == {
-        summarization_release.SOURCES[n].name for n in ("meqsum", "rqe", "mediqa")
+        summarization_release.SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
     }
     scores = {s.name: s for s in manifest.scores}
     assert scores["unfaithful"].value == 0
