@@ -15,7 +15,7 @@ import torch
 from models.beam import Search
 from models.encoder import Encoder, base_digest, encoder_of, resolve_base
 from models.focus import OwnRecogniser, named_in, normal
-from models.pointer import Pieces, Pointer, Shape, embeddings_of
+from models.pointer import Pointer, Shape, embeddings_of
 from models.ranker import RankedWriter
 from models.release import Release, ReleaseError
 from models.tables import read_tsv
@@ -23,7 +23,7 @@ from models.templates import FORMS, TemplateWriter
 from models.tensors import read_tensors
 from models.text import sentences
 from models.types import ShortQuestion, Span
-from models.writer import HubWriter, PointerWriter, Writer, Written
+from models.writer import HubWriter, PointerWriter, Writer, Written, pieces_of
 
 #: The pointer decoder; the changed layers of an encoder-decoder of the hub.
 DECODER, CHANGED = "decoder.safetensors", "changed.safetensors"
@@ -146,14 +146,13 @@ def pointer_writer(release: Release, settings: Search, device: str, dtype: torch
     encoder = encoder_of(release, device=device, dtype=dtype)
     stored = read_tensors(release.file(DECODER))
     generated = stored.pop("generated").tolist()
-    tokenizer = encoder.tokenizer
     shape = Shape(**configuration["decoder"])
     pointer = Pointer(shape, {k: v.float() for k, v in embeddings_of(encoder.model).items()}, generated)
     try:
         pointer.load_state_dict({name: tensor.float() for name, tensor in stored.items()})
     except RuntimeError as error:
         raise ReleaseError(f"{release.version}: {DECODER}: {error}") from None
-    pieces = Pieces(generated, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id)
+    pieces = pieces_of(encoder.tokenizer, generated)
     return PointerWriter(encoder, pointer.to(device).eval(), pieces, settings)
 
 

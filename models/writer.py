@@ -186,14 +186,24 @@ def special(encoder: Encoder, pieces: Sequence[int]) -> list[int]:
 
 def source_of(encoder: Encoder, pieces: Pieces, sources: Sequence[Sequence[int]], hidden: Tensor) -> Source:
     """The encoder's states (texts, padded pieces, dimension) with what may be copied of each text."""
-    width = hidden.shape[1]
-    mask = torch.zeros(len(sources), width, dtype=torch.bool)
-    copied = torch.full((len(sources), width), -1)
-    for row, source in enumerate(sources):
-        whole = special(encoder, source)
-        mask[row, : len(whole)] = True
-        copied[row, : len(whole)] = torch.tensor(pieces.copied(whole))
-    return Source(hidden, mask.to(hidden.device), copied.to(hidden.device))
+    whole = [special(encoder, source) for source in sources]
+    texts, width = hidden.shape[:2]
+    mask, inside = (torch.zeros(texts, width, dtype=torch.bool) for _ in range(2))
+    copied, before = torch.full((texts, width), -1), torch.full((texts, 2, width), -1)
+    for row, own in enumerate(whole):
+        mask[row, : len(own)] = True
+        copied[row, : len(own)] = torch.tensor(pieces.copied(own))
+        before[row, :, : len(own)] = torch.tensor(pieces.before(own))
+        inside[row, : len(own)] = torch.tensor(pieces.inside(own))
+    device = hidden.device
+    return Source(hidden, *(t.to(device) for t in (mask, copied, before, inside)))
+
+
+def pieces_of(tokenizer: Any, generated: Sequence[int]) -> Pieces:
+    """The numbers of a decoder over a tokenizer of WordPiece."""
+    inside = {number for token, number in tokenizer.get_vocab().items() if token.startswith("##")}
+    ends = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id)
+    return Pieces(generated, *ends, inside)
 
 
 def surface(pieces: Sequence[str], source: str) -> str:
@@ -208,7 +218,7 @@ def surface(pieces: Sequence[str], source: str) -> str:
     text = re.sub(r" ([?.,;:!%)\]])", r"\1", re.sub(r"([(\[]) ", r"\1", text))
     text = re.sub(r"(?<=[\w%]) ?(['\u2019/-]) ?(?=\w)", r"\1", text)
     text = re.sub(r" (\(e?s\))|(?<=\d)(\.) (?=\d)", r"\1\2", text)
-    known = _spellings(source)
+    known = {"i": "I"} | _spellings(source)
     text = re.sub(r"\w+", lambda m: known.get(m.group(), m.group()), text)
     return text[:1].upper() + text[1:]
 

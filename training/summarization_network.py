@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from models import pointer
 from models.beam import Search
 from models.encoder import Encoder
-from models.pointer import Pieces, Pointer, Shape
+from models.pointer import Pointer, Shape
 from models.summarization import CHANGED, DECODER, load_hub
-from models.writer import HubWriter, PointerWriter, Writer, source_of, source_pieces
+from models.writer import HubWriter, PointerWriter, Writer, pieces_of, source_of, source_pieces
 from training import adapter
 
 
@@ -122,11 +122,8 @@ class PointerNetwork:
         # Dropout in the encoder's attention costs as much as the layers themselves on a processor.
         self.encoder.model.eval()
         self.shape = Shape(config.hidden_size, layers, config.num_attention_heads, config.intermediate_size)
-        tokenizer = plain.tokenizer
         generated = generated_pieces(plain, targets)
-        self.pieces = Pieces(
-            generated, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id
-        )
+        self.pieces = pieces_of(plain.tokenizer, generated)
         self.decoder = Pointer(self.shape, pointer.embeddings_of(plain.model), generated)
         last = config.num_hidden_layers
         pointer.begin_as(self.decoder, plain.model, [max(0, last - layers + i) for i in range(layers)])

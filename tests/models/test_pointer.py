@@ -14,7 +14,7 @@ from models.encoder import Encoder
 from models.pointer import Pieces, Pointer, Shape, Source
 
 CLS, SEP, UNKNOWN = 2, 3, 1
-PIECES = Pieces([SEP, 10, 11], CLS, SEP, UNKNOWN)
+PIECES = Pieces([SEP, 10, 11], CLS, SEP, UNKNOWN, {21, 22})
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,11 @@ def decoder(small: Encoder) -> Pointer:
 
 
 def source(copied: list[list[int]], seed: int = 0) -> Source:
+    """Nothing of it stands behind anything that is said."""
     rows = torch.tensor(copied)
     memory = torch.randn(*rows.shape, 32, generator=torch.Generator().manual_seed(seed))
-    return Source(memory, torch.ones_like(rows, dtype=torch.bool), rows)
+    before = torch.full((len(rows), 2, rows.shape[1]), -1)
+    return Source(memory, torch.ones_like(rows, dtype=torch.bool), rows, before, rows == -2)
 
 
 def test_a_piece_has_one_number_wherever_it_stands() -> None:
@@ -57,7 +59,8 @@ def test_padding_changes_nothing(decoder: Pointer) -> None:
     one = source([[-1, 4, 1, -1]])
     noise = torch.full((1, 4, 32), 7.0)
     mask = torch.tensor([[True] * 4 + [False] * 4])
-    padded = Source(torch.cat([one.memory, noise], 1), mask, torch.tensor([[-1, 4, 1, -1] + [-1] * 4]))
+    copied, inside = torch.tensor([[-1, 4, 1, -1] + [-1] * 4]), torch.zeros(1, 8, dtype=torch.bool)
+    padded = Source(torch.cat([one.memory, noise], 1), mask, copied, torch.full((1, 2, 8), -1), inside)
     said = torch.tensor([[CLS, 10, 11]])
     with torch.inference_mode():
         assert torch.allclose(decoder(one, said), decoder(padded, said)[..., :8], atol=1e-6)
@@ -70,6 +73,63 @@ def test_step_by_step_is_the_same_as_all_at_once(decoder: Pointer) -> None:
         cache = decoder.start(seen)
         steps = torch.stack([decoder.step(cache, said[:, i]) for i in range(4)], 1)
     assert torch.allclose(whole, steps, atol=1e-6)
+
+
+def seen(*pieces: int) -> Source:
+    """A question of these pieces."""
+    whole = [CLS, *pieces, SEP]
+    memory = torch.randn(1, len(whole), 32, generator=torch.Generator().manual_seed(7))
+    numbers = (PIECES.copied(whole), PIECES.before(whole), PIECES.inside(whole))
+    mask = torch.ones(1, len(whole), dtype=torch.bool)
+    return Source(memory, mask, *(torch.tensor([n]) for n in numbers))
+
+
+def test_a_word_goes_on_as_the_question_does(decoder: Pointer) -> None:
+    # 21 and 22 go on with a word; 3 numbers come before those of the seven places.
+    own, said = seen(20, 21, 22, 30, 21), torch.tensor([[CLS, 20, 21, 30, 11]])
+    with torch.inference_mode():
+        found = Pointer.forward(three(decoder), own, said)[0]
+    inside = found[:, [3 + 2, 3 + 3]] > 0
+    assert inside.tolist() == [[False, False], [True, False], [False, True], [True, False], [False, False]]
+    assert found.sum(-1).tolist() == pytest.approx([1.0] * 5, abs=1e-5)
+
+
+def test_what_follows_the_last_two_copied_pieces_is_likelier(decoder: Pointer) -> None:
+    own, said = seen(40, 41, 42, 50, 41, 43), torch.tensor([[CLS, 40, 41]])
+    network = three(decoder)
+    with torch.inference_mode():
+        before = network(own, said)[0, 2]
+        network.follow[1] += 2
+        after = network(own, said)[0, 2]
+        network.follow[1] -= 2
+    # 42 stands behind 40 41, 43 behind 50 41.
+    assert after[3 + 3] > before[3 + 3]
+    assert after[3 + 6] < before[3 + 6]
+
+
+def three(decoder: Pointer) -> Pointer:
+    """The same over the numbers of PIECES."""
+    own = Pointer(decoder.shape, dict(decoder.named_buffers()), PIECES.generated).eval()
+    own.load_state_dict(decoder.state_dict() | {"bias": decoder.bias[:3]})
+    return own
+
+
+def test_steps_with_copies_are_the_same_as_all_at_once(decoder: Pointer) -> None:
+    own, said = seen(20, 21, 22, 30, 21), torch.tensor([[CLS, 20, 21, 22, 30]])
+    network = three(decoder)
+    with torch.inference_mode():
+        cache = network.start(own)
+        steps = []
+        for i in range(5):
+            if i:
+                cache.rows(torch.tensor([0]))
+            steps.append(network.step(cache, said[:, i]))
+        assert torch.allclose(network(own, said), torch.stack(steps, 1), atol=1e-6)
+
+
+def test_what_stands_before_a_place_opens_with_nothing() -> None:
+    assert PIECES.before([CLS, 20, 21, SEP]) == [[-1, -1, 20, 21], [-1, -1, -1, 20]]
+    assert PIECES.inside([CLS, 20, 21, SEP]) == [False, False, True, False]
 
 
 def test_a_later_piece_changes_nothing_before_it(decoder: Pointer) -> None:

@@ -10,9 +10,9 @@ import torch
 from models import pointer
 from models.beam import Search
 from models.encoder import Encoder
-from models.pointer import Pieces, Pointer, Shape
+from models.pointer import Pointer, Shape
 from models.summarization import load_hub
-from models.writer import HubWriter, PointerWriter, source_pieces, surface
+from models.writer import HubWriter, PointerWriter, pieces_of, source_pieces, surface
 from tests.models import tiny_seq2seq
 
 TEXTS = [
@@ -34,7 +34,7 @@ def written(small: Encoder, beams: int = 3) -> PointerWriter:
         Shape(32, layers=2, heads=2, inner=48, longest=16), pointer.embeddings_of(small.model), generated
     )
     pointer.begin_as(decoder, small.model, [0, 1])
-    pieces = Pieces(generated, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id)
+    pieces = pieces_of(tokenizer, generated)
     return PointerWriter(small, decoder.eval(), pieces, Search(beams=beams, longest=10))
 
 
@@ -66,6 +66,7 @@ def test_what_is_neither_generated_nor_in_the_text_is_never_written(small: Encod
         ("sjogren ' s syndrome and ehlers - danlos", "", "Sjogren's syndrome and ehlers-danlos"),
         ("find physician ( s ) , at 0 . 5 % / day", "", "Find physician(s), at 0.5%/day"),
         ("cafe au lait", "my Caf\u00e9 au lait spots", "Caf\u00e9 au lait"),
+        ("where can i read about it ?", "i have it", "Where can I read about it?"),
         ("##ness", "", "##ness"),
         ("", "x", ""),
     ],
