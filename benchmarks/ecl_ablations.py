@@ -1,9 +1,10 @@
 """What do ECL's contrastive losses bring (Table 5 of the paper)? All, without simple negatives, without hard
 ones, without both, each with several seeds, on MeQSum's test part.
 
-The decoder answers alone, without guard and forms. The first stage knows nothing of the losses: for each seed
-it is trained once and the four variants go on from it. Each result is written as soon as it is there, and
-those that are there already are not made again.
+The decoder answers alone, greedily, without guard and forms. The first stage knows nothing of the losses: it
+is trained once for all (`--pretraining`), or taken from a run that has ended there (`--start`); seeds are
+those of the second stage, and validation questions and test part are the same for all. Each result is written
+as soon as it is there, and those that are there already are not made again.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ from training.evaluations.summarization import ROUGES, bundled_tagger, summary_c
 from training.precision import Precision, resolved
 from training.summarization import Sizes, line, network_of, rouge1, task_of
 from training.summarization_data import Corpora, Pair, read, read_meqsum
+from training.summarization_messages import fillers
 from training.summarization_network import Network
 from training.summarization_trainer import Settings, Stage, Task, Trainer
 
 console = Console()
+#: Seed of the validation part, that of a release.
+SPLIT = 42
 #: Variant to the weights of the simple and of the hard loss.
 VARIANTS = {"ECL": (1.0, 1.0), "ECL-s": (0.0, 1.0), "ECL-h": (1.0, 0.0), "ECL-s,-h": (0.0, 0.0)}
 
@@ -79,43 +83,50 @@ def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
 def main(
     data: Annotated[Path, typer.Option(help="folder with questions/")],
     result: Annotated[Path, typer.Option("--json", help="results are added to this file")],
+    start: Annotated[
+        Path | None, typer.Option(help="folder of a run that ended with its first stage")
+    ] = None,
     backbone: str = "mini",
     seeds: Annotated[int, typer.Option(help="1 to this one")] = 3,
-    pretraining: int = 3,
-    epochs: int = 15,
-    negatives: int = 16,
+    pretraining: Annotated[int, typer.Option(help="epochs of the first stage, without --start")] = 10,
+    epochs: int = 12,
+    negatives: int = 8,
     pretraining_lr: float = 4e-4,
     lr: float = 2e-4,
+    told: float = 0.8,
     limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0,
     questions: Annotated[int, typer.Option(help="of the test part at most; 0: all")] = 0,
     precision: Precision = "auto",
 ) -> None:
     rows: dict[str, dict[str, Any]] = json.loads(result.read_bytes())["rows"] if result.exists() else {}
-    tested = read_meqsum(data, "test")[: questions or None]
-    recogniser = focus.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
-    for seed in range(1, seeds + 1):
-        wanted = {n: w for n, w in VARIANTS.items() if f"{n} seed {seed}" not in rows}
-        if not wanted:
-            continue
-        corpora = read(data, held_out=100, seed=seed, limit=limit)
-        task = task_of(corpora, recogniser)
-        network, _ = network_of(backbone, corpora, Sizes(), seed)
-        common: dict[str, Any] = {"negatives": negatives, "seed": seed, "precision": resolved(precision)}
-        first = Settings((Stage("pairs", pretraining, pretraining_lr, False),), **common)
-        fit(network, first, corpora, task)
+    wanted = [(s, n) for s in range(1, seeds + 1) for n in VARIANTS if f"{n} seed {s}" not in rows]
+    if wanted:
+        tested = read_meqsum(data, "test")[: questions or None]
+        recogniser = focus.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
+        corpora = read(data, held_out=100, seed=SPLIT, limit=limit)
+        task = task_of(corpora, recogniser, sentences=fillers(data) if told and not start else [])
+        network, _ = network_of(backbone, corpora, Sizes(), SPLIT)
+        common: dict[str, Any] = {"negatives": negatives, "precision": resolved(precision)}
+        first = Settings((Stage("pairs", pretraining, pretraining_lr, False, told),), **common)
+        if start:
+            Trainer(network, first, task, None).start_as(start)
+        else:
+            fit(network, first, corpora, task)
         begun = [adapter.trained_state(part) for part in network.parts()]
-        for name, (simple, hard) in wanted.items():
-            console.print(f"{name}, seed {seed}")
-            started = time.monotonic()
-            for part, state in zip(network.parts(), begun, strict=True):
-                adapter.restore(part, state)
-            settings = Settings((Stage("meqsum", epochs, lr, True),), simple=simple, hard=hard, **common)
-            valid = fit(network, settings, corpora, task)
-            found: dict[str, Any] = {"variant": name, "seed": seed, "validation_rouge1": valid}
-            found |= measured(network, tested, Search())
-            found |= {"seconds": round(time.monotonic() - started), "settings": asdict(settings)}
-            rows[f"{name} seed {seed}"] = found
-            write(result, rows)
+        stages = (Stage("meqsum", epochs, lr, True),)
+    for seed, name in wanted:
+        console.print(f"{name}, seed {seed}")
+        started = time.monotonic()
+        for part, state in zip(network.parts(), begun, strict=True):
+            adapter.restore(part, state)
+        simple, hard = VARIANTS[name]
+        settings = Settings(stages, simple=simple, hard=hard, seed=seed, **common)
+        valid = fit(network, settings, corpora, task)
+        found: dict[str, Any] = {"variant": name, "seed": seed, "validation_rouge1": valid}
+        found |= measured(network, tested, Search(beams=1))
+        found |= {"seconds": round(time.monotonic() - started), "settings": asdict(settings)}
+        rows[f"{name} seed {seed}"] = found
+        write(result, rows)
     console.print(summary(rows))
 
 

@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 from benchmarks import ecl_ablations, summarization
+from models.drugs import DrugLexicon
 from models.encoder import Encoder
 from models.focus import OwnRecogniser
 from models.summarization import SummarizationModel
 from tests.models.test_templates import ranked
 from tests.models.test_writer import written
 from training.evaluations.summarization import ROUGES
+from training.summarization import Sizes, network_of, task_of
+from training.summarization_data import read
+from training.summarization_network import Network
+from training.summarization_trainer import Settings, Stage, Trainer
 
 
 @pytest.fixture
@@ -45,7 +50,7 @@ def test_ablations_are_added_one_by_one_and_not_made_again(
     questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = questions / "found.json"
-    options: dict[str, Any] = {"pretraining": 1, "epochs": 1, "negatives": 2, "questions": 2}
+    options: dict[str, Any] = {"pretraining": 1, "told": 0.0, "epochs": 1, "negatives": 2, "questions": 2}
     options |= {"data": questions, "result": path, "backbone": tiny_bert, "precision": "float32"}
     ecl_ablations.main(**options, seeds=1)
     first = json.loads(path.read_bytes())
@@ -68,6 +73,37 @@ def test_ablations_are_added_one_by_one_and_not_made_again(
     assert len(made) == 1
     assert again["ECL seed 1"] == marked
     assert again["ECL-h seed 1"]["rouge1"] == 1.0
+
+
+def test_ablations_start_from_the_weights_of_a_run(
+    questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpora = read(questions, held_out=100, seed=ecl_ablations.SPLIT)
+    network, _ = network_of(tiny_bert, corpora, Sizes(), 9)
+    task = task_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
+    stages = (Stage("pairs", 1, 1e-3, False),)
+    ended = list(Trainer(network, Settings(stages), task, questions / "run").fit(None))
+    assert len(ended) == 1
+    begun: list[float] = []
+
+    def fit(own: Network, *_: object) -> float:
+        begun.append(sum(float(p.detach().sum()) for p in own.parts()[-1].parameters()))
+        return 1.0
+
+    monkeypatch.setattr(ecl_ablations, "fit", fit)
+    ecl_ablations.main(
+        data=questions,
+        result=questions / "found.json",
+        start=questions / "run",
+        backbone=tiny_bert,
+        seeds=1,
+        questions=1,
+        precision="float32",
+    )
+    # No first stage is trained; each variant begins with what the run ended with.
+    assert len(begun) == len(ecl_ablations.VARIANTS)
+    wanted = sum(float(p.detach().sum()) for p in network.parts()[-1].parameters())
+    assert begun == pytest.approx([wanted] * len(begun))
 
 
 def test_seeds_are_averaged() -> None:
