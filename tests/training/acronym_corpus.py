@@ -1,0 +1,53 @@
+"""A small corpus of acronyms in the forms in which the real ones are published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+DICTIONARY = {
+    "PD": ["pain drug", "plain dose", "pilot day"],
+    "TP": ["the pain", "top pick"],
+    "DD": ["drug day", "dull dose"],
+    "PT": ["pain the", "pick test"],
+    "ONE": ["only this"],
+}
+
+
+def sdu_rows() -> list[dict[str, str]]:
+    rows = []
+    for short, forms in DICTIONARY.items():
+        for i, form in enumerate(forms):
+            rows += [
+                {"sentence": f"case {n}: {short} near {form[0]}{i}", "acronym": short, "label": form}
+                for n in range(3)
+            ]
+    return rows
+
+
+def written(data: Path) -> Path:
+    """Every file that a run reads, in a new folder."""
+    (data / "acronyms").mkdir()
+    (data / "ade").mkdir()
+    for name in ("sdu22_scientific", "sdu22_legal"):
+        for part in ("train", "dev"):
+            (data / f"acronyms/{name}_{part}.json").write_text(json.dumps(sdu_rows()), encoding="utf-8")
+        (data / f"acronyms/{name}_dictionary.json").write_text(json.dumps(DICTIONARY), encoding="utf-8")
+    lines = ["acronym_,expansion,text"]
+    for n in range(10):
+        lines += [f"PD,pain drug,a pain with PD {n}", f"PD,UNSURED SENSE,what is PD {n}"]
+        lines += [f"TP,thepain,more TP came {n}"]
+    (data / "acronyms/casi_dev.csv").write_text("\n".join(lines), encoding="utf-8")
+    (data / "ade/sentences.json").write_text("[]", encoding="utf-8")
+    (data / "ade/DRUG-AE.rel").write_text("", encoding="utf-8")
+    texts = [
+        f"{n} NEG {text}."
+        for n in range(20)
+        for text in (
+            f"A pain drug (PD) helped {n}",
+            f"Day {n} had a plain dose",
+            f"Dull dose (DD), {n} times",
+        )
+    ]
+    (data / "ade/negatives.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return data
