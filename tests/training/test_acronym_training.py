@@ -21,13 +21,14 @@ from tests.models import tiny
 from tests.training import acronym_corpus
 from tests.training.acronym_corpus import DICTIONARY
 from training import acronym
+from training.acronym_bank import CHUNK, Bank, chunked
 from training.acronym_data import (
     read_training,
     split_acronyms,
     with_rivals,
 )
 from training.acronym_prototypes import look
-from training.acronym_training import CHUNK, Bank, Settings, Trainer, chunked, loss_of, train
+from training.acronym_training import Settings, Trainer, loss_of, train
 from training.checkpoint import Checkpoint
 from training.evaluations.acronym import Row
 
