@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import shutil
-import socket
 import socketserver
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,86 +22,8 @@ from models.release import Canary, Release
 from models.signature import SIGNATURE
 from models.store import open_release, publish
 from models.types import TASKS
-from streams.__main__ import main
-from streams.embedded import EmbeddedBroker
 from streams.handle import bundled
-from tests.variants import variant
-
-ROOT = Path(__file__).parent.parent.parent
-NOWHERE = "0" * 12
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def told(self) -> str:
-        """The one line of an error; what a library logs stands in lines of its own."""
-        (line,) = [one for one in self.err.splitlines() if one.startswith("error:")]
-        return line
-
-    @property
-    def said(self) -> str:
-        """All words in one line, without the frame that is drawn around a wrong argument."""
-        return " ".join((self.out + self.err).replace("│", " ").split())
-
-
-@pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No settings but an empty store."""
-    for name in list(os.environ):
-        if name.startswith("PV_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("PV_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("PV_DTYPE", "float32")
-    monkeypatch.setenv("COLUMNS", "200")
-    return monkeypatch
-
-
-class CommandLine:
-    """Runs the whole command line in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.set = monkeypatch.setenv
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: object) -> Answer:
-        self._monkeypatch.setattr(sys, "argv", ["pvstream", *map(str, arguments)])
-        self._capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = self._capsys.readouterr()
-        assert "Traceback" not in out + err
-        code = ended.value.code
-        return Answer(code if isinstance(code, int) else 0, out, err)
-
-
-@pytest.fixture
-def pvstream(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
-    loggers = [logging.getLogger(name) for name in (None, "streams", "models")]
-    before = [(logger, logger.level) for logger in loggers]
-    filters = [(handler, handler.filters[:]) for handler in loggers[0].handlers]
-    yield CommandLine(environment, capsys)
-    for logger, level in before:
-        logger.setLevel(level)
-    for handler, own in filters:
-        handler.filters[:] = own
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    return variant("summarization", tmp_path_factory.mktemp("made"), "another")
-
-
-@pytest.fixture
-def own(release: Release, tmp_path: Path) -> Path:
-    """A copy of the release that a test may change."""
-    shutil.copytree(release.path, tmp_path / release.version)
-    return tmp_path / release.version
+from tests.streams.command_line import NOWHERE, CommandLine, closed_port
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +69,6 @@ def test_a_wrong_argument_is_told_in_words_and_ends_with_exit_code_2(
     answer = pvstream(*arguments)
     assert answer.code == 2
     assert said in answer.said
-
-
-# Without a broker.
 
 
 def test_a_sound_release_is_verified(release: Release, pvstream: CommandLine) -> None:
@@ -332,116 +245,3 @@ def test_a_worker_that_speaks_no_http_is_told_in_one_line(pvstream: CommandLine)
             serving.join()
     assert answer.code == 1
     assert "no worker answers at" in answer.told
-
-
-# With a broker.
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    with EmbeddedBroker() as embedded:
-        yield f"kafka://{embedded.bootstrap}"
-
-
-def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
-    """Version to whether it is live, and whether it is a shadow."""
-    rows = orjson.loads(pvstream("releases", "--json").out)
-    return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
-
-
-def test_what_cannot_be_announced_is_told_in_one_line(
-    broker: str, release: Release, own: Path, tmp_path: Path, pvstream: CommandLine
-) -> None:
-    pvstream.set("PV_BROKER", broker)
-    live = bundled("summarization").name
-    (own / "extra.tsv").write_bytes(b"")
-    store = tmp_path / "store"
-    for arguments, told in [
-        (["rollback", "summarization", live], f"summarization {live} is live already"),
-        (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
-        (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
-        (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
-        (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
-        (
-            ["publish", str(release.path)],
-            f"summarization {release.version} was not compared with {live}: name the data, or use --force",
-        ),
-        (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
-    ]:
-        answer = pvstream(*arguments)
-        assert answer.code == 1, arguments
-        assert answer.told.startswith(f"error: {told}"), arguments
-    assert not store.exists()
-    assert listed(pvstream, "summarization") == {live: (True, False)}
-
-
-def test_a_release_is_announced_and_taken_back_again(
-    broker: str, release: Release, tmp_path: Path, pvstream: CommandLine
-) -> None:
-    pvstream.set("PV_BROKER", broker)
-    before = bundled("summarization").name
-    answer = pvstream("publish", release.path, "--force")
-    assert (answer.code, answer.out) == (
-        0,
-        f"summarization {release.version} is announced in place of {before}, forced\n",
-    )
-    assert (tmp_path / "store/summarization" / release.version).is_dir()
-    assert listed(pvstream, "summarization") == {before: (False, False), release.version: (True, False)}
-    answer = pvstream("rollback", "summarization", before)
-    assert (answer.code, answer.out) == (
-        0,
-        f"summarization {before} is announced in place of {release.version}\n",
-    )
-    assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
-
-
-def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: CommandLine) -> None:
-    pvstream.set("PV_BROKER", broker)
-    answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
-    assert answer.code == 0
-    assert f"{release.version} runs beside the live release on 25.00% of the records" in answer.out
-    assert listed(pvstream, "summarization")[release.version] == (False, True)
-    answer = pvstream("shadow", "summarization", "--stop")
-    assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")
-    assert listed(pvstream, "summarization")[release.version] == (False, False)
-
-
-# With a broker that is away. In a process of its own, where everything that is written can be seen.
-
-
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def elsewhere(*arguments: object) -> Answer:
-    environment = {**os.environ, "PV_BROKER": f"kafka://127.0.0.1:{closed_port()}", "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "streams", *map(str, arguments)],
-        capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in done.stdout + done.stderr
-    return Answer(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
-        pytest.param(
-            ["shadow", "summarization", "--stop"],
-            id="shadow --stop",
-        ),
-        pytest.param(["releases"], id="releases"),
-    ],
-)
-def test_a_broker_that_is_away_is_told_in_one_line(
-    arguments: list[str], environment: pytest.MonkeyPatch
-) -> None:
-    answer = elsewhere(*arguments)
-    assert answer.code == 1
-    assert "KafkaConnectionError" in answer.told
-    assert "Unclosed" not in answer.err

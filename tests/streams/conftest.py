@@ -1,0 +1,51 @@
+"""The command line with no settings but an empty store, and a release to give it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.release import Release
+from tests.streams.command_line import CommandLine
+from tests.variants import variant
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No settings but an empty store."""
+    for name in list(os.environ):
+        if name.startswith("PV_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PV_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("PV_DTYPE", "float32")
+    monkeypatch.setenv("COLUMNS", "200")
+    return monkeypatch
+
+
+@pytest.fixture
+def pvstream(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
+    loggers = [logging.getLogger(name) for name in (None, "streams", "models")]
+    before = [(logger, logger.level) for logger in loggers]
+    filters = [(handler, handler.filters[:]) for handler in loggers[0].handlers]
+    yield CommandLine(environment, capsys)
+    for logger, level in before:
+        logger.setLevel(level)
+    for handler, own in filters:
+        handler.filters[:] = own
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return variant("summarization", tmp_path_factory.mktemp("made"), "another")
+
+
+@pytest.fixture
+def own(release: Release, tmp_path: Path) -> Path:
+    """A copy of the release that a test may change."""
+    shutil.copytree(release.path, tmp_path / release.version)
+    return tmp_path / release.version
