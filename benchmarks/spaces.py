@@ -7,6 +7,7 @@ the map is made, is of the same kind, and what chance gives.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
+from benchmarks.machine import described
 from models.encoder import Encoder, surface_words
 from models.index import unit
 from models.knn import Floats
@@ -32,6 +34,7 @@ from training.relation_scores import nearest
 console = Console()
 SIZE, MARGIN, RADIUS = 640, 40, 2.4
 COLOURS = ("#9aa0a6", "#1a73e8", "#8ab4f8", "#d93025", "#f6aea9")
+WHAT = "share of words, and of pairs of words, whose nearest other one is of the same kind"
 KINDS = ("unrelated: one word is wrong", "related")
 
 
@@ -109,6 +112,7 @@ def main(
     each: Annotated[int, typer.Option(help="points of a kind at most")] = 400,
     perplexity: float = 30.0,
     seed: int = 42,
+    result: Annotated[Path | None, typer.Option("--json", help="write the shares here")] = None,
 ) -> None:
     torch.set_num_threads(1)
     opened = open_release(release)
@@ -127,13 +131,18 @@ def main(
     with torch.inference_mode():
         base = cut([unit(v.numpy()) for v in plain.word_vectors(surfaces)])
     output.mkdir(parents=True, exist_ok=True)
+    shares: dict[str, Any] = {}
     for points in points_of("plain base", base, base, shown, each) + points_of(
         f"release {opened.version}", words, pairs, shown, each
     ):
         path = output / (points.name.replace(", ", "-").replace(" ", "-") + ".svg")
         path.write_text(drawn(points, perplexity, seed), encoding="utf-8")
         same, chance = points.share()
+        shares |= {points.name: round(same, 4), f"{points.name}, by chance": round(chance, 4)}
         console.print(f"{path}: {len(points.kinds)} points, same kind {same:.3f}, by chance {chance:.3f}")
+    if result is not None:
+        figures = {"what": WHAT, "split": f"{split}, test part"} | shares | described("spaces")
+        result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

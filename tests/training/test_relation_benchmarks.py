@@ -67,7 +67,9 @@ def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
 def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
     release = relation.make("all", settings, Sizes(), corpus, tmp_path)
-    spaces.main(data=corpus, release=release.path, output=tmp_path / "maps", each=8)
+    spaces.main(
+        data=corpus, release=release.path, output=tmp_path / "maps", each=8, result=tmp_path / "maps.json"
+    )
     names = sorted(p.name for p in (tmp_path / "maps").iterdir())
     assert names == sorted(
         f"{one}-{space}.svg"
@@ -78,6 +80,9 @@ def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert:
     circles = tree.findall("{http://www.w3.org/2000/svg}circle")
     # Four relations, a wrong pair for each, and the legend.
     assert len(circles) == 8 + 2
+    figures = json.loads((tmp_path / "maps.json").read_bytes())
+    assert figures["plain base, relations, by chance"] == 0.5
+    assert 0 <= figures[f"release {release.version}, entities"] <= 1
 
 
 def test_the_share_of_like_neighbours_is_one_where_kinds_lie_apart() -> None:
