@@ -345,7 +345,10 @@ def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
         manifest.files
     )
     configuration = manifest.configuration
-    assert configuration["search"]["beams"] == 4
+    searched = configuration["searched"]
+    assert set(searched) == {"1", "4"}
+    best = str(configuration["search"]["beams"])
+    assert searched[best] == max(searched.values())
     assert len(configuration["data"]["validation"]) == 1
     assert configuration["data"] == configuration["data"] | json.loads(
         (tmp_path / "run/split.json").read_text(encoding="utf-8")
@@ -362,10 +365,12 @@ def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
     assert "validation ROUGE-1" in out and "focus identification rate" in out
     # Without an epoch, a release is made of the weights of a run.
     made |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0}
-    summarization.main(**made | {"output": tmp_path / "again"})
+    summarization.main(**made | {"output": tmp_path / "again", "beams": 2})
     (path,) = (tmp_path / "again/summarization").iterdir()
     names = ("decoder.safetensors", "adapter.safetensors")
-    files = open_release(path).manifest.files
+    again = open_release(path).manifest
+    assert (again.configuration["search"]["beams"], again.configuration["searched"]) == (2, {})
+    files = again.files
     assert [files[n].sha256 for n in names] == [manifest.files[n].sha256 for n in names]
 
 
