@@ -124,7 +124,8 @@ class PointerNetwork:
         self.shape = Shape(config.hidden_size, layers, config.num_attention_heads, config.intermediate_size)
         generated = generated_pieces(plain, targets)
         self.pieces = pieces_of(plain.tokenizer, generated)
-        self.decoder = Pointer(self.shape, pointer.embeddings_of(plain.model), generated)
+        # Whoever trains it turns dropout on, and off again: what was restored and not trained must not drop.
+        self.decoder = Pointer(self.shape, pointer.embeddings_of(plain.model), generated).eval()
         last = config.num_hidden_layers
         pointer.begin_as(self.decoder, plain.model, [max(0, last - layers + i) for i in range(layers)])
 

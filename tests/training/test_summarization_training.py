@@ -260,6 +260,13 @@ def test_the_first_stage_is_told_in_messages_and_the_second_is_not(
     assert {a.pair for batch in seen[1:] for a in batch} == set(PAIRS)
 
 
+def test_what_is_not_trained_writes_the_same_twice(tiny_bert: str) -> None:
+    net = network(tiny_bert)
+    assert not any(m.training for part in net.parts() for m in part.modules())
+    writer = net.writer(Search(beams=1))
+    assert writer.write([PAIRS[0].question]) == writer.write([PAIRS[0].question])
+
+
 def test_the_epoch_with_the_best_score_is_kept(tiny_bert: str, task: Task) -> None:
     net = network(tiny_bert)
     trainer = Trainer(net, SETTINGS, task, None)
