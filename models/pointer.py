@@ -93,7 +93,9 @@ class Layer(nn.Module):
         self, x: Tensor, own: tuple[Tensor, Tensor], cross: tuple[Tensor, Tensor], masks: Masks
     ) -> Tensor:
         x = self.norms[0](x + self.drop(self.own(x, *own, masks.own)))
-        x = self.norms[1](x + self.drop(self.cross(x, *cross, masks.cross)))
+        # Hypotheses of one question stand side by side: it is looked at once for all of them.
+        side = x.reshape(len(cross[0]), -1, x.shape[-1])
+        x = self.norms[1](x + self.drop(self.cross(side, *cross, masks.cross).view_as(x)))
         out: Tensor = self.norms[2](x + self.drop(self.outer(nn.functional.gelu(self.inner(x)))))
         return out
 
@@ -113,13 +115,12 @@ class Cache:
     own: list[tuple[Tensor, Tensor]]
     copy: Tensor
     source: Source
-    """of the rows of the cache"""
-    last: Tensor
-    """(rows,): the piece that was said last, -1 before any was"""
+    last: Tensor | None = None
+    """(rows,): the piece that was said last"""
 
     def rows(self, index: Tensor) -> None:
         """Keeps these hypotheses; the question of each row stays what it is."""
-        self.last = self.last.index_select(0, index)
+        self.last = None if self.last is None else self.last.index_select(0, index)
         self.own = [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.own]
 
 
@@ -205,8 +206,7 @@ class Pointer(nn.Module):
     def start(self, source: Source) -> Cache:
         """A cache that holds the questions and nothing said."""
         cross = [layer.cross.keys_values(source.memory) for layer in self._layers()]
-        nothing = torch.full(source.mask.shape[:1], -1, device=source.mask.device)
-        return Cache(cross, [], self.copy_key(source.memory), source, nothing)
+        return Cache(cross, [], self.copy_key(source.memory), source)
 
     def forward(self, source: Source, said: Tensor) -> Tensor:
         """(batch, steps, G + pieces): probabilities after each piece of `said`, (batch, steps)."""
@@ -221,7 +221,10 @@ class Pointer(nn.Module):
         return self._probabilities(x, cache, said, earlier)
 
     def step(self, cache: Cache, last: Tensor) -> Tensor:
-        """(rows, G + pieces): probability of each next number, given the last piece of each row, (rows,)."""
+        """(rows, G + pieces): probability of each next number, given the last piece of each row, (rows,).
+
+        Rows are the hypotheses of the first question, as many of the second, and so on.
+        """
         said = cache.own[0][0].shape[2] if cache.own else 0
         masks = Masks(None, cache.source.mask[:, None, None])
         x = self._embedded(last.unsqueeze(1), said)
@@ -232,8 +235,12 @@ class Pointer(nn.Module):
                 own = torch.cat([before[i][0], own[0]], 2), torch.cat([before[i][1], own[1]], 2)
             cache.own.append(own)
             x = layer(x, own, cache.cross[i], masks)
-        earlier, cache.last = cache.last, last
-        return self._probabilities(x, cache, last.unsqueeze(1), earlier.unsqueeze(1))[:, 0]
+        earlier, cache.last = torch.full_like(last, -1) if cache.last is None else cache.last, last
+        texts = len(cache.source.mask)
+        found = self._probabilities(
+            x.reshape(texts, -1, x.shape[-1]), cache, last.view(texts, -1), earlier.view(texts, -1)
+        )
+        return found.flatten(0, 1)
 
     def _layers(self) -> list[Layer]:
         return cast(list[Layer], list(self.layers))
@@ -245,7 +252,9 @@ class Pointer(nn.Module):
         return dropped
 
     def _probabilities(self, x: Tensor, cache: Cache, said: Tensor, earlier: Tensor) -> Tensor:
-        """`said`, `earlier` (rows, steps): the last piece at each step and the one before it."""
+        """(texts, steps, G + pieces); `said`, `earlier` (texts, steps): the last piece at each step and the
+        one before it.
+        """
         source = cache.source
         spoken = (self.say(x) @ self.rows.T + self.bias).float().softmax(-1)
         scores = (self.copy_query(x) @ cache.copy.transpose(1, 2)).float() / math.sqrt(self.shape.dimension)

@@ -15,8 +15,11 @@ from models.beam import Search, search
 from models.encoder import PAD_TO, Encoder
 from models.pointer import TINY, Pieces, Pointer, Source
 
-#: Pieces of the questions that are read at once, times beams.
-BUDGET = 8192
+#: Pieces of the questions that are looked at in one search, times beams.
+BUDGET = 32768
+#: A search looks at questions of this many pieces, or of a multiple of it, together: each is padded by its
+#: length alone, and a wide batch costs hardly more a step than a narrow one.
+WIDTH = 64
 
 
 class Written(NamedTuple):
@@ -34,7 +37,7 @@ class Writer(Protocol):
 
 
 class PointerWriter:
-    """Encoder and pointer decoder; texts of one padded length share a batch, so that none is padded by its
+    """Encoder and pointer decoder; texts of one padded length share a search, so that none is padded by its
     company.
     """
 
@@ -46,7 +49,7 @@ class PointerWriter:
         out: list[list[Written]] = [[] for _ in texts]
         sources = source_pieces(self.encoder, texts)
         for rows in self._batches([len(s) + 2 for s in sources]):
-            hidden = self.encoder.forward([sources[i] for i in rows])
+            hidden = self._read([sources[i] for i in rows])
             source = source_of(self.encoder, self.pieces, [sources[i] for i in rows], hidden)
             for i, found in zip(rows, self._search(source, [sources[i] for i in rows]), strict=True):
                 for numbers, score in found:
@@ -87,8 +90,7 @@ class PointerWriter:
         self, source: Source, sources: Sequence[Sequence[int]]
     ) -> list[list[tuple[list[int], float]]]:
         k, texts = self.settings.beams, len(sources)
-        repeated = torch.arange(texts).repeat_interleave(k).to(source.mask.device)
-        cache = self.pointer.start(source.rows(repeated))
+        cache = self.pointer.start(source)
         rows = [special(self.encoder, s) for s in sources]
         last_pieces = torch.tensor([[*r, *[0] * (source.mask.shape[1] - len(r))] for r in rows])
         generated = torch.tensor(self.pieces.generated)
@@ -114,14 +116,31 @@ class PointerWriter:
             for t, hypotheses in enumerate(found)
         ]
 
+    def _read(self, sources: Sequence[Sequence[int]]) -> Tensor:
+        """(texts, width, dimension) of texts of one width: each is read at its own padded length."""
+        lengths = [len(s) + 2 for s in sources]
+        hidden = torch.zeros(len(sources), _padded(lengths[0], WIDTH), self.encoder.dimension)
+        groups: dict[int, list[int]] = {}
+        for i, length in enumerate(lengths):
+            groups.setdefault(_padded(length, PAD_TO), []).append(i)
+        for members in groups.values():
+            found = self.encoder.forward([sources[i] for i in members])
+            hidden = hidden.to(found)
+            hidden[members, : found.shape[1]] = found
+        return hidden
+
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         groups: dict[int, list[int]] = {}
         for i, length in enumerate(lengths):
-            groups.setdefault(-(-length // PAD_TO) * PAD_TO, []).append(i)
+            groups.setdefault(_padded(length, WIDTH), []).append(i)
         for width, members in sorted(groups.items()):
             size = max(1, BUDGET // (width * self.settings.beams))
             for start in range(0, len(members), size):
                 yield members[start : start + size]
+
+
+def _padded(length: int, to: int) -> int:
+    return -(-length // to) * to
 
 
 class HubWriter:
