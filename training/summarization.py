@@ -165,6 +165,7 @@ def main(
     told: Annotated[
         float, typer.Option(help="share of the first stage that stands in patients' messages")
     ] = 0.8,
+    replay: Annotated[int, typer.Option(help="pairs of the first stage in each epoch of the second")] = 0,
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100,
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0,
@@ -190,12 +191,15 @@ def main(
         corpora = read(data, held_out=held_out, seed=seed, denoise=denoise, limit=limit)
         tagging = open_release(tagger) if tagger else bundled_tagger()
         recogniser = focus.recogniser(NerModel.load(tagging), data / "stanza")
-        sentences = fillers(data) if told and pretraining else []
+        sentences = fillers(data) if told and (pretraining or replay) else []
         task = task_of(corpora, recogniser, trained=pretraining + epochs > 0, sentences=sentences)
         report(corpora, recogniser, task)
         network, architecture = network_of(backbone, corpora, Sizes(layers, rank, trained_layers), seed)
         settings = Settings(
-            (Stage("pairs", pretraining, pretraining_lr, False, told), Stage("meqsum", epochs, lr, True)),
+            (
+                Stage("pairs", pretraining, pretraining_lr, False, told),
+                Stage("meqsum", epochs, lr, True, 0.0, replay),
+            ),
             *(batch, smoothing, simple, hard, negatives, queue, temperature, momentum, positive, swap, seed),
             precision=resolved(precision),
             architecture=architecture

@@ -148,7 +148,8 @@ def publish(
         configuration = configuration | {"choice": choice._asdict()}
     counts = configuration["data"]["pairs"]
     used = ["meqsum", *(["rqe", "mediqa"] if counts["rqe"] else [])]
-    told = any(stage["told"] and stage["epochs"] for stage in configuration["training"]["stages"])
+    first, *later = configuration["training"]["stages"]
+    told = first["told"] and (first["epochs"] or any(stage["replay"] for stage in later))
     used += ["ade"] if counts["denoising"] else []
     used += ["psytar"] if counts["denoising"] or told else []
     return _published(

@@ -35,6 +35,8 @@ class Stage:
     contrastive: bool
     told: float = 0.0
     """share of the pairs whose question stands in a patient's message, each time another one"""
+    replay: int = 0
+    """pairs of the first stage in each epoch, others each time, told as they were there"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,11 @@ class Trainer:
             module.training = True
         steps = 0
         asked = [self._asked(pair, stage.told) for pair in self.task.pairs[stage.name]]
+        if stage.replay:
+            first = self.settings.stages[0]
+            earlier = self.task.pairs[first.name]
+            drawn = self.rng.sample(earlier, min(stage.replay, len(earlier)))
+            asked += [self._asked(pair, first.told) for pair in drawn]
         for batch in batches(asked, self.settings.batch, self.rng):
             with mixed(self.settings.precision):
                 losses = self.losses(batch, stage.contrastive)
@@ -277,7 +284,8 @@ class Trainer:
 
     def _optimizer(self, stage: Stage) -> tuple[Any, Any]:
         optimizer = torch.optim.AdamW(self.parameters, lr=stage.lr, fused=True)
-        steps = stage.epochs * -(-len(self.task.pairs[stage.name]) // self.settings.batch)
+        replayed = min(stage.replay, len(self.task.pairs[self.settings.stages[0].name]))
+        steps = stage.epochs * -(-(len(self.task.pairs[stage.name]) + replayed) // self.settings.batch)
         schedule: Any = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
         return optimizer, schedule
 

@@ -260,6 +260,29 @@ def test_the_first_stage_is_told_in_messages_and_the_second_is_not(
     assert {a.pair for batch in seen[1:] for a in batch} == set(PAIRS)
 
 
+def test_the_second_stage_repeats_some_of_the_first(
+    tiny_bert: str, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = (Stage("pairs", 0, 1e-3, False, 1.0), Stage("meqsum", 2, 1e-3, False, 0.0, 1))
+    own = replace(task, sentences=["i was so sleepy on it."], pairs={"pairs": PAIRS[:2], "meqsum": PAIRS[2:]})
+    trainer = Trainer(network(tiny_bert), replace(SETTINGS, stages=stages, swap=0.0), own, None)
+    seen: list[list[str]] = []
+    losses = trainer.losses
+
+    def watched(batch: Sequence[Asked], contrastive: bool) -> dict[str, Tensor]:
+        seen.append([a.pair.id for a in batch])
+        return losses(batch, contrastive)
+
+    monkeypatch.setattr(trainer, "losses", watched)
+    assert len(list(trainer.fit(None))) == 2
+    # Three pairs an epoch, in two batches.
+    for part in (seen[:2], seen[2:]):
+        names = sorted(name for batch in part for name in batch)
+        assert len(names) == 3
+        assert set(names) >= {"p2", "p3"}
+        assert set(names) & {"p0", "p1"}
+
+
 def test_what_is_not_trained_writes_the_same_twice(tiny_bert: str) -> None:
     net = network(tiny_bert)
     assert not any(m.training for part in net.parts() for m in part.modules())
