@@ -74,10 +74,11 @@ def summary(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
-    path.write_text(
-        json.dumps(summary(rows) | described("ecl_ablations") | {"rows": rows}, indent=2) + "\n",
-        encoding="utf-8",
-    )
+    content = summary(rows) | described("ecl_ablations") | {"rows": rows}
+    # Hours stand in this file: a power cut leaves the old one or the new one.
+    aside = path.with_suffix(".new")
+    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    aside.rename(path)
 
 
 def main(

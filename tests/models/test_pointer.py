@@ -127,6 +127,25 @@ def test_steps_with_copies_are_the_same_as_all_at_once(decoder: Pointer) -> None
         assert torch.allclose(network(own, said), torch.stack(steps, 1), atol=1e-6)
 
 
+def test_hypotheses_side_by_side_are_those_of_questions_by_themselves(decoder: Pointer) -> None:
+    # Two questions with two hypotheses each; after two steps the hypotheses of each change places.
+    one, other = seen(20, 21, 22, 30, 21), seen(40, 41, 42, 50, 41)
+    both = Source(*(torch.cat(parts) for parts in zip(one, other, strict=True)))
+    said = torch.tensor([[CLS, 20, 21, 22], [CLS, 20, 10, 11], [CLS, 40, 41, 42], [CLS, 50, 41, 42]])
+    turned = torch.tensor([1, 0, 3, 2])
+    network = three(decoder)
+    with torch.inference_mode():
+        cache = network.start(both)
+        network.step(cache, said[turned, 0])
+        cache.rows(torch.arange(4))
+        network.step(cache, said[turned, 1])
+        cache.rows(turned)
+        found = network.step(cache, said[:, 2])
+        wanted = network(both.rows(torch.tensor([0, 0, 1, 1])), said[:, :3])[:, 2]
+    assert torch.allclose(found, wanted, atol=1e-6)
+    assert not torch.allclose(wanted[0], wanted[1], atol=1e-3)
+
+
 def test_what_stands_before_a_place_opens_with_nothing() -> None:
     assert PIECES.before([CLS, 20, 21, SEP]) == [[-1, -1, 20, 21], [-1, -1, -1, 20]]
     assert PIECES.inside([CLS, 20, 21, SEP]) == [False, False, True, False]

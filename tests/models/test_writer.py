@@ -38,8 +38,12 @@ def written(small: Encoder, beams: int = 3) -> PointerWriter:
     return PointerWriter(small, decoder.eval(), pieces, Search(beams=beams, longest=10))
 
 
+@pytest.mark.parametrize("width", [8, 16, 64])
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_text_has_the_same_summary_in_any_batch(small: Encoder, beams: int) -> None:
+def test_a_text_has_the_same_summary_in_any_batch(
+    small: Encoder, beams: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.writer.WIDTH", width)
     writer = written(small, beams)
     together = writer.write(TEXTS)
     assert [writer.write([t])[0] for t in TEXTS] == together
