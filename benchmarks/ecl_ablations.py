@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks.machine import described
+from benchmarks.machine import described, write_whole
 from models import focus
 from models.beam import Search
 from models.ner import NerModel
@@ -75,10 +75,7 @@ def summary(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
     content = summary(rows) | described("ecl_ablations") | {"rows": rows}
-    # Hours stand in this file: a power cut leaves the old one or the new one.
-    aside = path.with_suffix(".new")
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    aside.rename(path)
+    write_whole(path, content)
 
 
 def main(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -35,3 +36,10 @@ def described(module: str) -> dict[str, Any]:
         "commit": commit,
         "command": "python " + " ".join([f"-m benchmarks.{module}", *arguments]),
     }
+
+
+def write_whole(path: Path, content: Any) -> None:
+    """Hours may stand in a result: a power cut leaves the old file or the new one."""
+    aside = path.with_suffix(".new")
+    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    aside.rename(path)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import described, write_whole
 from benchmarks.ner_folds import fold_row
 from training.ner import Settings
 from training.precision import resolved
@@ -69,9 +69,7 @@ def main(
             "settings": plain,
             **described("ner_ablations"),
         }
-        aside = result.with_suffix(".new")
-        aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        aside.rename(result)
+        write_whole(result, content)
         print(name, rows[name], flush=True)
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks.machine import described
+from benchmarks.machine import described, write_whole
 from training.ner import Settings, make
 from training.precision import resolved
 
@@ -79,9 +79,7 @@ def write(file: Path, settings: Mapping[str, Any], folds: dict[str, dict[str, An
     rows = {n: {k: v for k, v in row.items() if k not in common} for n, row in folds.items()}
     content = summary(folds) | described("ner_folds") | common
     content |= {"published": PUBLISHED, "comparable": COMPARABLE, "settings": settings, "folds": rows}
-    aside = file.with_suffix(".new")
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    aside.rename(file)
+    write_whole(file, content)
 
 
 def main(

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks.machine import described
+from benchmarks.machine import described, write_whole
 from models.knn import Vote
 from models.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
@@ -153,9 +153,7 @@ def write(file: Path, made: Mapping[str, Any], folds: Mapping[str, dict[str, Any
     content |= {"definitions": {m.name: m.definition for m in MEASURES}, "baseline_definitions": BASELINES}
     content |= {"published": PUBLISHED, "comparable": COMPARABLE, "plain_finetuning": PLAIN}
     content |= {**made, "folds": folds}
-    aside = file.with_suffix(".new")
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    aside.rename(file)
+    write_whole(file, content)
 
 
 def _rounded(evaluation: Evaluation) -> dict[str, float]:
