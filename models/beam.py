@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,8 +33,19 @@ class Hypothesis(NamedTuple):
     log_probability: float
 
 
-#: (last numbers (rows,), rows to keep (rows,)) to log probabilities (rows, numbers); what was said before
-#: comes from the rows kept. The first call keeps every row.
+@dataclass(slots=True)
+class _Beams:
+    """What is looked at for one text."""
+
+    text: int
+    said: list[tuple[int, ...]]
+    sums: list[float]
+    """of log probabilities, of each beam"""
+    done: list[Hypothesis]
+
+
+#: (last numbers (rows,), which rows of the last call they go on from (rows,)) to log probabilities (rows,
+#: numbers). The first call has every row; later ones lack those of the texts that are done.
 Step = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -44,42 +56,44 @@ def search(step: Step, texts: int, begin: int, end: int, settings: Search) -> li
     probabilities always give the same answer. One that reaches `longest` is ended there.
     """
     k = settings.beams
-    said: list[list[tuple[int, ...]]] = [[()] * k for _ in range(texts)]
+    found: list[list[Hypothesis]] = [[] for _ in range(texts)]
     # Beams begin equal: all but the first must not count.
-    sums = torch.full((texts, k), -torch.inf)
-    sums[:, 0] = 0.0
-    done: list[list[Hypothesis]] = [[] for _ in range(texts)]
+    going = [_Beams(t, [()] * k, [0.0] + [-math.inf] * (k - 1), []) for t in range(texts)]
     last = torch.full((texts * k,), begin)
     keep = torch.arange(texts * k)
     for length in range(settings.longest + 1):
-        logs = step(last, keep).float().cpu().view(texts, k, -1)
-        _forbid(logs, said, end, length, settings)
-        totals = sums.unsqueeze(-1) + logs
-        width = totals.shape[-1]
+        logs = step(last, keep).float().cpu().view(len(going), k, -1)
+        _forbid(logs, [beams.said for beams in going], end, length, settings)
+        totals = torch.tensor([beams.sums for beams in going]).unsqueeze(-1) + logs
         best, place = _top(totals.flatten(1), 2 * k)
-        rows, numbers = [], []
-        for t in range(texts):
+        rows, numbers, still = [], [], []
+        for i, beams in enumerate(going):
             live = []
-            for rank, (total, at) in enumerate(zip(best[t].tolist(), place[t].tolist(), strict=True)):
-                beam, number = divmod(at, width)
-                if total == -torch.inf:
+            for rank, (total, at) in enumerate(zip(best[i].tolist(), place[i].tolist(), strict=True)):
+                beam, number = divmod(at, totals.shape[-1])
+                if total == -math.inf:
                     continue
                 if number == end:
                     # As in the usual search, an end counts only among the first k.
                     if rank < k:
-                        done[t].append(_finished(said[t][beam], total, settings))
+                        beams.done.append(_finished(beams.said[beam], total, settings))
                 else:
                     live.append((total, beam, number))
-            live = live[:k] or [(-torch.inf, 0, end)]
-            live += [(-torch.inf, *live[0][1:])] * (k - len(live))
-            sums[t] = torch.tensor([total for total, *_ in live])
-            said[t] = [(*said[t][beam], number) for _, beam, number in live]
-            rows += [t * k + beam for _, beam, _ in live]
-            numbers += [number for *_, number in live]
-        if all(_over(d, s, length + 1, settings) for d, s in zip(done, sums, strict=True)):
+            live = live[:k] or [(-math.inf, 0, end)]
+            live += [(-math.inf, *live[0][1:])] * (k - len(live))
+            beams.sums = [total for total, *_ in live]
+            beams.said = [(*beams.said[beam], number) for _, beam, number in live]
+            if length == settings.longest or _over(beams, length + 1, settings):
+                found[beams.text] = _best(beams, settings)
+            else:
+                still.append(beams)
+                rows += [i * k + beam for _, beam, _ in live]
+                numbers += [number for *_, number in live]
+        going = still
+        if not going:
             break
         last, keep = torch.tensor(numbers), torch.tensor(rows)
-    return [_best(d, s, t, settings) for d, s, t in zip(done, said, sums, strict=True)]
+    return found
 
 
 def _top(totals: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
@@ -120,22 +134,19 @@ def _finished(numbers: tuple[int, ...], total: float, settings: Search) -> Hypot
     return Hypothesis(numbers, total / (len(numbers) + 1) ** settings.length_penalty, total)
 
 
-def _over(done: Sequence[Hypothesis], live: Tensor, length: int, settings: Search) -> bool:
-    """Whether k are done and nothing live can pass the worst of them, however long it becomes."""
-    best = float(live.max())
-    if best == -torch.inf:
+def _over(beams: _Beams, length: int, settings: Search) -> bool:
+    """Whether k are done and nothing live can pass the worst of them at its present length."""
+    best = max(beams.sums)
+    if best == -math.inf:
         return True
-    if len(done) < settings.beams:
+    if len(beams.done) < settings.beams:
         return False
-    longest = settings.longest + 1 if settings.length_penalty > 0 else length + 1
-    kth = sorted((h.score for h in done), reverse=True)[settings.beams - 1]
-    return bool(kth >= best / longest**settings.length_penalty)
+    kth = sorted((h.score for h in beams.done), reverse=True)[settings.beams - 1]
+    return bool(kth >= best / (length + 1) ** settings.length_penalty)
 
 
-def _best(
-    done: list[Hypothesis], said: Sequence[tuple[int, ...]], live: Tensor, settings: Search
-) -> list[Hypothesis]:
-    found = done or [
-        _finished(n, s, settings) for n, s in zip(said, live.tolist(), strict=True) if s > -torch.inf
+def _best(beams: _Beams, settings: Search) -> list[Hypothesis]:
+    found = beams.done or [
+        _finished(n, s, settings) for n, s in zip(beams.said, beams.sums, strict=True) if s > -math.inf
     ]
-    return sorted(found or [Hypothesis((), -torch.inf, -torch.inf)], key=lambda h: -h.score)[: settings.beams]
+    return sorted(found or [Hypothesis((), -math.inf, -math.inf)], key=lambda h: -h.score)[: settings.beams]

@@ -119,7 +119,14 @@ class Cache:
     """(rows,): the piece that was said last"""
 
     def rows(self, index: Tensor) -> None:
-        """Keeps these hypotheses; the question of each row stays what it is."""
+        """Keeps these hypotheses, equally many of each question that has any left; questions without one
+        leave.
+        """
+        each = len(self.own[0][0]) // len(self.copy)
+        texts = index[::each] // each
+        if len(texts) < len(self.copy):
+            self.cross = [(k.index_select(0, texts), v.index_select(0, texts)) for k, v in self.cross]
+            self.copy, self.source = self.copy.index_select(0, texts), self.source.rows(texts)
         self.last = None if self.last is None else self.last.index_select(0, index)
         self.own = [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.own]
 

@@ -97,7 +97,9 @@ class PointerWriter:
         table = torch.cat([generated.expand(texts, -1), last_pieces], 1).repeat_interleave(k, 0)
 
         def step(numbers: Tensor, keep: Tensor) -> Tensor:
+            nonlocal table
             if cache.own:
+                table = table.index_select(0, keep)
                 cache.rows(keep.to(source.mask.device))
                 pieces = table.gather(1, numbers.unsqueeze(1)).squeeze(1)
             else:

@@ -18,13 +18,13 @@ def chain(tables: Tensor) -> Step:
     """A decoder that looks at the last number only; `tables` (rows, numbers + 1, numbers), the last line is
     the beginning.
     """
-    first = True
+    first, rows = True, torch.arange(len(tables))
 
     def step(last: Tensor, keep: Tensor) -> Tensor:
-        nonlocal first
+        nonlocal first, rows
         lines = torch.full_like(last, tables.shape[1] - 1) if first else last
-        first = False
-        return tables[torch.arange(len(last)), lines].log_softmax(-1)
+        first, rows = False, rows[keep]
+        return tables[rows, lines].log_softmax(-1)
 
     return step
 
@@ -78,6 +78,25 @@ def test_texts_do_not_mix() -> None:
     together = search(chain(table.repeat_interleave(3, 0)), 5, END, END, settings)
     alone = [
         search(chain(table[i : i + 1].repeat_interleave(3, 0)), 1, END, END, settings)[0] for i in range(5)
+    ]
+    assert together == alone
+
+
+def test_texts_that_are_done_leave_the_search() -> None:
+    settings = Search(beams=2, shortest=0, longest=12)
+    table = tables(6, 5, 3)
+    # Each ends a little later than the one before it; the first is not the one that leaves first.
+    table[:, :, END] = torch.tensor([2.0, 8.0, 0.0, 5.0, -3.0, 1.0]).unsqueeze(1)
+    inner, seen = chain(table.repeat_interleave(2, 0)), []
+
+    def step(last: Tensor, keep: Tensor) -> Tensor:
+        seen.append(len(last))
+        return inner(last, keep)
+
+    together = search(step, 6, END, END, settings)
+    assert len(set(seen)) > 2 and seen == sorted(seen, reverse=True)
+    alone = [
+        search(chain(table[i : i + 1].repeat_interleave(2, 0)), 1, END, END, settings)[0] for i in range(6)
     ]
     assert together == alone
 

@@ -141,9 +141,13 @@ def test_hypotheses_side_by_side_are_those_of_questions_by_themselves(decoder: P
         network.step(cache, said[turned, 1])
         cache.rows(turned)
         found = network.step(cache, said[:, 2])
-        wanted = network(both.rows(torch.tensor([0, 0, 1, 1])), said[:, :3])[:, 2]
-    assert torch.allclose(found, wanted, atol=1e-6)
-    assert not torch.allclose(wanted[0], wanted[1], atol=1e-3)
+        cache.rows(torch.tensor([3, 2]))
+        later = network.step(cache, said[[3, 2], 3])
+        whole = network(both.rows(torch.tensor([0, 0, 1, 1])), said)
+    assert torch.allclose(found, whole[:, 2], atol=1e-6)
+    assert not torch.allclose(whole[0, 2], whole[1, 2], atol=1e-3)
+    # The first question is done: the other one goes on alone.
+    assert torch.allclose(later, whole[[3, 2], 3], atol=1e-6)
 
 
 def test_what_stands_before_a_place_opens_with_nothing() -> None:
