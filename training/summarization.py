@@ -115,19 +115,21 @@ def rouge1(network: Network, pairs: Sequence[Pair], search: Search) -> float:
 
 def train(
     network: Network, settings: Settings, corpora: Corpora, task: Task, run: Path | None, start: Path | None
-) -> None:
+) -> dict[str, Any]:
     """A whole run with its curve printed; the network ends with the kept weights, or with those that it
-    started from.
+    started from. Gives the settings of both.
     """
     trainer = Trainer(network, settings, task, run)
+    made = {"training": asdict(settings)}
     if start is not None:
-        trainer.start_as(start)
+        made["start"] = trainer.start_as(start)
     greedy = Search(beams=1)
     validate = (lambda: rouge1(network, corpora.validation, greedy)) if corpora.validation else None
     for epoch in trainer.fit(validate):
         console.print(line(epoch), highlight=False, soft_wrap=True)
     if trainer.best:
         trainer.keep_best()
+    return made
 
 
 def main(
@@ -149,13 +151,13 @@ def main(
     ] = Sizes().trained_layers,
     denoise: Annotated[int, typer.Option(help="sentences with gaps in the first stage")] = 0,
     pretraining: Annotated[int, typer.Option(help="epochs of the first stage")] = 10,
-    epochs: Annotated[int, typer.Option(help="of MeQSum")] = 12,
+    epochs: Annotated[int, typer.Option(help="of MeQSum")] = 6,
     pretraining_lr: float = 4e-4,
     lr: Annotated[float, typer.Option(help="1e-5 in the paper, for BART-large")] = 2e-4,
     batch: int = 16,
     smoothing: Annotated[float, typer.Option(help="lambda of Eq. 3")] = 0.1,
-    simple: Annotated[float, typer.Option(help="weight of Eq. 5; 0: ECL-s")] = 1.0,
-    hard: Annotated[float, typer.Option(help="weight of Eq. 6; 0: ECL-h")] = 1.0,
+    simple: Annotated[float, typer.Option(help="weight of Eq. 5, 1 in the paper; 0: ECL-s")] = 0.3,
+    hard: Annotated[float, typer.Option(help="weight of Eq. 6, 1 in the paper; 0: ECL-h")] = 0.3,
     negatives: Annotated[int, typer.Option(help="hard ones of a question; 128 in the paper")] = 8,
     queue: int = 4096,
     temperature: float = 0.07,
@@ -165,17 +167,17 @@ def main(
     told: Annotated[
         float, typer.Option(help="share of the first stage that stands in patients' messages")
     ] = 0.8,
-    replay: Annotated[int, typer.Option(help="pairs of the first stage in each epoch of the second")] = 0,
+    replay: Annotated[int, typer.Option(help="pairs of the first stage in each epoch of the second")] = 400,
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100,
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0,
     beams: Annotated[
         int, typer.Option(help="of the search; 0: 1 or 4, whichever is better on the held-out part")
-    ] = 0,
+    ] = 4,
     length_penalty: float = 1.0,
     choose: Annotated[
         Choose, typer.Option(help="what writes; auto: what is best on the held-out part")
-    ] = "auto",
+    ] = "pointer",
     precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
     run: Annotated[Path | None, typer.Option(help="folder in which a killed run goes on")] = None,
     start: Annotated[
@@ -208,7 +210,7 @@ def main(
         if run is not None:
             run.mkdir(parents=True, exist_ok=True)
             (run / "split.json").write_text(json.dumps(corpora.report, indent=1) + "\n", encoding="utf-8")
-        train(network, settings, corpora, task, run, start)
+        made = train(network, settings, corpora, task, run, start)
         wanted = [Search(beams=b, length_penalty=length_penalty) for b in ((beams,) if beams else (4, 1))]
         search, searched = best_search(network, tagging, corpora, wanted)
         if searched:
@@ -217,9 +219,8 @@ def main(
             "max_pieces": MAX_PIECES,
             "search": asdict(search),
             "searched": searched,
-            "training": asdict(settings),
             "data": corpora.report | {"entities_by": recogniser.name},
-        }
+        } | made
         forms, choice = forms_of(network, tagging, corpora, task, search, choose)
         if choice:
             console.print(f"ROUGE-1 on the held-out part by what writes: {choice.scores}", highlight=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -148,8 +148,7 @@ def publish(
         configuration = configuration | {"choice": choice._asdict()}
     counts = configuration["data"]["pairs"]
     used = ["meqsum", *(["rqe", "mediqa"] if counts["rqe"] else [])]
-    first, *later = configuration["training"]["stages"]
-    told = first["told"] and (first["epochs"] or any(stage["replay"] for stage in later))
+    told = any(_tells(configuration.get(run)) for run in ("training", "start"))
     used += ["ade"] if counts["denoising"] else []
     used += ["psytar"] if counts["denoising"] or told else []
     return _published(
@@ -166,6 +165,14 @@ def publish(
         data=data,
         root=root,
     )
+
+
+def _tells(settings: Mapping[str, Any] | None) -> bool:
+    """Whether a run with these settings has told questions in patients' sentences."""
+    if settings is None:
+        return False
+    first, *later = settings["stages"]
+    return bool(first["told"] and (first["epochs"] or any(stage["replay"] for stage in later)))
 
 
 def publish_extractive(data: Path | None, root: Path, base: str) -> Release:

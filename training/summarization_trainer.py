@@ -173,16 +173,18 @@ class Trainer:
                 self._checkpoint.save(self._state(number, best, optimizer, schedule))
                 yield Epoch(number, stage.name, losses, score, time.monotonic() - started, kept)
 
-    def start_as(self, folder: Path) -> None:
+    def start_as(self, folder: Path) -> dict[str, Any]:
         """Takes over the weights of another run's last whole epoch, of a network of the same kind: a first
-        stage need not be trained again. Raises CheckpointError where there is none.
+        stage need not be trained again. Gives that run's settings and how many epochs it had done; raises
+        CheckpointError where there is none.
         """
         path = folder / "checkpoint.pt"
         if not path.exists():
             raise CheckpointError(f"{folder} holds no run")
-        stored = torch.load(path, weights_only=True)["state"]
-        for part, state in zip(self.network.parts(), stored["weights"], strict=True):
+        stored = torch.load(path, weights_only=True)
+        for part, state in zip(self.network.parts(), stored["state"]["weights"], strict=True):
             adapter.restore(part, state)
+        return {**stored["settings"], "epochs": stored["state"]["epoch"]}
 
     def keep_best(self) -> None:
         """Puts the kept epoch's weights back."""

@@ -50,7 +50,7 @@ def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
 def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
     data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", choose="pointer")
+    made = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0)
     summarization.main(**made)
     (path,) = (tmp_path / "out/summarization").iterdir()
     release = open_release(path)
@@ -79,12 +79,15 @@ def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
     out = capsys.readouterr().out
     assert "validation ROUGE-1" in out and "focus identification rate" in out
     # Without an epoch, a release is made of the weights of a run.
-    made |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0}
+    made |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0, "replay": 0}
     summarization.main(**made | {"output": tmp_path / "again", "beams": 2})
     (path,) = (tmp_path / "again/summarization").iterdir()
     names = ("decoder.safetensors", "adapter.safetensors")
     again = open_release(path).manifest
     assert (again.configuration["search"]["beams"], again.configuration["searched"]) == (2, {})
+    # What those learnt from is named all the same.
+    assert again.training_data == manifest.training_data
+    assert again.configuration["start"] == configuration["training"] | {"epochs": 2}
     files = again.files
     assert [files[n].sha256 for n in names] == [manifest.files[n].sha256 for n in names]
 
