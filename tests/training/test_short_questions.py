@@ -13,7 +13,7 @@ from models.types import ShortQuestion
 from tests.training.fakes import Fake
 from training.evaluate import as_scores, evaluate
 from training.evaluations.short_questions import centroid_sentence, template
-from training.evaluations.summarization import Question, entity_counts
+from training.evaluations.summarization import Question, beginnings, entity_counts
 
 RECOGNISER = OwnRecogniser(None, ["gout", "rash"], DrugLexicon({"aspirin": "aspirin"}))
 
@@ -71,6 +71,12 @@ def test_a_template_takes_the_first_of_several() -> None:
     assert found == "What are the treatments for one?"
 
 
+def test_a_kind_of_question_is_told_by_its_first_words() -> None:
+    answers = ["What are the treatments for gout?", "Is tea", "Is tea?", "What are the causes of gout?"]
+    references = ["what ARE the treatments, for tea?", "Is tea fine", "is tea", "What causes gout?"]
+    assert beginnings(answers, references).tolist() == [[1], [0], [1], [0]]
+
+
 def test_scores_name_who_found_the_entities_and_all_three_methods_stand_beside(data: Path) -> None:
     pytest.importorskip("rouge_score")
     model = Fake(lambda text: ShortQuestion("Is tea fine with ibuprofen?", "abstractive", 0.5))
@@ -79,6 +85,7 @@ def test_scores_name_who_found_the_entities_and_all_three_methods_stand_beside(d
     assert found.scores["extractive"] == 0.0
     assert found.baselines["unfaithful"] == 0.0
     assert {"rouge1_centroid", "rouge2_template", "rougeL_template"} <= set(found.scores)
+    assert (found.scores["beginning"], found.baselines["beginning"]) == (0, 0.5)
     assert "tagger, terminology and drug lexicon" in found.definitions["entity_consistency"]
     rows = {s.name: s for s in as_scores(found)}
     assert rows["rouge1"].baseline_definition == "first sentence"

@@ -5,6 +5,7 @@ things as the reference, beside three methods that nobody trained.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,10 +28,14 @@ ROUGES = ("rouge1", "rouge2", "rougeL")
 #: Columns of `summary_counts`: the three of ROUGES, words, one.
 _WORDS, _ONE = 3, 4
 #: Columns of `entity_counts` behind them: a focus found, entities of reference and answer, of the reference,
-#: an entity of neither question nor reference; then whether the answer is a sentence of the question.
-_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE = range(5, 10)
-#: The ROUGE columns of the centroid sentence and of the template.
-_CENTROID, _TEMPLATE = 10, 13
+#: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
+#: whether it begins as the reference does.
+_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
+#: The ROUGE columns of the centroid sentence and of the template, each with the beginning behind them.
+_CENTROID, _TEMPLATE = 11, 15
+#: Words that tell what kind of question it is: "what are the treatments", "how long does it".
+KIND = 4
+BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
 HOW = "F1 in percent, mean over questions, rouge-score with stemming"
 OTHERS = {
     "centroid": (_CENTROID, "the sentence nearest to the sum of all sentences' word counts"),
@@ -79,10 +84,15 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
             (_FOCUS, _ONE),
         ),
         ratio("extractive", "share of answers that are a sentence of the question", (_EXTRACTIVE, _ONE)),
+        ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
         *(
             ratio(f"{rouge}_{name}", f"{rouge} {HOW}, of a trivial method: {what}", (first + i, _ONE))
             for name, (first, what) in OTHERS.items()
             for i, rouge in enumerate(ROUGES)
+        ),
+        *(
+            ratio(f"beginning_{name}", f"{BEGINNING}, of a trivial method: {what}", (first + 3, _ONE))
+            for name, (first, what) in OTHERS.items()
         ),
     )
 
@@ -99,17 +109,18 @@ def measure(model: Any, corpus: Corpus) -> Measured:
     gold = found_by.entities(references)
     named = found_by.entities(texts)
     trivial = [
-        summary_counts(answers, references)[:, : len(ROUGES)]
+        np.hstack([summary_counts(answers, references)[:, : len(ROUGES)], beginnings(answers, references)])
         for answers in ([centroid_sentence(t) for t in texts], list(map(template, texts, named)))
     ]
 
     def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
         flags = np.array(extractive, np.float64).reshape(-1, 1)
-        return np.hstack([summary_counts(answers, references), entities, flags, *trivial])
+        begun = beginnings(answers, references)
+        return np.hstack([summary_counts(answers, references), entities, flags, begun, *trivial])
 
     scores = measures(found_by.name)
-    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful"]
+    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning"]
     return Measured(
         counts([s.text for s in found], [s.method == "extractive" for s in found]),
         counts([first_sentence(t) for t in texts], [True] * len(texts)),
@@ -131,6 +142,16 @@ def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Cou
         found = scorer.score(reference, prediction)
         rows.append([*(100 * found[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
     return np.array(rows, np.float64).reshape(len(rows), _ONE + 1)
+
+
+def beginnings(answers: Sequence[str], references: Sequence[str]) -> Counts:
+    """(texts, 1): 1 where an answer is the same kind of question as its reference, by its first words."""
+    same = [_kind(a) == _kind(r) for a, r in zip(answers, references, strict=True)]
+    return np.array(same, np.float64).reshape(-1, 1)
+
+
+def _kind(question: str) -> list[str]:
+    return re.findall(r"\w+", question.lower())[:KIND]
 
 
 def entity_counts(
