@@ -48,10 +48,10 @@ def render(topic: str, record: Any) -> RenderableType:
             return Group(head, *_indented(Text(record.text), *_expansions(record)))
         case Summary():
             question = Text(" ".join(record.text.split()), style="dim")
-            return Group(
-                head,
-                *_indented(question, Text.assemble(("-> ", "bold"), (record.summary.text, "bold green"))),
+            short = Text.assemble(
+                ("-> ", "bold"), (record.summary.text, "bold green"), (f"  ({record.summary.method})", "dim")
             )
+            return Group(head, *_indented(question, short))
     return Group(head, *_indented(Text(record.text)))
 
 

@@ -81,7 +81,8 @@ def _side(record: Any | None) -> str:
         ]
         parts.append(f"<ul>{''.join(codes)}</ul>" if codes else "<p>No adverse event.</p>")
     if isinstance(record, Summary):
-        parts.append(f'<blockquote dir="auto">{escape(record.summary.text)}</blockquote>')
+        short = record.summary
+        parts.append(f'<blockquote dir="auto">{escape(short.text)}</blockquote><p>{escape(short.method)}</p>')
     return "".join(parts)
 
 

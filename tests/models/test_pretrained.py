@@ -16,7 +16,7 @@ ROOT = Path(models.__file__).parent / "pretrained"
 #: Idiom-aware vectors are no stage of their own.
 SHIPPED = (*TASKS, "idiom")
 PATHS = sorted(p for task in SHIPPED for p in (ROOT / task).glob("*") if not p.name.startswith("."))
-TRAINED = ("ner", "relation", "normalization", "acronym", "idiom")
+TRAINED = ("ner", "relation", "normalization", "acronym", "summarization", "idiom")
 MAX_BYTES = 24 * 10**6
 
 each = pytest.mark.parametrize("path", PATHS, ids=lambda p: f"{p.parent.name}-{p.name}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from models.types import ADE, Candidate, Mention
+from models.types import ADE, Candidate, Mention, ShortQuestion
 from streams.display import render
-from streams.records import CodedEvent, CodedReport
+from streams.records import CodedEvent, CodedReport, Summary
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,11 @@ def test_what_was_nearest_is_shown_be_it_a_term_or_a_phrase(
     assert "Insomnia" in captured.get()
     assert shown in captured.get()
     assert not_shown not in captured.get()
+
+
+def test_a_short_question_says_whether_it_was_written_or_picked() -> None:
+    record = Summary(id="q", text="Long.  Is tea bad?", summary=ShortQuestion("Is tea?", "abstractive", 0.5))
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render("questions", record))
+    assert "-> Is tea?  (abstractive)" in captured.get()

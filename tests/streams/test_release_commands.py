@@ -135,7 +135,7 @@ def test_a_release_is_signed_and_verified_with_the_key(own: Path, keys: Keys, pv
     answer = pvstream("sign", own, "--key", keys.private)
     assert (answer.code, answer.out) == (0, f"summarization {own.name} is signed\n")
     answer = pvstream("verify", own)
-    assert (answer.code, answer.out) == (0, f"summarization {own.name}: sound, 0 files\n")
+    assert (answer.code, answer.out) == (0, f"summarization {own.name}: sound, 7 files\n")
 
 
 def test_with_another_kind_of_key_nothing_is_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
