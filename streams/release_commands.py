@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
-from rich.table import Column, Table
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from models.types import TASKS
 from streams.terminal import err, out, real_broker, settings
@@ -98,13 +100,13 @@ def releases(
         ]
         out.out(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), highlight=False)
         return
-    table = Table("task", Column("version", no_wrap=True), "", "from", "first score", "kind", "workers")
     for r in rows:
-        score = r.manifest.scores[0] if r.manifest.scores else None
-        state = ("live " if r.live else "") + ("shadow" if r.shadow else "")
-        shown = f"{score.name} {score.value:g} ({score.data})" if score else "none"
-        table.add_row(r.task, r.version, state, r.where, shown, r.manifest.kind, "\n".join(r.workers))
-    out.print(table)
+        state = [*(["live"] if r.live else []), *(["shadow"] if r.shadow else [])]
+        out.print(Text.assemble((r.task, "bold"), f" {r.version}  ", "  ".join([*state, r.where])))
+        told = [r.manifest.kind]
+        told += [f"{s.name} {s.value:g} ({s.data})" for s in r.manifest.scores[:1]]
+        told += ["run by " + ", ".join(r.workers)] if r.workers else []
+        out.print(*(Padding.indent(Text(line), 4) for line in told), sep="")
     if embedded:
         out.print("without PV_BROKER nothing is known of announcements: bundled releases are shown as live")
 

@@ -202,7 +202,7 @@ def test_releases_of_the_store_are_listed_and_not_live(
     ]
 
 
-def test_the_table_of_releases_names_every_version(pvstream: CommandLine) -> None:
+def test_the_list_of_releases_names_every_version(pvstream: CommandLine) -> None:
     # As wide as a terminal that nobody has widened: a version that is cut off names nothing.
     pvstream.set("COLUMNS", "80")
     answer = pvstream("releases")
