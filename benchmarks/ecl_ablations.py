@@ -1,10 +1,11 @@
 """What do ECL's contrastive losses bring (Table 5 of the paper)? All, without simple negatives, without hard
 ones, without both, each with several seeds, on MeQSum's test part.
 
-Losses weigh 1, as in the paper, and nothing is replayed. The decoder answers alone, greedily, without guard and forms. The first stage knows nothing of the losses: it
-is trained once for all (`--pretraining`), or taken from a run that has ended there (`--start`); seeds are
-those of the second stage, and validation questions and test part are the same for all. Each result is written
-as soon as it is there, and those that are there already are not made again.
+Losses weigh 1, as in the paper, and nothing is replayed. The decoder answers alone, greedily, without guard
+and forms. The first stage knows nothing of the losses: it is trained once for all (`--pretraining`), or taken
+from a run that has ended there (`--start`); seeds are those of the second stage, and validation questions and
+test part are the same for all. Each result is written as soon as it is there, and those that are there are
+not made again.
 """
 
 from __future__ import annotations

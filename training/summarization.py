@@ -2,8 +2,8 @@
 
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them told
 in messages of PsyTAR's sentences (`--told`), and sentences with gaps. Second: MeQSum, with the contrastive
-losses, and some pairs of the first stage (`--replay`). `--backbone` is an encoder (`mini`), which gets a small decoder with copying, or an encoder-decoder of
-the hub (facebook/bart-large), which is taken as it is.
+losses, and some pairs of the first stage (`--replay`). `--backbone` is an encoder (`mini`), which gets a
+small decoder with copying, or an encoder-decoder of the hub (facebook/bart-large), which is taken as it is.
 `--extractive` makes the release that only picks sentences; nothing is trained for it.
 """
 
