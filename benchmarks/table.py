@@ -40,7 +40,7 @@ def inner_rows(rows: dict[str, dict[str, Any]]) -> list[str]:
     """A table of a result that has several lines of the same figures."""
     if not rows:
         return []
-    names = list(next(iter(rows.values())))
+    names = [name for name, value in next(iter(rows.values())).items() if not isinstance(value, dict)]
     head = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     return head + [
         f"| {key} | " + " | ".join("" if r[n] is None else str(r[n]) for n in names) + " |"
