@@ -41,5 +41,8 @@ def described(module: str) -> dict[str, Any]:
 def write_whole(path: Path, content: Any) -> None:
     """Hours may stand in a result: a power cut leaves the old file or the new one."""
     aside = path.with_suffix(".new")
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(content, indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     aside.rename(path)

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from benchmarks import relation as speed
-from benchmarks import relation_folds, spaces
+from benchmarks import relation_folds, relation_tables, spaces
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training import relation
@@ -83,6 +83,21 @@ def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert:
     figures = json.loads((tmp_path / "maps.json").read_bytes())
     assert figures["plain base, relations, by chance"] == 0.5
     assert 0 <= figures[f"release {release.version}, entities"] <= 1
+
+
+def test_the_tables_stand_beside_what_nobody_trained(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+    settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
+    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    result = tmp_path / "tables.json"
+    relation_tables.main(corpus, result, release=release.path, pair_epochs=1)
+    figures = json.loads(result.read_bytes())
+    assert list(figures["rows"]) == ["pretrained", "CLNER", "CLDR", "CLGS"]
+    vectors = [tuple(row.values()) for row in figures["rows"].values()]
+    assert all(0 <= value <= 100 for row in vectors for value in row)
+    assert figures["similarity_check_chance"] == pytest.approx(1 / 9, abs=1e-4)
+    assert 0 <= figures["similarity_check_untrained"] <= 1
+    assert 0 <= figures["similarity_check"] <= 1
+    assert figures["release"] == release.version
 
 
 def test_the_share_of_like_neighbours_is_one_where_kinds_lie_apart() -> None:

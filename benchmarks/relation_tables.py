@@ -1,0 +1,96 @@
+"""Tables 2 and 3 of Theodoropoulos et al. (2021), on the test part of a fold of the ADE corpus.
+
+Table 2: the share of sentences to which, of their graph and eight with wrong words, their own is nearest, in
+a space of CLGS that is trained here, and in the same before it is trained. Table 3: what a linear layer reads
+from each encoder's words about relations; CLNER and CLDR are those of a release of that fold.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+
+from benchmarks.machine import described, write_whole
+from models.encoder import ADAPTER
+from models.scores import F1
+from models.store import open_release
+from streams.handle import bundled
+from training.evaluations.relation import split_texts
+from training.precision import Precision, resolved
+from training.readers import GoldText
+from training.relation import train
+from training.relation_data import examples, read
+from training.relation_graphs import GraphSpace
+from training.relation_probe import probe
+from training.relation_release import Encoders
+from training.relation_support import Sizes
+from training.relation_training import Settings
+
+console = Console()
+DEFINITIONS = {
+    "similarity_check": "share of test sentences nearest, by cosine, to their own graph of 1 + `hard` graphs",
+    "rows": "per cent of the related among all ordered pairs of words, by a linear layer over two words that "
+    "is trained on the training part; the encoder is not trained with it",
+}
+
+
+def probed(encoders: Encoders, train: list[GoldText], test: list[GoldText]) -> F1:
+    both = []
+    for texts in (train, test):
+        part = encoders.read([e for e in examples(texts, encoders.encoder) if len(e.tags)])
+        both.append((part.examples, torch.from_numpy(np.concatenate(encoders.above(part)))))
+    return probe(both[0], both[1])
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    result: Annotated[Path, typer.Option("--json", help="write the figures here")],
+    release: Annotated[Path | None, typer.Option(help="of `--objective all`; the bundled one")] = None,
+    run: Annotated[Path | None, typer.Option(help="folder in which a killed run of CLGS goes on")] = None,
+    pair_epochs: Annotated[int, typer.Option(help="of CLGS")] = 3,
+    limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0,
+    precision: Precision = "auto",
+) -> None:
+    opened = open_release(release or bundled("relation"))
+    theirs = Settings(**opened.manifest.configuration["training"])
+    settings = replace(theirs, pair_epochs=pair_epochs, limit=limit, precision=resolved(precision))
+    corpus = read(data, settings.split, settings.seed, limit)
+    _, test = split_texts(data / "ade", settings.split)
+    test = test[: limit or None]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "clner").mkdir()
+        (folder / "clgs").mkdir()
+        shutil.copyfile(opened.file(ADAPTER), folder / "clner" / ADAPTER)
+        plain, clner, cldr = (
+            Encoders.load(settings, path, None) for path in (folder, folder / "clner", opened.path)
+        )
+        untrained = GraphSpace(settings, plain.encoder, *[examples(corpus.valid, plain.encoder)] * 2)
+        found: dict[str, Any] = {"split": f"{settings.split}, test part", "sentences": len(test)}
+        asked = examples(test, plain.encoder)
+        found["similarity_check_untrained"] = untrained.similarity_check_of(asked, plain.encoder)
+        trained = train("clgs", settings, Sizes(), corpus, folder / "clgs", run)
+        assert isinstance(trained.space, GraphSpace)
+        found["similarity_check"] = trained.space.similarity_check_of(asked, plain.encoder)
+        found["similarity_check_chance"] = 1 / (1 + settings.hard)
+        named = {"pretrained": plain, "CLNER": clner, "CLDR": cldr, "CLGS": trained.encoders}
+        rows = {}
+        for name, encoders in named.items():
+            score = probed(encoders, list(corpus.train), test)
+            rows[name] = {k: round(100 * v, 2) for k, v in score._asdict().items()}
+            console.print(f"{name}: {rows[name]}", highlight=False)
+    found = {k: round(v, 4) if isinstance(v, float) else v for k, v in found.items()}
+    made = {"release": opened.version, "definitions": DEFINITIONS, "rows": rows}
+    write_whole(result, found | described("relation_tables") | made)
+
+
+if __name__ == "__main__":
+    typer.run(main)
