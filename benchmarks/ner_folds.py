@@ -7,7 +7,6 @@ ended goes on with the folds that are missing. A file of other settings is refus
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from benchmarks.folds import summary
 from benchmarks.machine import described, write_whole
 from training.ner import Settings, make
 from training.precision import resolved
@@ -49,19 +49,6 @@ def fold_row(settings: Settings, data: Path) -> dict[str, Any]:
         "definitions": {s.name: s.definition for s in scores},
         "baseline_definition": scores[0].baseline_definition,
     }
-
-
-def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Mean and, from two folds on, standard deviation of each score over the folds."""
-    rows = list(folds.values())
-    found: dict[str, Any] = {"folds_done": len(rows)}
-    for name in rows[0]["scores"]:
-        values = [r["scores"][name] for r in rows]
-        found[name] = round(statistics.mean(values), 4)
-        found[f"{name}_baseline"] = round(statistics.mean(r["baselines"][name] for r in rows), 4)
-        if len(values) > 1:
-            found[f"{name}_sd"] = round(statistics.stdev(values), 4)
-    return found | {"seconds_a_fold": round(statistics.mean(r["seconds"] for r in rows))}
 
 
 def stored_folds(file: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from benchmarks.folds import summary as over_folds
 from benchmarks.machine import described, write_whole
 from models.knn import Vote
 from models.loading import load
@@ -111,20 +112,12 @@ def fold_row(
 
 
 def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Mean and, from two folds on, standard deviation of each score over the folds that are done."""
-    rows = list(folds.values())
-    found: dict[str, Any] = {"folds_done": len(rows)}
-    for name in rows[0]["scores"]:
-        values = [r["scores"][name] for r in rows]
-        found[name] = round(statistics.mean(values), 4)
-        found[f"{name}_baseline"] = round(statistics.mean(r["baselines"][name] for r in rows), 4)
-        if len(values) > 1:
-            found[f"{name}_sd"] = round(statistics.stdev(values), 4)
-        plain = [r["plain"][name] for r in rows if "plain" in r]
-        if plain:
-            found[f"{name}_plain_finetuning"] = round(statistics.mean(plain), 4)
-    plain_folds = {"plain_folds_done": sum("plain" in r for r in rows)}
-    return found | plain_folds | {"seconds_a_fold": round(statistics.mean(r["seconds"] for r in rows))}
+    """Means over the folds that are done, those of plain fine-tuning among them."""
+    found = over_folds(folds)
+    plain = [row["plain"] for row in folds.values() if "plain" in row]
+    for name in plain[0] if plain else ():
+        found[f"{name}_plain_finetuning"] = round(statistics.mean(p[name] for p in plain), 4)
+    return found | {"plain_folds_done": len(plain)}
 
 
 def code_digest() -> str:
