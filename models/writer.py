@@ -20,6 +20,8 @@ BUDGET = 32768
 #: A search looks at questions of this many pieces, or of a multiple of it, together: each is padded by its
 #: length alone, and a wide batch costs hardly more a step than a narrow one.
 WIDTH = 64
+#: One in so many of the pieces that are read of a long text are its last ones.
+TAIL = 4
 
 
 class Written(NamedTuple):
@@ -189,14 +191,20 @@ class HubWriter:
 
 
 def source_pieces(encoder: Encoder, texts: Sequence[str]) -> list[list[int]]:
-    """The first `max_pieces` - 2 pieces of each text."""
+    """At most `max_pieces` - 2 pieces of each text; of a longer one the first and, where the question often
+    stands, the last.
+    """
     if not texts:
         return []
     limit = encoder.max_pieces - 2
+    tail = limit // TAIL
     read = encoder.tokenizer(
         list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
     )
-    return [ids[:limit] for ids in read["input_ids"]]
+    return [
+        ids if len(ids) <= limit else [*ids[: limit - tail], *ids[len(ids) - tail :]]
+        for ids in read["input_ids"]
+    ]
 
 
 def special(encoder: Encoder, pieces: Sequence[int]) -> list[int]:

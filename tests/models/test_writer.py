@@ -52,6 +52,13 @@ def test_a_text_has_the_same_summary_in_any_batch(
     assert writer.write([]) == []
 
 
+def test_of_a_long_text_beginning_and_end_are_read(small: Encoder) -> None:
+    pain, drug, the = small.tokenizer.convert_tokens_to_ids(["pain", "drug", "the"])
+    whole, long = source_pieces(small, ["the " + "pain " * 28 + "drug", "the " + "pain " * 99 + "the drug"])
+    assert whole == [the, *[pain] * 28, drug]
+    assert long == [the, *[pain] * 27, the, drug]
+
+
 def test_what_is_neither_generated_nor_in_the_text_is_never_written(small: Encoder) -> None:
     writer = written(small)
     (found,) = writer.write(["zebra quiz"])
