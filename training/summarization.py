@@ -162,7 +162,9 @@ def main(
     queue: int = 4096,
     temperature: float = 0.07,
     momentum: float = 0.999,
-    positive: Annotated[bool, typer.Option(help="the right summary in the denominator, as MoCo")] = False,
+    positive: Annotated[
+        bool, typer.Option(help="the right summary in the denominator, as MoCo; Eq. 5 and 6 leave it out")
+    ] = True,
     swap: Annotated[float, typer.Option(help="share of pairs asked about other entities")] = 0.5,
     told: Annotated[
         float, typer.Option(help="share of the first stage that stands in patients' messages")
