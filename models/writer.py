@@ -101,7 +101,8 @@ class PointerWriter:
         def step(numbers: Tensor, keep: Tensor) -> Tensor:
             nonlocal table
             if cache.own:
-                table = table.index_select(0, keep)
+                # Hypotheses of one text have the same row; rows change only when a text leaves.
+                table = table if len(keep) == len(table) else table.index_select(0, keep)
                 cache.rows(keep.to(source.mask.device))
                 pieces = table.gather(1, numbers.unsqueeze(1)).squeeze(1)
             else:

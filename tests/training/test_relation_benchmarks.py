@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 import typer
+from torch import Tensor
 
 from benchmarks import relation as speed
 from benchmarks import relation_folds, relation_tables, spaces
+from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training import relation
+from training.relation_probe import probe
 from training.relation_support import Sizes
 from training.relation_training import Settings
 
@@ -85,13 +90,24 @@ def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert:
     assert 0 <= figures[f"release {release.version}, entities"] <= 1
 
 
-def test_the_tables_stand_beside_what_nobody_trained(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+def test_the_tables_stand_beside_what_nobody_trained(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
     release = relation.make("all", settings, Sizes(), corpus, tmp_path)
     result = tmp_path / "tables.json"
+    seen: list[Tensor] = []
+
+    def watched(train: tuple[Any, Tensor], test: tuple[Any, Tensor]) -> F1:
+        seen.append(test[1])
+        return probe(train, test)
+
+    monkeypatch.setattr(relation_tables, "probe", watched)
     relation_tables.main(corpus, result, release=release.path, pair_epochs=1)
     figures = json.loads(result.read_bytes())
     assert list(figures["rows"]) == ["pretrained", "CLNER", "CLDR", "CLGS"]
+    # Each row is of an encoder of its own.
+    assert not any(torch.equal(one, other) for one, other in combinations(seen, 2))
     vectors = [tuple(row.values()) for row in figures["rows"].values()]
     assert all(0 <= value <= 100 for row in vectors for value in row)
     assert figures["similarity_check_chance"] == pytest.approx(1 / 9, abs=1e-4)

@@ -91,7 +91,9 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
             for i, rouge in enumerate(ROUGES)
         ),
         *(
-            ratio(f"beginning_{name}", f"{BEGINNING}, of a trivial method: {what}", (first + 3, _ONE))
+            ratio(
+                f"beginning_{name}", f"{BEGINNING}, of a trivial method: {what}", (first + len(ROUGES), _ONE)
+            )
             for name, (first, what) in OTHERS.items()
         ),
     )
