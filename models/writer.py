@@ -159,10 +159,8 @@ class HubWriter:
         out: list[list[Written]] = []
         for text in texts:
             # One by one: a text's padding, and so its bits, must not depend on its company.
-            read = self.tokenizer(
-                [text or " "], truncation=True, max_length=self.max_pieces, return_tensors="pt"
-            ).to(self.model.device)
-            out.append(self._written(read))
+            read = hub_source(self.tokenizer, [text or " "], self.max_pieces)
+            out.append(self._written(read.to(self.model.device)))
         return out
 
     def _written(self, read: Any) -> list[Written]:
@@ -197,15 +195,23 @@ def source_pieces(encoder: Encoder, texts: Sequence[str]) -> list[list[int]]:
     """
     if not texts:
         return []
-    limit = encoder.max_pieces - 2
-    tail = limit // TAIL
     read = encoder.tokenizer(
         list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
     )
-    return [
-        ids if len(ids) <= limit else [*ids[: limit - tail], *ids[len(ids) - tail :]]
-        for ids in read["input_ids"]
-    ]
+    return [_both_ends(ids, encoder.max_pieces - 2) for ids in read["input_ids"]]
+
+
+def hub_source(tokenizer: Any, texts: Sequence[str], max_pieces: int) -> Any:
+    """Padded pieces and mask of texts for an encoder-decoder of `transformers`; longer texts are cut as
+    `source_pieces` cuts them.
+    """
+    read = tokenizer(list(texts), verbose=False)["input_ids"]
+    return tokenizer.pad({"input_ids": [_both_ends(ids, max_pieces) for ids in read]}, return_tensors="pt")
+
+
+def _both_ends(ids: Sequence[int], limit: int) -> list[int]:
+    tail = limit // TAIL
+    return list(ids) if len(ids) <= limit else [*ids[: limit - tail], *ids[len(ids) - tail :]]
 
 
 def special(encoder: Encoder, pieces: Sequence[int]) -> list[int]:

@@ -120,16 +120,15 @@ def train(
     started from. Gives the settings of both.
     """
     trainer = Trainer(network, settings, task, run)
-    made = {"training": asdict(settings)}
     if start is not None:
-        made["start"] = trainer.start_as(start)
+        trainer.start_as(start)
     greedy = Search(beams=1)
     validate = (lambda: rouge1(network, corpora.validation, greedy)) if corpora.validation else None
     for epoch in trainer.fit(validate):
         console.print(line(epoch), highlight=False, soft_wrap=True)
     if trainer.best:
         trainer.keep_best()
-    return made
+    return {"training": asdict(settings)} | ({"start": trainer.start} if trainer.start else {})
 
 
 def main(

@@ -18,7 +18,7 @@ from models.beam import Search
 from models.encoder import Encoder
 from models.pointer import Pointer, Shape
 from models.summarization import CHANGED, DECODER, load_hub
-from models.writer import HubWriter, PointerWriter, Writer, pieces_of, source_of, source_pieces
+from models.writer import HubWriter, PointerWriter, Writer, hub_source, pieces_of, source_of, source_pieces
 from training import adapter
 
 
@@ -200,9 +200,7 @@ class HubNetwork:
         return Read(states, found["attention_mask"].bool(), found["attention_mask"])
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, Tensor]:
-        found = self.tokenizer(
-            list(texts), padding=True, truncation=True, max_length=self.max_pieces, return_tensors="pt"
-        )
+        found = hub_source(self.tokenizer, texts, self.max_pieces)
         return {name: found[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
 
     def cross_entropy(self, read: Read, summaries: Sequence[str], smoothing: float) -> Tensor:

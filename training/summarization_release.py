@@ -148,7 +148,7 @@ def publish(
         configuration = configuration | {"choice": choice._asdict()}
     counts = configuration["data"]["pairs"]
     used = ["meqsum", *(["rqe", "mediqa"] if counts["rqe"] else [])]
-    told = any(_tells(configuration.get(run)) for run in ("training", "start"))
+    told = _tells(configuration["training"]) or _tells(configuration.get("start"))
     used += ["ade"] if counts["denoising"] else []
     used += ["psytar"] if counts["denoising"] or told else []
     return _published(
@@ -168,11 +168,14 @@ def publish(
 
 
 def _tells(settings: Mapping[str, Any] | None) -> bool:
-    """Whether a run with these settings has told questions in patients' sentences."""
+    """Whether a run with these settings, or one that it started from, has told questions in patients'
+    sentences.
+    """
     if settings is None:
         return False
     first, *later = settings["stages"]
-    return bool(first["told"] and (first["epochs"] or any(stage["replay"] for stage in later)))
+    told = first["told"] and (first["epochs"] or any(stage["replay"] for stage in later))
+    return bool(told) or _tells(settings.get("start"))
 
 
 def publish_extractive(data: Path | None, root: Path, base: str) -> Release:

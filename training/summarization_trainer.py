@@ -139,6 +139,8 @@ class Trainer:
         self.keys: KeyEncoder | None = None
         self.queue = Queue(settings.queue)
         self.best: list[dict[str, Tensor]] = []
+        #: Settings of the run whose weights this one began with, and in them those of the one before.
+        self.start: dict[str, Any] | None = None
         self._checkpoint = Checkpoint(folder, _plain(settings))
         self._owner: dict[str, int] = {}
 
@@ -173,10 +175,9 @@ class Trainer:
                 self._checkpoint.save(self._state(number, best, optimizer, schedule))
                 yield Epoch(number, stage.name, losses, score, time.monotonic() - started, kept)
 
-    def start_as(self, folder: Path) -> dict[str, Any]:
+    def start_as(self, folder: Path) -> None:
         """Takes over the weights of another run's last whole epoch, of a network of the same kind: a first
-        stage need not be trained again. Gives that run's settings and how many epochs it had done; raises
-        CheckpointError where there is none.
+        stage need not be trained again. Raises CheckpointError where there is none.
         """
         path = folder / "checkpoint.pt"
         if not path.exists():
@@ -184,7 +185,9 @@ class Trainer:
         stored = torch.load(path, weights_only=True)
         for part, state in zip(self.network.parts(), stored["state"]["weights"], strict=True):
             adapter.restore(part, state)
-        return {**stored["settings"], "epochs": stored["state"]["epoch"]}
+        state = stored["state"]
+        earlier = {"start": state["start"]} if state.get("start") else {}
+        self.start = {**stored["settings"], "epochs": state["epoch"], **earlier}
 
     def keep_best(self) -> None:
         """Puts the kept epoch's weights back."""
@@ -295,6 +298,7 @@ class Trainer:
         keys = [p.detach().clone() for p in self._followers()]
         return {
             "epoch": epoch,
+            "start": self.start,
             "best": best,
             "kept": self.best,
             "weights": [adapter.trained_state(part) for part in self.network.parts()],
@@ -307,6 +311,7 @@ class Trainer:
         }
 
     def _restore(self, stored: dict[str, Any]) -> None:
+        self.start = stored.get("start")
         for part, state in zip(self.network.parts(), stored["weights"], strict=True):
             adapter.restore(part, state)
         if stored["keys"]:

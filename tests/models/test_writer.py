@@ -12,7 +12,7 @@ from models.beam import Search
 from models.encoder import Encoder
 from models.pointer import Pointer, Shape
 from models.summarization import load_hub
-from models.writer import HubWriter, PointerWriter, pieces_of, source_pieces, surface
+from models.writer import HubWriter, PointerWriter, hub_source, pieces_of, source_pieces, surface
 from tests.models import tiny_seq2seq
 
 TEXTS = [
@@ -100,3 +100,17 @@ def test_an_encoder_decoder_of_the_hub_writes_the_same_each_time(
     assert writer.write(["is tea fine?"]) == found[:1]
     assert [len(f) for f in found] == [beams, beams]
     assert all(0 <= w.score <= 1 for f in found for w in f)
+
+
+@pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])
+def test_of_a_long_message_an_encoder_decoder_of_the_hub_reads_both_ends(
+    make: object, tmp_path: Path
+) -> None:
+    _, tokenizer = load_hub(make(tmp_path))  # type: ignore[operator]
+    message = "I take a b c d e f g h i j k l m n o p q r s t u v w x y z every day. Is tea fine?"
+    whole = tokenizer(message)["input_ids"]
+    both = hub_source(tokenizer, [message, "Is tea fine?"], 16)
+    assert len(whole) > 16
+    assert both["input_ids"][0].tolist() == [*whole[:12], *whole[-4:]]
+    short = tokenizer("Is tea fine?")["input_ids"]
+    assert both["input_ids"][1][both["attention_mask"][1].bool()].tolist() == short

@@ -83,6 +83,22 @@ def test_a_run_starts_from_the_weights_of_another(tiny_bert: str, tmp_path: Path
         other.start_as(tmp_path / "nowhere")
 
 
+def test_a_run_names_every_run_before_it_also_after_it_was_killed(tiny_bert: str, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    lasting = replace(SETTINGS, stages=STAGES[:1], seed=7)
+    for settings, start, folder in zip(
+        (SETTINGS, lasting, SETTINGS), (None, *folders), folders, strict=False
+    ):
+        trainer = Trainer(network(tiny_bert), settings, TASK, folder)
+        if start:
+            trainer.start_as(start)
+        next(trainer.fit(None))
+    again = Trainer(network(tiny_bert), SETTINGS, TASK, folders[-1])
+    again.start_as(folders[0])
+    list(again.fit(None))
+    assert again.start and (again.start["seed"], again.start["start"]["seed"]) == (7, SETTINGS.seed)
+
+
 def test_the_first_stage_is_told_in_messages_and_the_second_is_not(
     tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
