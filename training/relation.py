@@ -24,21 +24,13 @@ from models.knn import Vote
 from models.relation import ABOVE, RelationModel
 from models.release import Release, TrainingData
 from training.evaluate import manifest_scores
-from training.evaluations.relation import split_texts
 from training.precision import HELP, Precision, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
 from training.relation_data import Corpus, examples, read
 from training.relation_entities import EntitySpace
 from training.relation_graphs import GraphSpace
 from training.relation_pairs import PairSpace, UpperSpace
-from training.relation_release import (
-    Encoders,
-    Entities,
-    assemble,
-    find_entities,
-    probed,
-    write_above,
-)
+from training.relation_release import Encoders, Entities, assemble, find_entities, write_above
 from training.relation_support import Sizes
 from training.relation_training import Settings, fit
 
@@ -86,22 +78,6 @@ def train(
     fit(above, "clgs" if objective == "clgs" else "cldr", settings.pair_epochs, settings, run)
     write_above(settings, above.upper, folder)
     return Trained(Encoders.load(settings, folder, dense), entities, above)
-
-
-def print_tables(trained: Encoders, space: UpperSpace, corpus: Corpus, data: Path, release: Release) -> None:
-    """Table 2 of CLGS, table 3 of both, on the test part."""
-    settings = space.settings
-    _, test = split_texts(data / "ade", settings.split)
-    plain = Encoders.load(settings, release.path / "none", None)
-    named = [("pretrained", plain)]
-    if ADAPTER in release.manifest.files:
-        initial = Encoder.load(settings.base, adapter=release.file(ADAPTER))
-        named.append(("CLNER", Encoders(initial, plain.dense, None, settings.precision)))
-    if isinstance(space, GraphSpace):
-        share = space.similarity_check_of(examples(test, plain.encoder), named[-1][1].encoder)
-        console.print(f"similarity check on {len(test)} test sentences: {share:.4f}, chance {1 / 9:.4f}")
-    named.append(("CLGS" if isinstance(space, GraphSpace) else "CLDR", trained))
-    console.print(probed(named, corpus.train, test))
 
 
 def published(
@@ -153,24 +129,16 @@ def published(
 
 
 def make(
-    objective: Objective,
-    settings: Settings,
-    sizes: Sizes,
-    data: Path,
-    root: Path,
-    run: Path | None = None,
-    tables: bool = False,
+    objective: Objective, settings: Settings, sizes: Sizes, data: Path, root: Path, run: Path | None = None
 ) -> Release:
     """Trains, and publishes under `root`."""
     corpus = read(data, settings.split, settings.seed, settings.limit)
     folder = Path(tempfile.mkdtemp(prefix="relation-"))
-    encoders, entities, space = train(objective, settings, sizes, corpus, folder, run)
+    encoders, entities, _ = train(objective, settings, sizes, corpus, folder, run)
     model = assemble(encoders, corpus, entities, settings, sizes, folder)
     release = published(settings, sizes, model, folder, objective, data, root)
     shutil.rmtree(folder)
     print_scores(console, release)
-    if tables and space is not None:
-        print_tables(encoders, space, corpus, data, release)
     return release
 
 
@@ -213,7 +181,6 @@ def main(
     seed: int = 42,
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0,
     precision: Annotated[Precision, typer.Option(help=HELP)] = "auto",
-    tables: Annotated[bool, typer.Option(help="print the paper's tables 2 and 3 on the test part")] = False,
     offered: OFFERED = False,
 ) -> None:
     settings = Settings(
@@ -222,7 +189,7 @@ def main(
         *(pair_batch, pair_epochs, hard, pair_contrast, self_loop, paired, text_relu, inside),
     )
     sizes = Sizes(dimension=dimension, pair_dimension=pair_dimension, words=words)
-    release = make(objective, settings, sizes, data, output, run, tables)
+    release = make(objective, settings, sizes, data, output, run)
     if offered:
         offer(release, data)
 

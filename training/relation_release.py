@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from rich.console import Console
-from rich.table import Table
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -28,7 +27,6 @@ from training.evaluations.relation import PROPORTION
 from training.precision import mixed
 from training.readers import GoldText
 from training.relation_data import TAGS, Corpus, Example, Found, examples, known_drugs, paired
-from training.relation_probe import probe
 from training.relation_scores import Queries, mentions_of, nearest
 from training.relation_support import (
     Pairs,
@@ -179,18 +177,3 @@ def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
     table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
     (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")
     shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
-
-
-def probed(
-    named: Sequence[tuple[str, Encoders]], train: Sequence[GoldText], test: Sequence[GoldText]
-) -> Table:
-    """Table 3: a linear layer over the words of each encoder, trained on one part, measured on the other."""
-    table = Table("linear probe, every ordered pair of words", "precision", "recall", "F1")
-    for name, encoders in named:
-        both = []
-        for texts in (train, test):
-            part = encoders.read([e for e in examples(texts, encoders.encoder) if len(e.tags)])
-            both.append((part.examples, torch.from_numpy(np.concatenate(encoders.above(part)))))
-        score = probe(both[0], both[1])
-        table.add_row(name, *(f"{100 * value:.2f}" for value in score))
-    return table

@@ -286,7 +286,7 @@ def test_the_program_publishes_what_it_trained(
 ) -> None:
     relation.main(
         data=corpus, objective=objective, output=tmp_path, base=tiny_bert, epochs=2, pair_epochs=2, batch=4,
-        width=8, rank=4, pair_rank=4, lr=1e-3, dimension=6, pair_dimension=6, words=60, tables=True,
+        width=8, rank=4, pair_rank=4, lr=1e-3, dimension=6, pair_dimension=6, words=60,
         precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
@@ -302,10 +302,7 @@ def test_the_program_publishes_what_it_trained(
     scores = {s.name: s for s in release.manifest.scores}
     assert scores["re_strict_macro_f1"].records == 4
     assert all(s.baseline is not None for s in scores.values())
-    out = capsys.readouterr().out
-    assert "condensed" in out
-    assert ("similarity check" in out) == (objective == "clgs")
-    assert ("linear probe" in out) == (objective != "clner")
+    assert "condensed" in capsys.readouterr().out
 
 
 def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
