@@ -22,6 +22,27 @@ PERCENTILES = (2.5, 97.5)
 _CHUNK = 1 << 21
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One score of a candidate and of the live release on the same records: what the gate goes by."""
+
+    score: str
+    definition: str
+    data: str
+    split: str
+    records: int
+    candidate: float
+    live: float
+    difference: float
+    low: float
+    high: float
+    """Limits of the difference's 95 % interval, by paired bootstrap."""
+
+    @property
+    def better_or_equal(self) -> bool:
+        return self.candidate >= self.live
+
+
 class F1(NamedTuple):
     precision: float
     recall: float

@@ -12,12 +12,13 @@ from typing import Any
 from models import remote
 from models.loading import Loaded, load
 from models.release import Manifest, Release, ReleaseError, parse_manifest
+from models.scores import Comparison
 from models.signature import read_public_key
 from models.store import open_release
 from models.types import TASKS
 from streams import releases, topics
 from streams.handle import bundled, load_release, opened
-from streams.releases import SHADOW, Announcement, Comparison
+from streams.releases import SHADOW, Announcement
 from streams.settings import Settings
 
 Compare = Callable[[Loaded, Loaded], Comparison]
@@ -95,7 +96,7 @@ def _gate(release: Release, live: str, compared: Comparison | None) -> None:
         raise GateError(
             f"{release.task} {release.version} was not compared with {live}: name the data, or use --force"
         )
-    if compared.candidate < compared.live:
+    if not compared.better_or_equal:
         raise GateError(
             f"{release.task} {release.version} is worse than {live}: {compared.score} "
             f"{compared.candidate:.4f} against {compared.live:.4f} on {compared.data}"

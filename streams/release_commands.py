@@ -17,7 +17,7 @@ from models.types import TASKS
 from streams.terminal import err, out, real_broker, settings
 
 if TYPE_CHECKING:
-    from streams.releases import Comparison
+    from models.scores import Comparison
 
 app = typer.Typer()
 TASK = Annotated[str, typer.Argument(help="ner, acronym, relation, normalization or summarization")]
@@ -207,7 +207,6 @@ def version_or_path(name: str) -> str | Path:
 def _compare(data: Path) -> Any:
     """Both releases on the task's held-out set, by its primary score."""
     from streams.lifecycle import GateError  # noqa: PLC0415
-    from streams.releases import Comparison  # noqa: PLC0415
     from training import evaluate as evaluation  # noqa: PLC0415
 
     def compared(candidate: Any, live: Any) -> Comparison:
@@ -215,10 +214,9 @@ def _compare(data: Path) -> Any:
             ours, theirs = (
                 evaluation.evaluate(one.task, one.model, one.version, data, None) for one in (candidate, live)
             )
-            found = evaluation.compare(ours, theirs)
+            return evaluation.compare(ours, theirs)
         except evaluation.EvaluationError as error:
             raise GateError(str(error)) from None
-        return Comparison(**{name: getattr(found, name) for name in Comparison.__dataclass_fields__})
 
     return compared
 

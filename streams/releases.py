@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from pydantic import Field, StringConstraints
 
+from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import BadRecord, decode, encode
 from streams.settings import Settings
@@ -23,23 +24,6 @@ TOPIC = "releases"
 SHADOW = ".shadow"
 
 Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """What the gate saw: one score of both releases on the same records."""
-
-    score: str
-    definition: str
-    data: str
-    split: str
-    records: int
-    candidate: float
-    live: float
-    difference: float
-    low: float
-    high: float
-    """Limits of the difference's 95 % interval, by paired bootstrap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from models.release import Score
-from models.scores import Counts, Interval, Measure, bootstrap, paired_bootstrap
+from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
 from training.evaluations import acronym, idiom, ner, normalization, relation, summarization
 from training.evaluations.measured import EvaluationError, Measured, Part
 
 __all__ = [
     "PRIMARY",
     "SPLITS",
-    "Comparison",
     "Evaluation",
     "EvaluationError",
     "as_scores",
@@ -80,26 +79,6 @@ class Evaluation:
     def part(self, score: str) -> Part:
         """The records that a score is over."""
         return self.parts.get(score, Part(self.data, self.records))
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A candidate's primary score less the live release's, on the same records, with its 95 % interval."""
-
-    score: str
-    definition: str
-    data: str
-    split: str
-    records: int
-    candidate: float
-    live: float
-    difference: float
-    low: float
-    high: float
-
-    @property
-    def better_or_equal(self) -> bool:
-        return self.candidate >= self.live
 
 
 def evaluate(

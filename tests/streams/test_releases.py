@@ -9,9 +9,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import decode, encode
-from streams.releases import Announcement, Comparison, apply
+from streams.releases import Announcement, apply
 
 WIRE = Path(__file__).parent.parent / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
