@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -167,7 +168,7 @@ class Encoder:
         flow.
         """
         longest = max(len(s) for s in sequences) + 2
-        width = -(-longest // PAD_TO) * PAD_TO
+        width = padded(longest)
         ids = torch.full((len(sequences), width), self.tokenizer.pad_token_id or 0, dtype=torch.long)
         mask = torch.zeros((len(sequences), width), dtype=torch.long)
         for row, sequence in enumerate(sequences):
@@ -232,7 +233,7 @@ class Encoder:
     def _batches(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         groups: dict[int, list[int]] = {}
         for i, length in enumerate(lengths):
-            groups.setdefault(-(-length // PAD_TO) * PAD_TO, []).append(i)
+            groups.setdefault(padded(length), []).append(i)
         for width, members in sorted(groups.items()):
             size = max(1, TOKEN_BUDGET // width)
             for start in range(0, len(members), size):
@@ -302,6 +303,11 @@ def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
             raise ValueError(f"the adapter's shapes for {name} do not fit the base")
         layer.weight.data.add_(b @ a)
+
+
+def padded(length: int, to: int = PAD_TO) -> int:
+    """The least multiple of `to` that holds `length`."""
+    return math.ceil(length / to) * to
 
 
 def surface_words(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from models.encoder import PAD_TO, Encoder, Words
+from models.encoder import Encoder, Words, padded
 
 
 def layers_of(model: Any) -> nn.ModuleList:
@@ -101,7 +101,7 @@ class Upper(Encoder):
         """Hidden states (batch, padded pieces, dimension), 32-bit, from those of the lower half, (pieces + 2,
         dimension) each; gradients flow.
         """
-        width = -(-max(len(s) for s in states) // PAD_TO) * PAD_TO
+        width = padded(max(len(s) for s in states))
         given = torch.zeros((len(states), width, self.dimension), dtype=self.model.dtype)
         mask = torch.zeros((len(states), width), dtype=torch.long)
         for row, state in enumerate(states):

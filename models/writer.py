@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.beam import Search, search
-from models.encoder import PAD_TO, Encoder
+from models.encoder import Encoder, padded
 from models.pointer import TINY, Pieces, Pointer, Source
 
 #: Pieces of the questions that are looked at in one search, times beams.
@@ -124,10 +124,10 @@ class PointerWriter:
     def _read(self, sources: Sequence[Sequence[int]]) -> Tensor:
         """(texts, width, dimension) of texts of one width: each is read at its own padded length."""
         lengths = [len(s) + 2 for s in sources]
-        hidden = torch.zeros(len(sources), _padded(lengths[0], WIDTH), self.encoder.dimension)
+        hidden = torch.zeros(len(sources), padded(lengths[0], WIDTH), self.encoder.dimension)
         groups: dict[int, list[int]] = {}
         for i, length in enumerate(lengths):
-            groups.setdefault(_padded(length, PAD_TO), []).append(i)
+            groups.setdefault(padded(length), []).append(i)
         for members in groups.values():
             found = self.encoder.forward([sources[i] for i in members])
             hidden = hidden.to(found)
@@ -137,15 +137,11 @@ class PointerWriter:
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         groups: dict[int, list[int]] = {}
         for i, length in enumerate(lengths):
-            groups.setdefault(_padded(length, WIDTH), []).append(i)
+            groups.setdefault(padded(length, WIDTH), []).append(i)
         for width, members in sorted(groups.items()):
             size = max(1, BUDGET // (width * self.settings.beams))
             for start in range(0, len(members), size):
                 yield members[start : start + size]
-
-
-def _padded(length: int, to: int) -> int:
-    return -(-length // to) * to
 
 
 class HubWriter:

@@ -12,7 +12,7 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from models.acronym import question
-from models.encoder import PAD_TO, Encoder
+from models.encoder import Encoder, padded
 from models.halves import layers_of
 from models.m_network import Reader, Reading, Shape
 from models.types import Span
@@ -88,7 +88,7 @@ def chunked(lengths: Sequence[int]) -> list[list[int]]:
     """Numbers of texts in passes of at most CHUNK pieces with padding, shortest first."""
     out: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not out or (len(out[-1]) + 1) * -(-lengths[i] // PAD_TO) * PAD_TO > CHUNK:
+        if not out or (len(out[-1]) + 1) * padded(lengths[i]) > CHUNK:
             out.append([])
         out[-1].append(i)
     return out
