@@ -311,7 +311,7 @@ class Trainer:
         }
 
     def _restore(self, stored: dict[str, Any]) -> None:
-        self.start = stored.get("start")
+        self.start = stored.get("start", self.start)
         for part, state in zip(self.network.parts(), stored["weights"], strict=True):
             adapter.restore(part, state)
         if stored["keys"]:
