@@ -112,12 +112,16 @@ def fold_row(
 
 
 def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Means over the folds that are done, those of plain fine-tuning among them."""
+    """Means over the folds that are done; of plain fine-tuning over those that have it, and while some do
+    not, ours over the same beside it.
+    """
     found = over_folds(folds)
-    plain = [row["plain"] for row in folds.values() if "plain" in row]
-    for name in plain[0] if plain else ():
-        found[f"{name}_plain_finetuning"] = round(statistics.mean(p[name] for p in plain), 4)
-    return found | {"plain_folds_done": len(plain)}
+    both = [row for row in folds.values() if "plain" in row]
+    for name in both[0]["plain"] if both else ():
+        found[f"{name}_plain_finetuning"] = round(statistics.mean(r["plain"][name] for r in both), 4)
+        if len(both) < len(folds):
+            found[f"{name}_on_plain_folds"] = round(statistics.mean(r["scores"][name] for r in both), 4)
+    return found | {"plain_folds_done": len(both)}
 
 
 def code_digest() -> str:

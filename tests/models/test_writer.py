@@ -104,9 +104,9 @@ def test_an_encoder_decoder_of_the_hub_writes_the_same_each_time(
 
 @pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])
 def test_of_a_long_message_an_encoder_decoder_of_the_hub_reads_both_ends(
-    make: object, tmp_path: Path
+    make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, tokenizer = load_hub(make(tmp_path))  # type: ignore[operator]
+    model, tokenizer = load_hub(make(tmp_path))  # type: ignore[operator]
     message = "I take a b c d e f g h i j k l m n o p q r s t u v w x y z every day. Is tea fine?"
     whole = tokenizer(message)["input_ids"]
     both = hub_source(tokenizer, [message, "Is tea fine?"], 16)
@@ -114,3 +114,7 @@ def test_of_a_long_message_an_encoder_decoder_of_the_hub_reads_both_ends(
     assert both["input_ids"][0].tolist() == [*whole[:12], *whole[-4:]]
     short = tokenizer("Is tea fine?")["input_ids"]
     assert both["input_ids"][1][both["attention_mask"][1].bool()].tolist() == short
+    seen: list[list[int]] = []
+    monkeypatch.setattr(HubWriter, "_written", lambda _, read: seen.append(read["input_ids"][0].tolist()))
+    HubWriter(model, tokenizer, Search(), max_pieces=16).write([message])
+    assert seen == [[*whole[:12], *whole[-4:]]]

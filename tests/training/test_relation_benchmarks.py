@@ -67,6 +67,10 @@ def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
     assert found["f"] == pytest.approx(0.7)
     assert found["f_sd"] == pytest.approx(np.std([0.6, 0.8], ddof=1), abs=1e-4)
     assert (found["f_baseline"], found["f_plain_finetuning"], found["plain_folds_done"]) == (0.5, 0.45, 2)
+    assert "f_on_plain_folds" not in found
+    without = {k: v for k, v in row(0.8, 0.5).items() if k != "plain"}
+    part = relation_folds.summary({"1": row(0.6, 0.4), "2": without})
+    assert (part["f"], part["f_plain_finetuning"], part["f_on_plain_folds"]) == (0.7, 0.4, 0.6)
 
 
 def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
