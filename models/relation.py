@@ -1,7 +1,8 @@
 """Drugs, effects and which drug caused which effect, by nearest neighbours among training words and training
 pairs.
 
-CLDR/CLNER inference: a word's tag by vote of its nearest training words in the space of entities, a pair
+CLDR/CLNER inference: the tags of a sentence's words by vote of their nearest training words in the space
+of entities (not the paper's: the most probable sequence under these votes, not each word by itself), a pair
 [drug ; effect] of the last words of two mentions related when the majority of its nearest training pairs is
 in the space of relations. Both searches run in FAISS. The two spaces share the encoder's lower half; the
 upper half of the relations runs for sentences that have a drug and an effect, and for no others.
@@ -20,7 +21,7 @@ from models.drugs import DrugLexicon
 from models.encoder import Encoder, Words, encoder_of
 from models.halves import Lower, Read, Upper
 from models.index import CosineIndex, unit
-from models.knn import Floats, Numbers, Support, Vote, votes
+from models.knn import Floats, Numbers, Support, Vote, decoded, votes
 from models.ner import spans_of, tags_of
 from models.release import Release, ReleaseError
 from models.tables import read_tsv
@@ -32,6 +33,7 @@ __all__ = ["LABELS", "Floats", "RelationModel", "Support"]
 LABELS = (DRUG, ADE)
 #: The adapter of the space of relations: its upper layers' difference from the base.
 ABOVE = "above.safetensors"
+_TRANSITIONS = (len(tags_of(LABELS)) + 1, len(tags_of(LABELS)))
 #: Pieces are needed by an upper half alone.
 _UNREAD = Words([], [], [])
 
@@ -112,6 +114,7 @@ class RelationModel:
             pairs=tensors["pairs"],
             related=tensors["related"] > 0,
             pair_ids=_pair_ids(release.file("pairs.tsv")),
+            transitions=tensors.get("transitions"),
         )
         projection = tensors["projection"]
         pair_projection = tensors.get("pair_projection", projection)
@@ -208,10 +211,14 @@ class RelationModel:
             verdicts.append((float(self.support.related[row].mean()), neighbours))
         return verdicts
 
-    def word_tags(self, vectors: Floats) -> tuple[Numbers, Floats]:
-        """The tag for which each word's k nearest training words vote, and its share of the votes."""
+    def word_tags(self, vectors: Floats, lengths: Sequence[int]) -> tuple[Numbers, Floats]:
+        """Each word's tag from the votes of its k nearest training words, and that tag's share of them;
+        `lengths`: how many of the words each sentence has.
+        """
         cosines, rows = self._words.search(vectors, self.k_words)
-        return votes(cosines, self.support.tags[rows], len(self.tags), self.vote)
+        shares = votes(cosines, self.support.tags[rows], len(self.tags), self.vote)
+        tags = decoded(shares, lengths, self.support.transitions)
+        return tags, shares[np.arange(len(tags)), tags]
 
     def _read(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[Read]:
         return self.read([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
@@ -224,7 +231,8 @@ class RelationModel:
     ) -> list[list[_Tagged]]:
         if not split:
             return []
-        tags, shares = self.word_tags(np.concatenate([self._projected(r) for r in read]))
+        vectors = np.concatenate([self._projected(r) for r in read])
+        tags, shares = self.word_tags(vectors, [len(s.words) for s in split])
         found, at, before = [], 0, [0] * len(batch)
         for sentence in split:
             own = slice(at, at + len(sentence.words))
@@ -287,6 +295,7 @@ def _fits(dimension: int, projection: Floats, pair_projection: Floats, support: 
         and support.pairs.shape == (len(support.pair_ids), 2 * pair_width)
         and len(support.related) == len(support.pair_ids)
         and bool(support.tags.max(initial=0) < len(tags_of(LABELS)))
+        and (support.transitions is None or support.transitions.shape == _TRANSITIONS)
     )
 
 

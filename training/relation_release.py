@@ -20,7 +20,7 @@ from models import drugs
 from models.encoder import ADAPTER, Encoder, Words, surface_words
 from models.halves import Lower, Read, Upper
 from models.index import unit
-from models.knn import Floats, Vote, votes
+from models.knn import Floats, Vote, decoded, votes
 from models.relation import ABOVE, RelationModel
 from training import adapter
 from training.evaluations.relation import PROPORTION
@@ -136,7 +136,8 @@ def find_pairs(
         data = examples(texts[start : start + size], encoders.encoder)
         asked = torch.from_numpy(unit(encoders.read(data).words() @ words.projection))
         cosines, rows = nearest(asked, torch.from_numpy(words.vectors), words.k)
-        tags, _ = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
+        shares = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
+        tags = decoded(shares, [len(e.tags) for e in data], words.transitions)
         found += [paired(e, m) for e, m in zip(data, mentions_of(tags, data), strict=True)]
     return [e for e in found if len(e.pairs) or len(e.unrelated)]
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from models.knn import Numbers, Vote, votes
+from models.knn import Floats, Numbers, Vote, decoded, votes
 from models.ner import spans_of
 from models.relation import LABELS
 from models.scores import f1, strict_spans
@@ -45,18 +45,25 @@ def nearest(queries: Tensor, support: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def tag_scores(
-    support: Tensor, tags: Tensor, queries: Tensor, data: Queries, ks: Sequence[int], vote: Vote
+    support: Tensor,
+    tags: Tensor,
+    queries: Tensor,
+    data: Queries,
+    ks: Sequence[int],
+    vote: Vote,
+    transitions: Floats | None = None,
 ) -> dict[int, dict[str, float]]:
     """For each k the strict micro and macro F1 of the mentions, and effects in 1,000 sentences without an
     event.
 
     `support` (words, d) with its `tags`; `queries` (words, d), those of `data`, sentence after sentence.
+    `transitions`: as in `Support`.
     """
     cosines, rows = nearest(queries, support, max(ks))
     scores = {}
     for k in ks:
-        own = tags[rows[:, :k]].numpy()
-        found, _ = votes(cosines[:, :k].numpy(), own, len(TAGS), vote)
+        shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
+        found = decoded(shares, [len(e.tags) for e in data.examples], transitions)
         spans = mentions_of(found, data.examples)
         n = len(data.valid)
         strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)

@@ -19,6 +19,7 @@ from models.encoder import surface_words
 from models.halves import Read
 from models.index import unit
 from models.knn import Floats, Numbers, Support, Vote, votes
+from models.ner import CONTINUATION, OUTSIDE
 from training.relation_data import TAGS, UNKNOWN, Example, Found, offsets
 from training.relation_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 
@@ -27,6 +28,10 @@ MAX_BYTES = 8_000_000
 K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (1, 3, 5, 7, 9)
 #: The paper's, taken where no other is better on validation.
 PAPER_WORDS, PAPER_PAIRS = 7, 5
+#: Weight of what tags follow each other beside the votes.
+TRANSITIONS = 0.3
+#: Instead of the logarithm of nothing: far below what any number of votes makes up for.
+NEVER = -1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +115,8 @@ def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator
         return np.arange(len(y))
     cosines, rows = nearest(torch.from_numpy(x), torch.from_numpy(x), k + 1)
     # A word is its own nearest.
-    won, _ = votes(cosines[:, 1:].numpy(), y[rows[:, 1:].numpy()], len(TAGS))
-    agreed = np.flatnonzero(won == y)
+    shares = votes(cosines[:, 1:].numpy(), y[rows[:, 1:].numpy()], len(TAGS))
+    agreed = np.flatnonzero(shares.argmax(1) == y)
     kept = []
     for tag in np.unique(y[agreed]):
         own = agreed[y[agreed] == tag]
@@ -129,6 +134,27 @@ class WordRows:
     """(words, dimension)"""
     tags: Numbers
     k: int
+    transitions: Floats
+
+
+def transitions_of(data: Sequence[Example]) -> Floats:
+    """(tags + 1, tags): how probable a tag is after another in some sentences, the last row as a sentence's
+    first, as weighted logarithms; every tag that may follow is counted once more than it was seen.
+    """
+    n = len(TAGS)
+    pairs = np.concatenate([np.stack([np.append(n, e.tags)[:-1], e.tags]) for e in data], axis=1)
+    counts = np.array([[float(_may_follow(tag, before)) for tag in TAGS] for before in (*TAGS, OUTSIDE)])
+    np.add.at(counts, tuple(pairs[:, (pairs != UNKNOWN).all(0)]), 1)
+    shares = counts / counts.sum(1, keepdims=True)
+    found = np.full(shares.shape, NEVER, np.float32)
+    found[shares > 0] = TRANSITIONS * np.log(shares[shares > 0])
+    return found
+
+
+def _may_follow(tag: str, before: str) -> bool:
+    if tag.startswith("I-"):
+        return before in (tag, f"B-{tag[2:]}")
+    return tag != CONTINUATION
 
 
 def word_support(
@@ -141,8 +167,11 @@ def word_support(
     known = train.tags() != UNKNOWN
     y, hidden, asked = train.tags()[known], train.words()[known], queries.words()
     table = Table("words", "rows", "MB", "k", "strict micro F1", "macro F1", "false effects per 1000")
+    transitions = transitions_of([e for e in train.examples if e.gold.mentions])
 
-    def scored(name: str, projection: Floats, rows: Numbers, ks: Sequence[int]) -> dict[int, float]:
+    def scored(
+        name: str, projection: Floats, rows: Numbers, ks: Sequence[int], follow: Floats | None = transitions
+    ) -> dict[int, float]:
         x = unit(hidden[rows] @ projection).astype(np.float16).astype(np.float32)
         found = tag_scores(
             torch.from_numpy(x),
@@ -151,6 +180,7 @@ def word_support(
             data,
             ks,
             vote,
+            follow,
         )
         for k, scores in found.items():
             size = f"{x.size * 2 / 1e6:.1f}"
@@ -169,9 +199,10 @@ def word_support(
     rows = balanced(x, y, sizes.outside, rng)
     scored("balanced", projection, rows, [PAPER_WORDS])
     rows = rows[condensed(x[rows], y[rows], sizes.words, PAPER_WORDS, rng)]
+    scored("condensed, each word by itself", projection, rows, [PAPER_WORDS], None)
     by_k = scored("condensed", projection, rows, K_WORDS)
     console.print(table)
-    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS))
+    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
 
 
 def best_k(scores: dict[int, float], paper: int) -> int:
@@ -203,7 +234,7 @@ def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension
 
 def support_of(words: WordRows, pairs: Pairs) -> Support:
     related, ids = np.array(pairs.related), [row[0] for row in pairs.rows]
-    return Support(words.vectors, words.tags, np.stack(pairs.vectors), related, ids)
+    return Support(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
 
 
 def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
@@ -219,6 +250,8 @@ def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -
     size = sum(t.numel() * t.element_size() for t in tensors.values())
     if size > MAX_BYTES:
         raise ValueError(f"the support is {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    if support.transitions is not None:
+        tensors["transitions"] = torch.from_numpy(support.transitions)
     return tensors
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ def flat(mini: Encoder) -> RelationModel:
 
 
 def test_a_words_tag_is_the_commonest_of_its_k_nearest(flat: RelationModel) -> None:
-    tags, shares = flat.word_tags(np.array([[5, 0], [0, 2]], np.float32))
+    tags, shares = flat.word_tags(np.array([[5, 0], [0, 2]], np.float32), [2])
     assert tags.tolist() == [B_DRUG, B_ADE]
     assert shares.tolist() == [pytest.approx(2 / 3), 1.0]
 
@@ -194,7 +195,7 @@ def test_k_beyond_the_support_takes_all_of_it(flat: RelationModel) -> None:
     ((share, neighbours),) = many.judge([np.ones(4, np.float32)])
     assert share == pytest.approx(3 / 5)
     assert len(neighbours) == 5
-    tags, _ = many.word_tags(np.ones((1, 2), np.float32))
+    tags, _ = many.word_tags(np.ones((1, 2), np.float32), [1])
     assert tags.tolist() == [B_ADE]
 
 
@@ -297,8 +298,21 @@ def test_near_words_may_outvote_many(flat: RelationModel) -> None:
     )
     query = np.array([[1, 0.01]], np.float32)
     parts = (flat.encoder, flat.projection, support, 3, 3)
-    assert RelationModel(*parts).word_tags(query)[0].tolist() == [B_ADE]
-    assert RelationModel(*parts, vote="similarity").word_tags(query)[0].tolist() == [B_DRUG]
+    assert RelationModel(*parts).word_tags(query, [1])[0].tolist() == [B_ADE]
+    assert RelationModel(*parts, vote="similarity").word_tags(query, [1])[0].tolist() == [B_DRUG]
+
+
+def test_tags_follow_each_other_as_in_training_and_their_share_is_that_of_the_tag(
+    flat: RelationModel,
+) -> None:
+    transitions = np.zeros((7, 6), np.float32)
+    # No word is a drug's first where it is the first of its sentence.
+    transitions[-1, B_DRUG] = -1000
+    model = RelationModel(flat.encoder, flat.projection, replace(flat.support, transitions=transitions), 3, 3)
+    queries = np.array([[5, 0], [5, 0], [5, 0]], np.float32)
+    tags, shares = model.word_tags(queries, [2, 1])
+    assert tags.tolist() == [0, B_DRUG, 0]
+    assert shares.tolist() == [pytest.approx(x) for x in (1 / 3, 2 / 3, 1 / 3)]
 
 
 def test_a_canary_holds_where_near_neighbours_change_places_and_not_where_an_answer_changes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,19 +11,21 @@ import torch
 
 from models.encoder import Encoder
 from models.index import unit
-from models.knn import Floats, Numbers, Support, votes
+from models.knn import FLOOR, Floats, Numbers, Support, decoded, votes
 from models.types import ADE, DRUG
 from training.readers import GoldMention, GoldText
-from training.relation_data import TAGS, Found, examples
+from training.relation_data import TAGS, UNKNOWN, Found, examples
 from training.relation_scores import Queries, nearest, pair_scores, tag_scores
 from training.relation_support import (
     MAX_BYTES,
+    TRANSITIONS,
     balanced,
     best_k,
     condensed,
     fit_projection,
     pair_rows,
     tensors_of,
+    transitions_of,
 )
 
 NUMBERS = np.random.default_rng(7)
@@ -58,7 +61,7 @@ def test_a_condensed_support_is_small_and_tags_as_all_of_it_does() -> None:
     rows = condensed(x, y, 200, 5, np.random.default_rng(0))
     assert 190 < len(rows) == len(set(rows)) <= 200
     cosines, found = nearest(torch.from_numpy(x), torch.from_numpy(x[rows]), 5)
-    tags, _ = votes(cosines.numpy(), y[rows][found.numpy()], len(TAGS))
+    tags = votes(cosines.numpy(), y[rows][found.numpy()], len(TAGS)).argmax(1)
     assert (tags == y).mean() > 0.98
     assert len(condensed(x, y, 5000, 5, np.random.default_rng(0))) == 3000
 
@@ -82,11 +85,48 @@ def test_the_papers_k_is_kept_unless_another_is_better() -> None:
 def test_similar_votes_count_by_their_nearness() -> None:
     cosines = np.array([[0.99, 0.6, 0.6]], np.float32)
     tags = np.array([[2, 0, 0]])
-    assert votes(cosines, tags, 6)[0].tolist() == [0]
-    found, share = votes(cosines, tags, 6, "similarity")
+    assert votes(cosines, tags, 6).tolist() == [[pytest.approx(x) for x in (2 / 3, 0, 1 / 3, 0, 0, 0)]]
+    shares = votes(cosines, tags, 6, "similarity")
     weights = np.exp((cosines[0] - 1) / 0.1)
-    assert found.tolist() == [2]
-    assert share[0] == pytest.approx(weights[0] / weights.sum())
+    assert shares[0].argmax() == 2
+    assert shares[0, 2] == pytest.approx(weights[0] / weights.sum())
+    assert shares.sum() == pytest.approx(1)
+
+
+def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None:
+    numbers = np.random.default_rng(0)
+    for lengths in ([4, 1, 0, 3], [1], [0], [], [2, 2]):
+        shares = numbers.dirichlet([0.5] * 3, sum(lengths)).astype(np.float32).reshape(-1, 3)
+        transitions = np.log(numbers.dirichlet([0.5] * 3, 4)).astype(np.float32)
+        wanted: list[int] = []
+        for own in np.split(shares, np.cumsum(lengths))[: len(lengths)]:
+            emitted = np.log(own + FLOOR)
+            sums = {
+                tags: sum(emitted[i, t] + transitions[(-1, *tags)[i], t] for i, t in enumerate(tags))
+                for tags in product(range(3), repeat=len(own))
+            }
+            wanted += max(sums, key=sums.__getitem__)
+        assert decoded(shares, lengths, transitions).tolist() == wanted
+        assert decoded(shares, lengths, None).tolist() == shares.argmax(1).tolist()
+
+
+def test_transitions_are_counted_within_sentences_and_a_run_has_a_beginning(tiny_bert: str) -> None:
+    (one,) = examples(
+        [GoldText("x", "Rash and severe nausea.", (GoldMention(9, 22, ADE),))], Encoder.load(tiny_bert)
+    )
+    o, b, i = (TAGS.index(t) for t in ("O", "B-ADE", "I-ADE"))
+    assert one.tags.tolist() == [o, o, b, i, o]
+    found = np.exp(transitions_of([one, one]) / TRANSITIONS)
+    # What may follow a word of none, or begin a sentence: O and two B, each once more than it was seen.
+    assert found[o, [o, b]] == pytest.approx([3 / 7, 3 / 7])
+    assert found[-1, [o, b]] == pytest.approx([3 / 5, 1 / 5])
+    # After B also its own I.
+    assert found[b, [o, b, i]] == pytest.approx([1 / 6, 1 / 6, 3 / 6])
+    assert found.sum(1) == pytest.approx(np.ones(len(TAGS) + 1))
+    for before, tag in ((o, i), (len(TAGS), i), (TAGS.index("B-DRUG"), i), (o, TAGS.index("X"))):
+        assert found[before, tag] == 0
+    hidden = replace(one, tags=np.array([o, UNKNOWN, b, i, o]))
+    assert np.exp(transitions_of([hidden]) / TRANSITIONS)[o, [o, b]] == pytest.approx([1 / 3, 1 / 3])
 
 
 @pytest.fixture
