@@ -105,7 +105,8 @@ def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None
                 tags: sum(emitted[i, t] + transitions[(-1, *tags)[i], t] for i, t in enumerate(tags))
                 for tags in product(range(3), repeat=len(own))
             }
-            wanted += max(sums, key=sums.__getitem__)
+            best: tuple[int, ...] = max(sums, key=lambda tags: sums[tags])
+            wanted += best
         assert decoded(shares, lengths, transitions).tolist() == wanted
         assert decoded(shares, lengths, None).tolist() == shares.argmax(1).tolist()
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from models.encoder import ADAPTER, Encoder
 from models.loading import load
-from models.relation import ABOVE
-from models.release import Release
+from models.relation import ABOVE, RelationModel
+from models.release import Release, ReleaseError
 from models.store import open_release
 from models.types import ADE, DRUG
 from training import relation
@@ -25,6 +26,7 @@ from training.relation_entities import EntitySpace
 from training.relation_graphs import GraphSpace, graphs_of
 from training.relation_pairs import PairSpace, candidates
 from training.relation_probe import probe
+from training.relation_support import transitions_of
 from training.relation_training import Settings, fit
 
 
@@ -294,6 +296,8 @@ def test_the_program_publishes_what_it_trained(
     assert (ABOVE in release.manifest.files) == (objective != "clner")
     model: Any = load(release, dtype="float32").model
     words = model.support.words
+    learnt = examples(read(corpus, "ade_fold_1", 42).train, model.encoder)
+    assert np.array_equal(model.support.transitions, transitions_of(learnt))
     assert len(words) <= 60
     assert set(model.support.tags) <= {0, 2, 3, 4, 5}
     ids = set(model.support.pair_ids)
@@ -322,3 +326,24 @@ def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
     assert one.neighbours[0].id.startswith("ade-")
     assert one.neighbours[0].distance == pytest.approx(0, abs=1e-2)
     assert np.all(np.diff([n.distance for n in one.neighbours]) >= 0)
+
+
+def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    relation.main(
+        data=corpus, objective="clner", output=tmp_path, base=tiny_bert, epochs=1, batch=4, width=8, rank=4,
+        precision="float32",
+    )  # fmt: skip
+    release = only_release(tmp_path)
+    support = release.file("support.safetensors")
+    tensors = load_file(support)
+    one = tensors.pop("transitions")
+    save_file(tensors, support)
+    model = RelationModel.load(release)
+    assert model.support.transitions is None
+    tags, shares = model.word_tags(model.support.words, [len(model.support.words)])
+    assert len(tags) == len(shares) == len(model.support.words)
+    save_file(tensors | {"transitions": one[:-1]}, support)
+    with pytest.raises(ReleaseError, match="does not fit"):
+        RelationModel.load(release)
