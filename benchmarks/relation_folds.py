@@ -49,8 +49,8 @@ PUBLISHED = {
 }
 COMPARABLE = (
     "the same folds; the published RE strict of CLDR is re_strict_f1_authors here; here a relation given the "
-    "entities is one of the gold mentions' pairs, in the paper any two words of the sentence; here the tags of "
-    "a sentence are decoded together, in the paper each word's by itself"
+    "entities is one of the gold mentions' pairs, in the paper any two words of the sentence; here the tags "
+    "of a sentence are decoded together, in the paper each word's by itself"
 )
 DEFAULT = Settings()
 PLAIN = "plain fine-tuning: CONORM-NER's head, whole encoder, every pair of its mentions linked"
