@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.encoder import ADAPTER, Encoder
+from models.knn import votes
 from models.loading import load
 from models.relation import ABOVE, RelationModel
 from models.release import Release, ReleaseError
@@ -21,7 +22,7 @@ from training import relation
 from training.adapter import trained_state
 from training.checkpoint import CheckpointError
 from training.readers import GoldMention, GoldText
-from training.relation_data import Corpus, Found, examples, offsets, paired, read
+from training.relation_data import TAGS, Corpus, Found, examples, offsets, paired, read
 from training.relation_entities import EntitySpace
 from training.relation_graphs import GraphSpace, graphs_of
 from training.relation_pairs import PairSpace, candidates
@@ -343,7 +344,10 @@ def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
     model = RelationModel.load(release)
     assert model.support.transitions is None
     tags, shares = model.word_tags(model.support.words, [len(model.support.words)])
-    assert len(tags) == len(shares) == len(model.support.words)
+    cosines, rows = model._words.search(model.support.words, model.k_words)
+    alone = votes(cosines, model.support.tags[rows], len(TAGS))
+    assert tags.tolist() == alone.argmax(1).tolist()
+    assert shares.tolist() == alone.max(1).tolist()
     save_file(tensors | {"transitions": one[:-1]}, support)
     with pytest.raises(ReleaseError, match="does not fit"):
         RelationModel.load(release)
