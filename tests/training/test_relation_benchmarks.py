@@ -15,11 +15,12 @@ import typer
 from torch import Tensor
 
 from benchmarks import relation as speed
-from benchmarks import relation_folds, relation_tables, spaces
+from benchmarks import relation_false, relation_folds, relation_tables, spaces
 from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training import relation
+from training.readers import GoldText
 from training.relation_probe import probe
 from training.relation_support import Sizes
 from training.relation_training import Settings
@@ -57,6 +58,34 @@ def test_every_pair_of_a_taggers_mentions_is_linked() -> None:
     assert [(r.head, r.tail) for r in found.relations] == [(0, 2), (1, 2)]
     given = mentions("rash Zoloft", Zoloft=DRUG, rash=ADE)
     assert [[(r.head, r.tail) for r in own] for own in model.relate(["rash Zoloft"], [given])] == [[(1, 0)]]
+
+
+def test_of_the_false_relations_those_that_are_read_and_said_are_told_apart(tmp_path: Path) -> None:
+    model: Any = relation_folds.EveryPair(tagger(Zoloft=DRUG, Aspirin=DRUG, rash=ADE))
+    texts = [
+        GoldText("neg-0", "Zoloft was given", ()),
+        GoldText("neg-1", "Aspirin against a rash from Zoloft", ()),
+        GoldText("neg-2", "rash after Zoloft", ()),
+    ]
+    found = list(relation_false.found_in(model, texts))
+    assert found[0] == (("neg-1", 0, 7, 18, 22), "Aspirin against a rash from Zoloft")
+    table = tmp_path / "read.tsv"
+    header = "\t".join(relation_false.COLUMNS)
+    table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t0\nneg-1\t28\t34\t18\t22\t1\n", encoding="utf-8")
+    figures = relation_false.counted([row for row, _ in found], relation_false.verdicts(table), len(texts))
+    assert figures == {
+        "sentences": 3,
+        "relations": 3,
+        "relations_read": 2,
+        "relations_said": 1,
+        "sentences_with_a_relation": 2,
+        "sentences_with_one_said": 1,
+        "false_relations_per_1000": 1000.0,
+        "false_relations_per_1000_not_said": 666.7,
+    }
+    table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t?\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="neg-1: said is 0 or 1"):
+        relation_false.verdicts(table)
 
 
 def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
