@@ -82,7 +82,7 @@ def main(
     def settings(fold: int) -> Settings:
         return Settings(
             corpora="ade",
-            fold=fold,
+            split=f"ade_fold_{fold}",
             epochs=epochs,
             rank=rank,
             lr=lr,
@@ -91,7 +91,7 @@ def main(
             precision=resolved("auto"),
         )
 
-    plain = {k: v for k, v in asdict(settings(1)).items() if k != "fold"}
+    plain = {k: v for k, v in asdict(settings(1)).items() if k != "split"}
     done = stored_folds(result, plain)
     for fold in range(1, folds + 1):
         if str(fold) not in done:

@@ -80,10 +80,9 @@ def _product(mentions: Sequence[Mention]) -> list[Relation]:
 
 
 def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, float]:
-    """Plain fine-tuning on one fold; without the lexicon, which the corpus does not annotate by."""
-    fold = int(split.removeprefix(FOLDS))
+    """Plain fine-tuning on one split; without the lexicon, which the corpus does not annotate by."""
     settings = ner.Settings(
-        corpora="ade", fold=fold, epochs=epochs, rank=0, lr=2e-4, seed=seed, precision=resolved("auto")
+        corpora="ade", split=split, epochs=epochs, rank=0, lr=2e-4, seed=seed, precision=resolved("auto")
     )
     with tempfile.TemporaryDirectory() as folder:
         tagger: Any = load(ner.make(settings, data, Path(folder)), dtype="float32").model
@@ -177,8 +176,6 @@ def main(
     base: str = "mini",
     seed: int = 42,
 ) -> None:
-    if grouped and plain:
-        raise typer.BadParameter("plain fine-tuning knows the papers' folds alone: --plain 0")
     settings = Settings(
         base=base,
         seed=seed,

@@ -35,9 +35,11 @@ from training import adapter
 from training.checkpoint import Checkpoint, random_state, set_random_state
 from training.evaluate import manifest_scores
 from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
+from training.evaluations.relation import SPLITS as ADE_SPLITS
+from training.evaluations.relation import split_texts
 from training.precision import HELP, Precision, mixed, resolved
 from training.publish import OFFERED, offer, print_scores, publish_release
-from training.readers import GoldText, hold_out, read_ade_fold, read_psytar
+from training.readers import GoldText, hold_out, read_psytar
 from training.scores import gold_spans, mention_spans
 from training.tagging import PAPER, Example, Scheme, batches, examples, loss_of
 
@@ -53,7 +55,8 @@ class Settings:
 
     base: str = "mini"
     corpora: Corpora = "both"
-    fold: int = 1
+    split: str = "ade_fold_1"
+    """of the ADE corpus, as `training.evaluations.relation` names them"""
     epochs: int = 12
     rank: int = 16
     lr: float = 5e-4
@@ -89,7 +92,7 @@ def read(data: Path, settings: Settings) -> dict[str, Corpus]:
     """Training and validation sentences; no sentence of a test part is in them."""
     corpora = {}
     if settings.corpora != "psytar":
-        train, test = read_ade_fold(data / "ade", settings.fold)
+        train, test = split_texts(data / "ade", settings.split)
         tested = {t.text for t in test}
         corpora["clinical"] = _held_out([t for t in train if t.text not in tested], settings, ADE_TAGS, None)
     if settings.corpora != "ade":
@@ -269,7 +272,7 @@ def main(
     output: Annotated[Path, typer.Option(help="root of the releases")] = Path("models/pretrained"),
     base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini",
     corpora: Annotated[Corpora, typer.Option(help="what is trained on")] = "both",
-    fold: Annotated[int, typer.Option(min=1, max=10, help="of the ADE corpus")] = 1,
+    split: Annotated[str, typer.Option(help="ade_fold_1 to _10, or ade_group_1 to _10")] = "ade_fold_1",
     epochs: Annotated[int, typer.Option(help="of both phases together")] = 12,
     rank: Annotated[
         int, typer.Option(help="of the adapter; 0: the encoder's layers are trained and stored")
@@ -290,12 +293,14 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     settings = Settings(
-        *(base, corpora, fold, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair),
+        *(base, corpora, split, epochs, rank, lr, batch, seed, limit, Scheme(biox, flag), phases, repair),
         precision=resolved(precision),
         factor=factor,
     )
     if factor and rank:
         raise typer.BadParameter("--factor is for --rank 0")
+    if split not in ADE_SPLITS:
+        raise typer.BadParameter(f"no split {split!r} of the ADE corpus")
     release = make(settings, data, output, run)
     print_scores(console, release)
     if offered:
@@ -306,8 +311,9 @@ def _learned(settings: Settings) -> str:
     return "a low-rank adapter" if settings.rank or settings.factor else "a trained encoder"
 
 
-def ade_corpus(fold: int) -> TrainingData:
-    name = f"ADE corpus v2 (Gurulingappa et al. 2012), fold {fold} training part"
+def ade_corpus(split: str) -> TrainingData:
+    part = split.removeprefix("ade_").replace("_", " ")
+    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {part} training part"
     return TrainingData(name=name, licence=CITATION)
 
 
@@ -326,7 +332,7 @@ def make(settings: Settings, data: Path, output: Path, run: Path | None = None) 
         "training": asdict(settings),
         "training_seconds": round(trained.seconds),
     }
-    splits = {"clinical": f"ade_fold_{settings.fold}", "posts": "psytar_test"}
+    splits = {"clinical": settings.split, "posts": "psytar_test"}
     release = publish_release(
         kept,
         task="ner",
@@ -334,7 +340,7 @@ def make(settings: Settings, data: Path, output: Path, run: Path | None = None) 
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=[PSYTAR if name == "posts" else ade_corpus(settings.fold) for name in parts],
+        training_data=[PSYTAR if name == "posts" else ade_corpus(settings.split) for name in parts],
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, [splits[name] for name in parts]),
         root=output,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 from safetensors.torch import load_file
 
 from models.encoder import ADAPTER, Encoder, merge_adapter
@@ -21,7 +22,9 @@ from tests.training.test_tagging import SENTENCES, TAGS
 from training import ner
 from training.adapter import adapter_tensors
 from training.checkpoint import CheckpointError
+from training.evaluations.relation import split_texts
 from training.ner import Run, Settings
+from training.readers import read_ade_abstracts
 from training.tagging import examples
 
 
@@ -172,16 +175,36 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
 
-@pytest.mark.parametrize(("corpora", "data"), [("ade", "ADE corpus fold 1 test"), ("psytar", "PsyTAR test")])
+@pytest.mark.parametrize(
+    ("corpora", "split", "named"),
+    [
+        ("ade", "ade_fold_1", {"ADE corpus fold 1 test": "fold 1 training part"}),
+        ("ade", "ade_group_3", {"ADE corpus group 3 test": "group 3 training part"}),
+        ("psytar", "ade_fold_1", {"PsyTAR test": "PsyTAR"}),
+    ],
+)
 def test_a_run_on_one_corpus_is_scored_on_that_one(
-    corpus: Path, tmp_path: Path, corpora: ner.Corpora, data: str
+    corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: dict[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora)
+    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora, split=split)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
-    assert {s.data for s in manifest.scores} == {data}
-    assert len(manifest.training_data) == 1
+    assert {s.data for s in manifest.scores} == set(named)
+    assert [source in t.name for t, source in zip(manifest.training_data, named.values(), strict=True)] == [
+        True
+    ]
+
+
+def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, tmp_path: Path) -> None:
+    part = ner.read(corpus, Settings(corpora="ade", split="ade_group_3"))["clinical"]
+    abstracts = read_ade_abstracts(corpus / "ade")
+    _, test = split_texts(corpus / "ade", "ade_group_3")
+    learnt = {abstracts[t.id] for t in part.train + part.valid}
+    assert len(learnt) == 9
+    assert not learnt & {abstracts[t.id] for t in test}
+    with pytest.raises(typer.BadParameter, match="no split 'ade_group_11'"):
+        ner.main(data=corpus, output=tmp_path, split="ade_group_11")
 
 
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:

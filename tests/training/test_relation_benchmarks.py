@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from benchmarks import relation_false, relation_folds, relation_tables, spaces
 from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
-from training import relation
+from training import ner, relation
 from training.readers import GoldText
 from training.relation_probe import probe
 from training.relation_support import Sizes
@@ -50,6 +51,23 @@ def test_folds_that_stand_in_the_file_are_not_trained_again(
     monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
     with pytest.raises(typer.BadParameter, match="code"):
         folds(corpus, tiny_bert, result)
+
+
+def test_a_part_without_shared_abstracts_stands_beside_plain_fine_tuning_on_the_same_part(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def trained(settings: ner.Settings, *arguments: Any) -> Any:
+        seen.append((settings.corpora, settings.split))
+        return made(replace(settings, base=tiny_bert, epochs=2), *arguments)
+
+    made = ner.make
+    monkeypatch.setattr(ner, "make", trained)
+    found = folds(corpus, tiny_bert, tmp_path / "groups.json", grouped=True, plain=1)
+    assert seen == [("ade", "ade_group_1")]
+    assert found["plain_folds_done"] == 1
+    assert set(found["folds"]["1"]["plain"]) == set(found["folds"]["1"]["scores"])
 
 
 def test_every_pair_of_a_taggers_mentions_is_linked() -> None:

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from models.scores import macro_f1, micro_f1, span_counts
 from models.types import ADE, DRUG, LABELS
 from training.evaluations.measured import Measured
-from training.readers import GoldText, read_ade_fold, read_psytar
+from training.evaluations.relation import SPLITS as ADE_SPLITS
+from training.evaluations.relation import split_texts
+from training.readers import GoldText, read_psytar
 from training.scores import DictionaryTagger, gold_spans, mention_spans
 
-FOLDS = range(1, 11)
-SPLITS = ("psytar_test", "psytar_dev", *(f"ade_fold_{fold}" for fold in FOLDS))
+SPLITS = ("psytar_test", "psytar_dev", *ADE_SPLITS)
 PRIMARY = "strict_micro_f1"
 PSYTAR_TAGS = tuple(label for label in LABELS if label != DRUG)
 ADE_TAGS = (DRUG, ADE)
@@ -35,11 +36,10 @@ class Corpus(NamedTuple):
 
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The sentences of a split, and the training part of the same corpus."""
-    clinical = split.startswith("ade_fold_")
+    clinical = split in ADE_SPLITS
     if clinical:
-        fold = int(split.removeprefix("ade_fold_"))
-        training, test = read_ade_fold(data / "ade", fold)
-        name = f"ADE corpus fold {fold} test"
+        training, test = split_texts(data / "ade", split)
+        name = f"ADE corpus {split.removeprefix('ade_').replace('_', ' ')} test"
     else:
         part = split.removeprefix("psytar_")
         training = read_psytar(data / "psytar/ner_train.conll")
