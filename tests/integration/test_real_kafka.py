@@ -50,7 +50,7 @@ def by_record_id(messages: list[Any]) -> dict[str, list[dict[str, Any]]]:
 def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
     own_kafka: LocalKafka, tmp_path: Path
 ) -> None:
-    wanted = {"posts": 600, "sentences": 300, "questions": 100}
+    wanted = {"posts": 360, "sentences": 180, "questions": 60}
     total = sum(wanted.values())
     port = processes.free_port()
     env = processes.environment(own_kafka.bootstrap, port)
@@ -100,7 +100,7 @@ def test_a_stop_finishes_and_acks_what_was_taken(own_kafka: LocalKafka, tmp_path
     port = processes.free_port()
     env = processes.environment(own_kafka.bootstrap, port, PV_BATCH="16")
     assert processes.command("topics", "--create", env=env).returncode == 0
-    processes.produce(own_kafka.bootstrap, "posts", sample("posts", 600))
+    processes.produce(own_kafka.bootstrap, "posts", sample("posts", 400))
 
     def out() -> int:
         return processes.count(own_kafka.bootstrap, "mentions")
@@ -110,14 +110,14 @@ def test_a_stop_finishes_and_acks_what_was_taken(own_kafka: LocalKafka, tmp_path
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(60) == 0
     stopped_at = out()
-    assert 0 < stopped_at < 600, "stopped in the middle"
+    assert 0 < stopped_at < 400, "stopped in the middle"
     with processes.running("worker", "--stage", "ner", env=env, log=tmp_path / "2.log") as worker:
-        processes.wait_until(lambda: out() >= 600, "the rest")
+        processes.wait_until(lambda: out() >= 400, "the rest")
         assert processes.is_ready(port)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(60) == 0
     records = by_record_id(processes.read_all(own_kafka.bootstrap, "mentions"))
-    assert len(records) == 600
+    assert len(records) == 400
     assert all(len(same) == 1 for same in records.values()), "a clean stop repeats nothing"
 
 
