@@ -78,7 +78,7 @@ def main(
         Path | None, typer.Option(help="a relation release; without it the bundled one")
     ] = None,
     read: Annotated[Path, typer.Option(help="the table of verdicts")] = READ,
-    split: Annotated[str, typer.Option(help="whose test sentences are not asked")] = "ade_fold_1",
+    split: Annotated[str, typer.Option(help="which the release was trained on")] = "ade_fold_1",
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
