@@ -28,7 +28,7 @@ COLUMNS = ("sentence", "drug_start", "drug_end", "effect_start", "effect_end", "
 WHAT = (
     "said: the sentence says, or suspects, that the drug had the effect; an effect after or under the drug "
     "and one gone without it included. Not: treated with it, denied, ruled out, no drug, no whole effect. "
-    "One reader, who knew that the release had found them"
+    "One reader, no clinician, who knew that the release had found them"
 )
 BATCH = 256
 #: Sentence, and the ends of drug and effect in it.
