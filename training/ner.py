@@ -34,7 +34,7 @@ from models.types import LABELS
 from training import adapter
 from training.checkpoint import Checkpoint, random_state, set_random_state
 from training.evaluate import manifest_scores
-from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS
+from training.evaluations.ner import ADE_TAGS, PSYTAR_TAGS, ade_part
 from training.evaluations.relation import SPLITS as ADE_SPLITS
 from training.evaluations.relation import split_texts
 from training.precision import HELP, Precision, mixed, resolved
@@ -312,8 +312,7 @@ def _learned(settings: Settings) -> str:
 
 
 def ade_corpus(split: str) -> TrainingData:
-    part = split.removeprefix("ade_").replace("_", " ")
-    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {part} training part"
+    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {ade_part(split)} training part"
     return TrainingData(name=name, licence=CITATION)
 
 

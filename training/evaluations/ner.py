@@ -34,12 +34,17 @@ class Corpus(NamedTuple):
     records: list[GoldText]
 
 
+def ade_part(split: str) -> str:
+    """`fold 1` of `ade_fold_1`."""
+    return split.removeprefix("ade_").replace("_", " ")
+
+
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The sentences of a split, and the training part of the same corpus."""
     clinical = split in ADE_SPLITS
     if clinical:
         training, test = split_texts(data / "ade", split)
-        name = f"ADE corpus {split.removeprefix('ade_').replace('_', ' ')} test"
+        name = f"ADE corpus {ade_part(split)} test"
     else:
         part = split.removeprefix("psytar_")
         training = read_psytar(data / "psytar/ner_train.conll")
