@@ -1,7 +1,7 @@
 # Everything is done in .venv; `make demo` and `make test` set it up themselves.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Folder with the public corpora, laid out as training/readers.py reads them.
+# Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
 
 .PHONY: install demo test lint bench train clean

@@ -42,7 +42,7 @@ class Clock:
 
 def texts(data: Path | None, limit: int) -> list[str]:
     """Sentences of the stream, or of the samples where no folder is given."""
-    from streams.demo import samples  # noqa: PLC0415
+    from streams.cli.demo import samples  # noqa: PLC0415
 
     path = data / "streams/sentences.jsonl" if data else samples()["sentences"]
     found = [orjson.loads(line)["text"] for line in path.read_bytes().splitlines()]
@@ -85,9 +85,9 @@ def main(
 ) -> None:
     import torch  # noqa: PLC0415
 
-    from models.acronym import AcronymModel, Trained, ZeroShot  # noqa: PLC0415
-    from models.encoder import Encoder  # noqa: PLC0415
-    from models.store import open_release  # noqa: PLC0415
+    from models.acronym.model import AcronymModel, Trained, ZeroShot  # noqa: PLC0415
+    from models.encoder.model import Encoder  # noqa: PLC0415
+    from models.releases.store import open_release  # noqa: PLC0415
 
     torch.set_num_threads(1)
     opened = open_release(release)

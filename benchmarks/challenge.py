@@ -18,13 +18,13 @@ from rich.table import Table
 
 from benchmarks.machine import described
 from models import terminology
-from models.assertion import assertion
+from models.assertion.rules import assertion
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE, Query
 from streams.agents import ner, normalization
-from streams.handle import load_release
 from streams.records import Report
+from streams.releases.opening import load_release
 from streams.settings import Settings
 
 POSTS = Path(__file__).parent.parent / "tests/data/challenge/posts.jsonl"

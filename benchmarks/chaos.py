@@ -31,9 +31,9 @@ import typer
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from benchmarks.machine import described
-from models.release import Release
-from streams.demo import samples
-from streams.lifecycle import publish
+from models.releases.manifest import Release
+from streams.cli.demo import samples
+from streams.releases.publishing import publish
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka

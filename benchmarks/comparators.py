@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import described
-from models.release import Release
-from models.store import open_release
+from models.releases.manifest import Release
+from models.releases.store import open_release
 
 
 def rows_of(release: Release, wanted: list[str]) -> dict[str, float]:

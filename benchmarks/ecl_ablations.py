@@ -21,17 +21,17 @@ import typer
 from rich.console import Console
 
 from benchmarks.machine import described, write_whole
-from models import focus
-from models.beam import Search
-from models.ner import NerModel
-from training import adapter
-from training.evaluations.summarization import ROUGES, bundled_tagger, summary_counts
-from training.precision import Precision, resolved
-from training.summarization import Sizes, line, network_of, rouge1, task_of
-from training.summarization_data import Corpora, Pair, read, read_meqsum
-from training.summarization_messages import fillers
-from training.summarization_network import Network
-from training.summarization_trainer import Settings, Stage, Task, Trainer
+from models.ner.model import NerModel
+from models.summarization import medical_entities
+from models.summarization.beam_search import Search
+from training.common import adapter
+from training.common.precision import Precision, resolved
+from training.evaluation.summarization import ROUGES, bundled_tagger, summary_counts
+from training.summarization.data import Corpora, Pair, read, read_meqsum
+from training.summarization.messages import fillers
+from training.summarization.network import Network
+from training.summarization.run import Sizes, line, network_of, rouge1, task_of
+from training.summarization.trainer import Settings, Stage, Task, Trainer
 
 console = Console()
 #: Seed of the validation part, that of a release.
@@ -103,7 +103,7 @@ def main(
     wanted = [(s, n) for s in range(1, seeds + 1) for n in VARIANTS if f"{n} seed {s}" not in rows]
     if wanted:
         tested = read_meqsum(data, "test")[: questions or None]
-        recogniser = focus.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
+        recogniser = medical_entities.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
         corpora = read(data, held_out=100, seed=SPLIT, limit=limit)
         task = task_of(corpora, recogniser, sentences=fillers(data) if told and not start else [])
         network, _ = network_of(backbone, corpora, Sizes(), SPLIT)

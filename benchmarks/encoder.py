@@ -34,8 +34,8 @@ def measure(dtype: str) -> dict[str, Any]:
     """Runs in the child process, with the mode that its environment names."""
     import torch  # noqa: PLC0415  after the environment is set
 
-    from models.encoder import Encoder  # noqa: PLC0415
-    from streams.demo import samples  # noqa: PLC0415
+    from models.encoder.model import Encoder  # noqa: PLC0415
+    from streams.cli.demo import samples  # noqa: PLC0415
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     texts = [

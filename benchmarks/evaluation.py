@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.machine import described
-from streams.handle import load_release
+from streams.releases.opening import load_release
 from streams.settings import Settings
-from training.evaluate import evaluate
+from training.evaluation.evaluate import evaluate
 
 
 def main(

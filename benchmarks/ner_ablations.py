@@ -16,9 +16,9 @@ import typer
 
 from benchmarks.machine import described, write_whole
 from benchmarks.ner_folds import fold_row
-from training.ner import Settings
-from training.precision import resolved
-from training.tagging import Scheme
+from training.common.precision import resolved
+from training.ner.data import Scheme
+from training.ner.run import Settings
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "as in the paper": {},

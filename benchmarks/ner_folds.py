@@ -19,8 +19,8 @@ from rich.console import Console
 
 from benchmarks.folds import summary
 from benchmarks.machine import described, write_whole
-from training.ner import Settings, make
-from training.precision import resolved
+from training.common.precision import resolved
+from training.ner.run import Settings, make
 
 console = Console()
 #: Means that CLDR's authors and SpERT's publish for these folds; see COMPARABLE.

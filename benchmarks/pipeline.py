@@ -22,11 +22,11 @@ import typer
 
 from benchmarks.machine import described
 from streams.agents import acronym, ner, normalization, relation, summarization
+from streams.cli.demo import samples
 from streams.codec import decode, encode
-from streams.demo import samples
-from streams.handle import load_task
 from streams.pipeline import STAGES
 from streams.records import Report
+from streams.releases.handle import load_task
 from streams.settings import Settings
 
 BROKEN: list[bytes] = [

@@ -20,9 +20,8 @@ import typer
 from rich.console import Console
 
 from benchmarks.machine import described
-from models.loading import load
-from models.store import open_release
-from streams.handle import bundled
+from models.releases.loading import load
+from models.releases.store import bundled, open_release
 
 console = Console()
 BATCH = 64

@@ -16,12 +16,11 @@ import torch
 import typer
 
 from benchmarks.machine import described
-from models.relation import RelationModel
-from models.store import open_release
+from models.relation.model import RelationModel
+from models.releases.store import bundled, open_release
 from models.tables import read_tsv
-from streams.handle import bundled
-from training.evaluations.relation import split_negatives
-from training.readers import GoldText
+from training.common.corpora import GoldText
+from training.evaluation.relation import split_negatives
 
 READ = Path(__file__).parent / "results" / "relation_false_read.tsv"
 COLUMNS = ("sentence", "drug_start", "drug_end", "effect_start", "effect_end", "said")

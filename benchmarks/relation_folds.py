@@ -23,22 +23,27 @@ from rich.console import Console
 
 from benchmarks.folds import summary as over_folds
 from benchmarks.machine import described, write_whole
-from models.knn import Vote
-from models.loading import load
+from models.relation.neighbours import Vote
+from models.releases.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
-from training import ner, relation
-from training.evaluate import Evaluation, evaluate
-from training.evaluations.relation import BASELINES, FOLDS, GROUPS, MEASURES
-from training.precision import resolved
-from training.relation_support import Sizes
-from training.relation_training import Settings
+from training.common.precision import resolved
+from training.evaluation.evaluate import Evaluation, evaluate
+from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
+from training.ner import run as ner
+from training.relation import run as relation
+from training.relation.settings import Settings
+from training.relation.support_set import Sizes
 
 console = Console()
 ROOT = Path(__file__).parent.parent
 #: What decides the figures of a fold, beside the settings and the libraries.
 CODE = (
-    *sorted(p.name for p in (ROOT / "training").glob("relation*.py")),
-    *("losses.py", "graph.py", "adapter.py", "evaluations/relation.py"),
+    "training/relation/*.py",
+    "training/common/adapter.py",
+    "training/common/loop.py",
+    "training/evaluation/relation.py",
+    "models/relation/*.py",
+    "models/encoder/layer_split.py",
 )
 PUBLISHED = {
     "CLDR and CLNER (CharacterBERT): NER macro F1": 0.883,
@@ -127,9 +132,7 @@ def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 def code_digest() -> str:
     """Of the files that decide a fold's figures."""
     digest = hashlib.sha256()
-    files = [ROOT / "training" / name for name in CODE]
-    files += [ROOT / "models" / f"{name}.py" for name in ("relation", "knn", "halves")]
-    for path in files:
+    for path in sorted(path for pattern in CODE for path in ROOT.glob(pattern)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

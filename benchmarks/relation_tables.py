@@ -19,20 +19,19 @@ import typer
 from rich.console import Console
 
 from benchmarks.machine import described, write_whole
-from models.encoder import ADAPTER
+from models.encoder.model import ADAPTER
+from models.releases.store import bundled, open_release
 from models.scores import F1
-from models.store import open_release
-from streams.handle import bundled
-from training.evaluations.relation import split_texts
-from training.precision import Precision, resolved
-from training.readers import GoldText
-from training.relation import train
-from training.relation_data import examples, read
-from training.relation_graphs import GraphSpace
-from training.relation_probe import probe
-from training.relation_release import Encoders
-from training.relation_support import Sizes
-from training.relation_training import Settings
+from training.common.corpora import GoldText
+from training.common.precision import Precision, resolved
+from training.evaluation.relation import split_texts
+from training.relation.assemble import Encoders
+from training.relation.clgs import GraphSpace
+from training.relation.data import examples, read
+from training.relation.linear_probe import probe
+from training.relation.run import train
+from training.relation.settings import Settings
+from training.relation.support_set import Sizes
 
 console = Console()
 DEFINITIONS = {

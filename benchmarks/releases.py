@@ -17,12 +17,12 @@ import torch
 import typer
 
 from benchmarks.machine import described
-from models.encoder import MINI, Encoder
-from models.loading import load
-from models.store import open_release
+from models.encoder.model import MINI, Encoder
+from models.releases.loading import load
+from models.releases.store import bundled, open_release
 from models.types import CODED_LABELS, TASKS, Query
-from streams.demo import samples
-from streams.handle import bundled, load_release
+from streams.cli.demo import samples
+from streams.releases.opening import load_release
 from streams.settings import Settings
 
 BATCH = 64

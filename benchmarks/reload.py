@@ -25,12 +25,12 @@ import typer
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.machine import described
-from models.release import Release
-from models.remote import deliver
-from streams import releases
-from streams.demo import samples
-from streams.ingest import Pace
-from streams.releases import Announcement
+from models.releases.manifest import Release
+from models.releases.remote import deliver
+from streams.cli.demo import samples
+from streams.cli.ingest import Pace
+from streams.records import Announcement
+from streams.releases import announcements
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
@@ -93,7 +93,7 @@ class Bench:
         announcement = Announcement(
             task="ner", version=release.version, reason="publish", announced_at=datetime.now(UTC)
         )
-        await releases.announce(self.settings, "ner", announcement)
+        await announcements.announce(self.settings, "ner", announcement)
         async with asyncio.timeout(SWAP_SECONDS):
             while (await asyncio.to_thread(self._asked, "/releases"))["ner"]["version"] != release.version:  # noqa: ASYNC110
                 # Seldom: whatever asks takes its time from the same processors.

@@ -21,15 +21,15 @@ from rich.console import Console
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 from benchmarks.machine import described
-from models.encoder import Encoder, surface_words
-from models.index import unit
-from models.knn import Floats
-from models.relation import RelationModel
-from models.store import open_release
-from training.evaluations.relation import split_texts
-from training.relation_data import TAGS, Example, examples, offsets
-from training.relation_pairs import candidates
-from training.relation_scores import nearest
+from models.encoder.faiss_index import unit
+from models.encoder.model import Encoder, surface_words
+from models.relation.model import RelationModel
+from models.relation.neighbours import Floats
+from models.releases.store import open_release
+from training.evaluation.relation import split_texts
+from training.relation.cldr import candidates
+from training.relation.data import TAGS, Example, examples, offsets
+from training.relation.knn_scores import nearest
 
 console = Console()
 SIZE, MARGIN, RADIUS = 640, 40, 2.4

@@ -18,12 +18,12 @@ import torch
 import typer
 
 from benchmarks.machine import described
-from models.loading import load
-from models.ranker import RankedWriter
-from models.store import open_release
-from models.summarization import SummarizationModel
-from models.writer import HubWriter, PointerWriter
-from training.evaluations.summarization import read, summary_counts
+from models.releases.loading import load
+from models.releases.store import open_release
+from models.summarization.generation import HubWriter, PointerWriter
+from models.summarization.model import SummarizationModel
+from models.summarization.reranker import RankedWriter
+from training.evaluation.summarization import read, summary_counts
 
 BATCH = 64
 

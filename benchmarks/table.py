@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from models.releases.store import bundled
 from models.types import TASKS
-from streams.handle import bundled
 
 ROOT = Path(__file__).parent
 

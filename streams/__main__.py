@@ -13,8 +13,8 @@ import orjson
 import typer
 from rich.text import Text
 
-from streams import release_commands, replay_commands
-from streams.terminal import err, out, real_broker, settings
+from streams.cli import release_commands, replay_commands
+from streams.cli.terminal import err, out, real_broker, settings
 
 STARTED = time.monotonic()
 app = typer.Typer(
@@ -38,7 +38,7 @@ def demo(
     keep: Annotated[bool, typer.Option(help="stay up at the end, until Ctrl-C")] = False,
 ) -> None:
     """Runs everything in one process: embedded broker, all stages, samples in, results as they arrive."""
-    from streams.console import run_demo  # noqa: PLC0415
+    from streams.cli.console import run_demo  # noqa: PLC0415
 
     chosen = settings()
     if "http_port" not in chosen.model_fields_set:
@@ -58,7 +58,7 @@ def up() -> None:
 
     chosen = settings()
     if chosen.broker == EMBEDDED:
-        from streams.embedded import EmbeddedBroker  # noqa: PLC0415
+        from streams.broker.embedded import EmbeddedBroker  # noqa: PLC0415
 
         with EmbeddedBroker() as broker:
             address = f"kafka://{broker.bootstrap}"
@@ -97,7 +97,7 @@ def ingest(
     """Sends reports to an input topic. Lines that are no report are refused with their number; then the exit
     code is 1.
     """
-    from streams.console import run_ingest  # noqa: PLC0415
+    from streams.cli.console import run_ingest  # noqa: PLC0415
     from streams.topics import INPUTS  # noqa: PLC0415
 
     if topic not in {t.name for t in INPUTS}:
@@ -125,7 +125,7 @@ def tail(
     json: Annotated[bool, typer.Option("--json", help="the records as they are, a line each")] = False,
 ) -> None:
     """Shows the records of a topic as they come."""
-    from streams.console import run_tail  # noqa: PLC0415
+    from streams.cli.console import run_tail  # noqa: PLC0415
     from streams.topics import by_name  # noqa: PLC0415
 
     asyncio.run(run_tail(out, by_name(topic), real_broker(), beginning=beginning, count=count, json=json))
@@ -134,7 +134,7 @@ def tail(
 @app.command()
 def topics(create: Annotated[bool, typer.Option("--create", help="create what is missing")] = False) -> None:
     """Shows the topics, what they are created with and what the broker has; creates them on demand."""
-    from streams.console import run_topics  # noqa: PLC0415
+    from streams.cli.console import run_topics  # noqa: PLC0415
 
     asyncio.run(run_topics(out, real_broker(), create=create))
 
@@ -182,9 +182,9 @@ def main() -> None:
     """Runs the command line; a failure that a person can act on ends in one line and exit code 1."""
     from aiokafka.errors import KafkaError  # noqa: PLC0415
 
-    from models.release import ReleaseError  # noqa: PLC0415
-    from streams.lifecycle import GateError  # noqa: PLC0415
-    from streams.logs import Sparse  # noqa: PLC0415
+    from models.releases.manifest import ReleaseError  # noqa: PLC0415
+    from streams.broker.client_logs import Sparse  # noqa: PLC0415
+    from streams.releases.publishing import GateError  # noqa: PLC0415
     from streams.topics import TopicsError  # noqa: PLC0415
     from streams.worker import WorkerFailed  # noqa: PLC0415
 

@@ -13,11 +13,11 @@ import faust
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
 
-from models.loading import Loaded
+from models.releases.loading import Loaded
 from streams import metrics
-from streams.dead_letter import Headers, Inbound
-from streams.handle import Handle
 from streams.inference import InferenceThread
+from streams.records import Headers, Inbound
+from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Done, Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE

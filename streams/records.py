@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from models.scores import Comparison
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
 #: Far above any post or note, far below what a broker takes as one message.
 MAX_TEXT = 100_000
+
+#: After a task, the key under which its shadow is announced.
+SHADOW = ".shadow"
+Headers = Sequence[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A source record as the broker gave it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: float
+    """Seconds since 1970, by the broker's record."""
+    headers: Headers = ()
+    token: Any = field(default=None, compare=False, repr=False)
+    """What the transport wants back when the record is acked."""
 
 
 def _not_blank(text: str) -> str:
@@ -32,6 +54,7 @@ Id = Annotated[
     AfterValidator(_printable),
     AfterValidator(_not_blank),
 ]
+Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_not_blank)]
 
 
@@ -128,3 +151,28 @@ R = TypeVar("R", bound=Report)
 def extend(kind: type[R], report: Report, **added: Any) -> R:
     """All of `report` and what a stage adds to it, as a record of the stage's own kind."""
     return kind(**{f.name: getattr(report, f.name) for f in fields(report)}, **added)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """The last one under a key holds; there is no order by time or number, so a rollback is an
+    announcement.
+    """
+
+    task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
+    version: Version
+    reason: Literal["publish", "rollback", "shadow"]
+    announced_at: datetime
+    previous: Version | None = None
+    """What was live before. A worker that starts and cannot load `version` takes this one, which is what the
+    others kept.
+    """
+    forced: bool = False
+    """Published although it was not compared, or came out worse."""
+    compared: Comparison | None = None
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Of the records, for a shadow."""
+
+    @property
+    def key(self) -> str:
+        return self.task + (SHADOW if self.reason == "shadow" else "")

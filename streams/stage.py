@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from models.loading import Loaded
+from models.releases.loading import Loaded
 from streams import metrics
 from streams.codec import BadRecord, decode, encode
-from streams.dead_letter import Fault, Headers, Inbound, describe, headers
-from streams.records import Report
+from streams.dead_letters.headers import Fault, describe, headers
+from streams.records import Headers, Inbound, Report
 from streams.topics import Topic
 
 In = TypeVar("In", bound=Report)

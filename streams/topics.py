@@ -10,9 +10,7 @@ from typing import Any, Generic, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport
-from streams.releases import TOPIC as RELEASES_TOPIC
-from streams.releases import Announcement
+from streams.records import Announcement, CodedReport, ExpandedReport, Report, Summary, TaggedReport
 from streams.settings import Settings
 
 R_co = TypeVar("R_co", covariant=True)
@@ -64,7 +62,7 @@ EXPANDED = Topic("sentences.expanded", ExpandedReport)
 MENTIONS = Topic("mentions", TaggedReport)
 EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
 SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
-RELEASES = Topic(RELEASES_TOPIC, Announcement, partitions=1, compacted=True)
+RELEASES = Topic("releases", Announcement, partitions=1, compacted=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)

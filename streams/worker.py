@@ -13,12 +13,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from streams import http, metrics, releases, topics
+from streams import http, metrics, topics
 from streams.app import StageApp
-from streams.broker import BrokerWatch
-from streams.handle import Handle
+from streams.broker.watch import BrokerWatch
 from streams.inference import InferenceThread
-from streams.reload import Reloader, first_load
+from streams.releases import announcements
+from streams.releases.handle import Handle
+from streams.releases.reload import Reloader, first_load
 from streams.settings import Settings
 from streams.stage import Stage
 
@@ -71,7 +72,7 @@ class Worker:
             self.settings,
             (topics.RELEASES, *(t for s in self.stages for t in (s.source, s.sink, s.source.dead))),
         )
-        announced = await releases.announced(self.settings)
+        announced = await announcements.announced(self.settings)
         for stage in self.stages:
             self.handles[stage.name] = await self._inference.run(
                 partial(first_load, stage.name, announced.get(stage.name), self.settings)

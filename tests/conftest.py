@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.encoder import Encoder
+from models.encoder.model import Encoder
 from tests.models import tiny
+from tests.small_corpora import corpus, data, small
+
+__all__ = ["corpus", "data", "small"]
 
 
 @pytest.fixture(scope="session")

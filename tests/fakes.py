@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from models.loading import Loaded
+from models.releases.loading import Loaded
 from models.types import Mention
-from streams.dead_letter import Headers, Inbound
+from streams.records import Headers, Inbound
 from streams.stage import Done
 
 T = TypeVar("T")

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.loading import canary_inputs, model_class, plain
-from models.release import MANIFEST, Canary, Release
-from models.store import describe, open_release, publish
-from streams.handle import bundled
+from models.releases.loading import canary_inputs, model_class, plain
+from models.releases.manifest import MANIFEST, Canary, Release
+from models.releases.store import bundled, describe, open_release, publish
 
 
 def variant(task: str, root: Path, note: str) -> Release:

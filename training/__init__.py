@@ -1,1 +1,1 @@
-"""Training runs and evaluation; publishes releases through models.store and never touches Kafka."""
+"""Training runs and evaluation; publishes releases through models.releases.store and never touches Kafka."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from models.assertion import assertion
+from models.assertion.rules import assertion
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.demo import Demo, samples
-from streams.feed import Arrival, Tally
+from streams.cli.demo import Demo, samples
+from streams.cli.feed import Arrival, Tally
 from streams.records import CodedReport, Summary
 from streams.settings import Settings
 

@@ -19,11 +19,11 @@ import orjson
 import pytest
 
 from benchmarks import chaos, reload
-from models.release import Release
-from models.remote import deliver
-from streams import releases
-from streams.handle import bundled
-from streams.releases import Announcement
+from models.releases.manifest import Release
+from models.releases.remote import deliver
+from models.releases.store import bundled
+from streams.records import Announcement
+from streams.releases import announcements
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
@@ -125,7 +125,7 @@ def test_a_release_is_published_taken_shadowed_and_rolled_back(
             announced_at=datetime.now(UTC),
             previous=other.version,
         )
-        asyncio.run(releases.announce(site.settings, "ner", announcement))
+        asyncio.run(announcements.announce(site.settings, "ner", announcement))
         processes.wait_until(lambda: site.live("ner")["refused"] is not None, "a refusal")
         assert site.live("ner")["version"] == other.version, "the live model stays"
 
@@ -230,8 +230,9 @@ def _smaller_terminology(root: Path) -> Release:
     import torch  # noqa: PLC0415
     from safetensors.torch import load_file, save_file  # noqa: PLC0415
 
-    from models import phrases, terminology  # noqa: PLC0415
-    from models.normalization import PHRASE_VECTORS, PHRASES  # noqa: PLC0415
+    from models import terminology  # noqa: PLC0415
+    from models.normalization import patient_phrases  # noqa: PLC0415
+    from models.normalization.model import PHRASE_VECTORS, PHRASES  # noqa: PLC0415
     from tests.variants import rebuilt  # noqa: PLC0415
 
     table = terminology.load(bundled("normalization") / "terminology.tsv")
@@ -241,9 +242,9 @@ def _smaller_terminology(root: Path) -> Release:
         rows = "".join(f"{table[i].llt}\t{table[i].pt}\t{table[i].soc or '-'}\n" for i in kept)
         (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
         tensors.update({name: t[kept].contiguous() for name, t in tensors.items()})
-        texts, pts = phrases.read(folder / PHRASES)
+        texts, pts = patient_phrases.read(folder / PHRASES)
         left = [i for i, pt in enumerate(pts) if pt != "Insomnia"]
-        phrases.write(folder / PHRASES, [texts[i] for i in left], [pts[i] for i in left])
+        patient_phrases.write(folder / PHRASES, [texts[i] for i in left], [pts[i] for i in left])
         vectors = load_file(folder / PHRASE_VECTORS)
         save_file({name: t[left].contiguous() for name, t in vectors.items()}, folder / PHRASE_VECTORS)
 
@@ -251,7 +252,7 @@ def _smaller_terminology(root: Path) -> Release:
 
 
 def chosen_for_half(id_: str) -> bool:
-    from streams.shadow import is_chosen  # noqa: PLC0415
+    from streams.releases.shadow import is_chosen  # noqa: PLC0415
 
     return is_chosen(id_, 0.5)
 

@@ -12,19 +12,16 @@ from typing import Any
 
 import orjson
 import pytest
-import torch
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from models.loading import same_answers
 from streams.topics import TOPICS
 from tests.integration import processes
 from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
+from tests.same import same_records
 
 pytestmark = pytest.mark.kafka
 
-#: With MKL's strict mode a repeat has the very numbers of the first; elsewhere the last digits may move.
-EXACT = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
 SAMPLES = processes.ROOT / "streams/samples"
 
 
@@ -90,7 +87,7 @@ def test_a_kill_in_the_middle_loses_nothing_and_repeats_only_the_same(
     for same in records.values():
         repeats += len(same) - 1
         for again in same[1:]:
-            assert same_answers(same[0], again, 0.0 if EXACT else 0.01), "a repeat decides otherwise"
+            assert same_records(same[0], again), "a repeat decides otherwise"
     assert len({r["id"] for group in records.values() for r in group}) == total
     assert processes.count(own_kafka.bootstrap, *(f"{t}.dead" for t in wanted)) == 0
     print(f"killed at {killed_at} of {total} results, {repeats} repeats over all topics")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from streams import redrive as module
 from streams import topics
-from streams.dead_letter import Fault, Inbound, Reason, headers
-from streams.redrive import CHUNK, Redriven, redrive
+from streams.dead_letters import redrive as module
+from streams.dead_letters.headers import Fault, Reason, headers
+from streams.dead_letters.redrive import CHUNK, Redriven, redrive
+from streams.records import Inbound
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka

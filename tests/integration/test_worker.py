@@ -12,11 +12,11 @@ import pytest
 
 from streams import metrics
 from streams.agents import ner
-from streams.embedded import EmbeddedBroker
-from streams.feed import Tally, arrivals, following
-from streams.handle import Handle
-from streams.ingest import Sender
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli.feed import Tally, arrivals, following
+from streams.cli.ingest import Sender
 from streams.records import Report
+from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.encoder import Encoder
+from models.encoder.model import Encoder
 from tests.models import tiny
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import models
-from models.loading import load
-from models.release import Release
-from models.store import open_release
+from models.releases.loading import load
+from models.releases.manifest import Release
+from models.releases.store import open_release
 from models.types import TASKS
 
 ROOT = Path(models.__file__).parent / "pretrained"

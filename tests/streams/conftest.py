@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from models.release import Release
+from models.releases.manifest import Release
 from tests.streams.command_line import CommandLine
 from tests.variants import variant
 

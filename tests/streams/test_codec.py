@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from models.types import Candidate, Expansion, Mention, Neighbour, Relation, ShortQuestion
 from streams.codec import BadRecord, decode, encode, schema
-from streams.records import MAX_TEXT, CodedEvent, CodedReport, ExpandedReport, Report, Summary, TaggedReport
-from streams.releases import Announcement
+from streams.records import (
+    MAX_TEXT,
+    Announcement,
+    CodedEvent,
+    CodedReport,
+    ExpandedReport,
+    Report,
+    Summary,
+    TaggedReport,
+)
 from streams.topics import TOPICS
 
 WIRE = Path(__file__).parent.parent / "data/wire"

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.agents import ner
-from streams.dead_letter import Inbound
-from streams.records import Report, TaggedReport
+from streams.records import Inbound, Report, TaggedReport
 from streams.stage import Stage, StageBroken, run_stage
 from streams.topics import MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded

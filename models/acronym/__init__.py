@@ -1,0 +1,1 @@
+"""Long forms of acronyms: definitions in the text, m-network, prototypes."""

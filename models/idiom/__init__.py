@@ -1,0 +1,1 @@
+"""Sentence vectors that place an idiom by its meaning."""

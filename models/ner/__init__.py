@@ -1,0 +1,1 @@
+"""Tagging of drugs, adverse events, indications and withdrawal symptoms (CONORM-NER)."""

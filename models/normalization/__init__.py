@@ -1,0 +1,1 @@
+"""Coding of mentions to a terminology with context refining (CONORM-EN)."""

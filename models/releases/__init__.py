@@ -1,0 +1,1 @@
+"""Releases of models: manifest, verification, store, signature, loading."""

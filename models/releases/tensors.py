@@ -1,0 +1,31 @@
+"""Tensors of a release's file, refused where a number is not finite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from models.releases.manifest import ReleaseError
+
+#: What our releases are made of.
+NUMBERS = (
+    torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool,
+    torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
+)  # fmt: skip
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Name to tensor; raises ReleaseError when the file is malformed, or a number is infinite or none."""
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise ReleaseError(f"{path.name}: {error}") from None
+    for name, tensor in tensors.items():
+        if tensor.dtype not in NUMBERS:
+            raise ReleaseError(f"{path.name}: {name} holds numbers of type {tensor.dtype}")
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise ReleaseError(f"{path.name}: {name} holds numbers that are not finite")
+    return tensors

@@ -1,0 +1,1 @@
+"""Short questions from long ones: pointer decoder, question templates, reranker, medical entities."""

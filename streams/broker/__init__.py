@@ -1,0 +1,1 @@
+"""The embedded broker, the check that a broker answers, and reading ranges of topics."""

@@ -1,0 +1,1 @@
+"""The commands of pvstream and what they print."""

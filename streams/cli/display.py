@@ -1,0 +1,129 @@
+"""Records as a person wants to see them in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
+from streams.records import Announcement, CodedEvent, CodedReport, ExpandedReport, Summary, TaggedReport
+
+STYLES = {
+    DRUG: "bold black on bright_cyan",
+    ADE: "bold white on red",
+    WITHDRAWAL: "bold black on yellow",
+    INDICATION: "bold black on green",
+    SYMPTOM: "bold white on magenta",
+}
+_EXPANSION = "underline"
+#: Fields of an event that say it did not happen to the writer, and the words beside it.
+_NOT_ASSERTED = {"negated": "denied", "hypothetical": "possible", "other_experiencer": "someone else"}
+
+
+def legend() -> Text:
+    """Which colour is which label."""
+    return Text(" ").join(Text(f" {label} ", STYLES[label]) for label in STYLES)
+
+
+def render(topic: str, record: Any) -> RenderableType:
+    """One record of any topic; an unknown type as its own text."""
+    if isinstance(record, Announcement):
+        what = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
+        return Text.assemble((f"{topic} ", "dim"), what)
+    head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
+    match record:
+        case CodedReport():
+            return Group(
+                head,
+                *_indented(highlighted(record), *_relations(record), *_expansions(record), _events(record)),
+            )
+        case TaggedReport():
+            return Group(head, *_indented(highlighted(record), *_relations(record)))
+        case ExpandedReport():
+            return Group(head, *_indented(Text(record.text), *_expansions(record)))
+        case Summary():
+            question = Text(" ".join(record.text.split()), style="dim")
+            short = Text.assemble(
+                ("-> ", "bold"), (record.summary.text, "bold green"), (f"  ({record.summary.method})", "dim")
+            )
+            return Group(head, *_indented(question, short))
+    return Group(head, *_indented(Text(record.text)))
+
+
+def highlighted(record: TaggedReport) -> Text:
+    """The original text with its mentions coloured and its acronyms underlined."""
+    text = Text(record.text)
+    for expansion in record.expansions:
+        text.stylize(_EXPANSION, expansion.start, expansion.end)
+    for mention in record.mentions:
+        text.stylize(STYLES.get(mention.label, "bold"), mention.start, mention.end)
+    return text
+
+
+def _relations(record: TaggedReport) -> list[RenderableType]:
+    names = [(record.mentions[r.head], record.mentions[r.tail], r.score) for r in record.relations]
+    return [
+        Text.assemble((d.generic or d.text, "cyan"), " -> ", (e.text, "red"), (f"  {score:.2f}", "dim"))
+        for d, e, score in names
+    ]
+
+
+def _expansions(record: ExpandedReport) -> list[RenderableType]:
+    return [
+        Text.assemble((e.short_form, _EXPANSION), " = ", (e.long_form, "italic"), (f"  ({e.source})", "dim"))
+        for e in record.expansions
+    ]
+
+
+def _events(record: CodedReport) -> RenderableType:
+    if not record.events:
+        return Text("no adverse event", style="dim")
+    table = Table.grid(padding=(0, 2))
+    for event in record.events:
+        mention = Text(record.mentions[event.mention].text, style="red")
+        mention.append_text(_doubts(event))
+        if event.nil:
+            near = event.candidates[0].pt if event.candidates else "nothing"
+            table.add_row(
+                mention,
+                Text("NIL", style="bold yellow"),
+                Text(f"nearest: {near}", style="dim"),
+                _score(event.score),
+                "",
+            )
+        else:
+            table.add_row(
+                mention,
+                Text(event.pt or "", style="bold"),
+                Text(_nearest(event)),
+                _score(event.score),
+                _drugs(event),
+            )
+    return table
+
+
+def _nearest(event: CodedEvent) -> str:
+    """The lowest-level term, or in quotation marks the patient's phrase that was nearer."""
+    phrase = event.candidates[0].phrase if event.candidates else None
+    return (event.llt or "") if phrase is None else f"\u201c{phrase}\u201d"
+
+
+def _doubts(event: CodedEvent) -> Text:
+    words = [word for field, word in _NOT_ASSERTED.items() if getattr(event, field)]
+    return Text(f" ({', '.join(words)})" if words else "", style="yellow")
+
+
+def _score(score: float) -> Text:
+    return Text(f"{score:.2f}", style="dim")
+
+
+def _drugs(event: CodedEvent) -> Text:
+    return Text(", ".join(event.drugs) + (f" ({event.drug_evidence})" if event.drugs else ""), style="cyan")
+
+
+def _indented(*parts: RenderableType) -> list[RenderableType]:
+    return [Padding(part, (0, 0, 0, 2)) for part in parts]

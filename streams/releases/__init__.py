@@ -1,0 +1,1 @@
+"""Models of running workers: announcements, reload, shadow, publishing."""

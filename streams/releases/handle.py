@@ -1,0 +1,55 @@
+"""The one reference to a live model, and where releases are found."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from models.releases.loading import Loaded
+from streams import metrics
+from streams.releases.announcements import Refusal
+from streams.releases.opening import load_release
+from streams.releases.shadow import Shadow
+from streams.settings import Settings
+
+
+class Handle:
+    """Holds what is loaded for a task. The event loop swaps it; a batch takes it once, so no batch sees
+    two.
+    """
+
+    def __init__(self, loaded: Loaded, *, pinned: bool = False) -> None:
+        self.task = loaded.task
+        self.current = loaded
+        self.since = datetime.now(UTC)
+        self.pinned = pinned
+        """Named by the settings: announcements do not change it."""
+        self.reloads = 0
+        self.refused: Refusal | None = None
+        self.shadow: Shadow | None = None
+        metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
+
+    def swap(self, loaded: Loaded) -> None:
+        """Makes another release the live one; the old one goes when the batch that has it ends."""
+        metrics.MODEL.remove(self.task, self.current.version, self.current.kind)
+        metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
+        self.current, self.since = loaded, datetime.now(UTC)
+        self.reloads += 1
+
+    def described(self) -> dict[str, Any]:
+        """For /releases."""
+        return {
+            "version": self.current.version,
+            "kind": self.current.kind,
+            "since": self.since,
+            "pinned": self.pinned,
+            "reloads": self.reloads,
+            "refused": self.refused,
+            "shadow": self.shadow.described() if self.shadow is not None else None,
+        }
+
+
+def load_task(task: str, settings: Settings) -> Handle:
+    """What the settings name for a task, or the bundled release."""
+    pinned = settings.releases.get(task)
+    return Handle(load_release(task, pinned, settings), pinned=pinned is not None)

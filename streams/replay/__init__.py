@@ -1,0 +1,1 @@
+"""Replays of topics: running, scoring against gold, comparing releases, reports."""

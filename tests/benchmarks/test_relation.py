@@ -1,0 +1,196 @@
+"""The folds, the pictures and the clock of the relation stage, on a tiny base."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+import typer
+from torch import Tensor
+
+from benchmarks import relation as speed
+from benchmarks import relation_false, relation_folds, relation_tables, spaces
+from models.scores import F1
+from models.types import ADE, DRUG
+from tests.training.fakes import mentions, tagger
+from training.common.corpora import GoldText
+from training.ner import run as ner
+from training.relation import run as relation
+from training.relation.linear_probe import probe
+from training.relation.settings import Settings
+from training.relation.support_set import Sizes
+
+SMALL = {"epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
+
+
+def folds(corpus: Path, base: str, result: Path, **options: Any) -> dict[str, Any]:
+    relation_folds.main(data=corpus, result=result, folds=1, base=base, **(SMALL | options))
+    found: dict[str, Any] = json.loads(result.read_bytes())
+    return found
+
+
+def test_folds_that_stand_in_the_file_are_not_trained_again(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tmp_path / "folds.json"
+    first = folds(corpus, tiny_bert, result)
+    assert first["folds_done"] == 1
+    assert first["re_strict_macro_f1"] == first["folds"]["1"]["scores"]["re_strict_macro_f1"]
+    assert set(first["definitions"]) == set(first["folds"]["1"]["scores"])
+    monkeypatch.setattr(relation_folds, "fold_row", lambda *_: pytest.fail("trained again"))
+    again = folds(corpus, tiny_bert, result)
+    assert again["folds"] == first["folds"]
+    with pytest.raises(typer.BadParameter, match="settings"):
+        folds(corpus, tiny_bert, result, seed=1)
+    monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
+    with pytest.raises(typer.BadParameter, match="code"):
+        folds(corpus, tiny_bert, result)
+
+
+def test_a_part_without_shared_abstracts_stands_beside_plain_fine_tuning_on_the_same_part(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def trained(settings: ner.Settings, *arguments: Any) -> Any:
+        seen.append((settings.corpora, settings.split))
+        return made(replace(settings, base=tiny_bert, epochs=2), *arguments)
+
+    made = ner.make
+    monkeypatch.setattr(ner, "make", trained)
+    found = folds(corpus, tiny_bert, tmp_path / "groups.json", grouped=True, plain=1)
+    assert seen == [("ade", "ade_group_1")]
+    assert found["plain_folds_done"] == 1
+    assert set(found["folds"]["1"]["plain"]) == set(found["folds"]["1"]["scores"])
+
+
+def test_every_pair_of_a_taggers_mentions_is_linked() -> None:
+    model = relation_folds.EveryPair(tagger(Zoloft=DRUG, Aspirin=DRUG, rash=ADE))
+    (found,) = model.predict(["Zoloft and Aspirin gave a rash"])
+    assert [(r.head, r.tail) for r in found.relations] == [(0, 2), (1, 2)]
+    given = mentions("rash Zoloft", Zoloft=DRUG, rash=ADE)
+    assert [[(r.head, r.tail) for r in own] for own in model.relate(["rash Zoloft"], [given])] == [[(1, 0)]]
+
+
+def test_of_the_false_relations_those_that_are_read_and_said_are_told_apart(tmp_path: Path) -> None:
+    model: Any = relation_folds.EveryPair(tagger(Zoloft=DRUG, Aspirin=DRUG, rash=ADE))
+    texts = [
+        GoldText("neg-0", "Zoloft was given", ()),
+        GoldText("neg-1", "Aspirin against a rash from Zoloft", ()),
+        GoldText("neg-2", "rash after Zoloft", ()),
+    ]
+    found = list(relation_false.found_in(model, texts))
+    assert found[0] == (("neg-1", 0, 7, 18, 22), "Aspirin against a rash from Zoloft")
+    table = tmp_path / "read.tsv"
+    header = "\t".join(relation_false.COLUMNS)
+    table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t0\nneg-1\t28\t34\t18\t22\t1\n", encoding="utf-8")
+    figures = relation_false.counted([row for row, _ in found], relation_false.verdicts(table), len(texts))
+    assert figures == {
+        "sentences": 3,
+        "relations": 3,
+        "relations_read": 2,
+        "relations_said": 1,
+        "sentences_with_a_relation": 2,
+        "sentences_with_one_said": 1,
+        "false_relations_per_1000": 1000.0,
+        "false_relations_per_1000_not_said": 666.7,
+    }
+    table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t?\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="neg-1: said is 0 or 1"):
+        relation_false.verdicts(table)
+
+
+def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
+    def row(score: float, plain: float) -> dict[str, Any]:
+        return {"scores": {"f": score}, "baselines": {"f": 0.5}, "seconds": 10, "plain": {"f": plain}}
+
+    found = relation_folds.summary({"1": row(0.6, 0.4), "2": row(0.8, 0.5)})
+    assert found["f"] == pytest.approx(0.7)
+    assert found["f_sd"] == pytest.approx(np.std([0.6, 0.8], ddof=1), abs=1e-4)
+    assert (found["f_baseline"], found["f_plain_finetuning"], found["plain_folds_done"]) == (0.5, 0.45, 2)
+    assert "f_on_plain_folds" not in found
+    without = {k: v for k, v in row(0.8, 0.5).items() if k != "plain"}
+    part = relation_folds.summary({"1": row(0.6, 0.4), "2": without})
+    assert (part["f"], part["f_plain_finetuning"], part["f_on_plain_folds"]) == (0.7, 0.4, 0.6)
+
+
+def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+    settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
+    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    spaces.main(
+        data=corpus, release=release.path, output=tmp_path / "maps", each=8, result=tmp_path / "maps.json"
+    )
+    names = sorted(p.name for p in (tmp_path / "maps").iterdir())
+    assert names == sorted(
+        f"{one}-{space}.svg"
+        for one in ("plain-base", f"release-{release.version}")
+        for space in ("entities", "relations")
+    )
+    tree = ElementTree.parse(tmp_path / "maps" / "plain-base-relations.svg")
+    circles = tree.findall("{http://www.w3.org/2000/svg}circle")
+    # Four relations, a wrong pair for each, and the legend.
+    assert len(circles) == 8 + 2
+    figures = json.loads((tmp_path / "maps.json").read_bytes())
+    assert figures["plain base, relations, by chance"] == 0.5
+    assert 0 <= figures[f"release {release.version}, entities"] <= 1
+
+
+def test_the_tables_stand_beside_what_nobody_trained(
+    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
+    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    result = tmp_path / "tables.json"
+    seen: list[Tensor] = []
+
+    def watched(train: tuple[Any, Tensor], test: tuple[Any, Tensor]) -> F1:
+        seen.append(test[1])
+        return probe(train, test)
+
+    monkeypatch.setattr(relation_tables, "probe", watched)
+    relation_tables.main(corpus, result, release=release.path, pair_epochs=1)
+    figures = json.loads(result.read_bytes())
+    ours = {k: row for k, row in figures["rows"].items() if "paper" not in k}
+    assert list(ours) == ["pretrained", "CLNER", "CLDR", "CLGS"]
+    # Each row is of an encoder of its own.
+    assert not any(torch.equal(one, other) for one, other in combinations(seen, 2))
+    vectors = [tuple(row.values()) for row in ours.values()]
+    assert all(0 <= value <= 100 for row in vectors for value in row)
+    assert figures["similarity_check_baseline"] == pytest.approx(1 / 9, abs=1e-4)
+    assert 0 <= figures["similarity_check_untrained"] <= 1
+    assert 0 <= figures["similarity_check"] <= 1
+    assert figures["release"] == release.version
+
+
+def test_the_share_of_like_neighbours_is_one_where_kinds_lie_apart() -> None:
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0) + 0.01 * np.arange(20).reshape(10, 2)
+    points = spaces.Points("x", vectors.astype(np.float32), np.repeat([0, 1], 5), ("a", "b"))
+    assert points.share() == (1.0, 0.5)
+    assert spaces.Points("x", points.vectors, np.array([0, 1] * 5), ("a", "b")).share()[0] < 1
+
+
+def test_a_clock_counts_nested_calls_once() -> None:
+    class Work:
+        calls = 0
+
+        def outer(self) -> None:
+            self.inner()
+
+        def inner(self) -> None:
+            self.calls += 1
+
+    work, clock = Work(), speed.Clock()
+    clock.around(work, "outer")
+    clock.around(work, "inner")
+    work.outer()
+    once = clock.seconds
+    work.inner()
+    assert work.calls == 2
+    assert 0 < once < clock.seconds

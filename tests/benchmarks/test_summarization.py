@@ -1,0 +1,128 @@
+"""The ablations of Table 5 and the speed of a release, on next to nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import ecl_ablations, summarization
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.summarization.medical_entities import OwnRecogniser
+from models.summarization.model import SummarizationModel
+from tests.models.summarization.test_generation import written
+from tests.models.summarization.test_question_templates import ranked
+from training.evaluation.summarization import ROUGES
+from training.summarization.data import read
+from training.summarization.network import Network
+from training.summarization.run import Sizes, network_of, task_of
+from training.summarization.trainer import Settings, Stage, Trainer
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    (tmp_path / "questions").mkdir()
+    rows = [
+        {
+            "id": f"{i}",
+            "split": split,
+            "question": f"Is drug{i} bad for my {split}{i}?",
+            "summary": f"Is it {i}?",
+        }
+        for split in ("train", "test")
+        for i in range(3)
+    ]
+    # The validation part takes a hundred; more than there are leaves nothing to train on.
+    rows += [
+        {"id": f"x{i}", "split": "train", "question": f"w{i} v{i} u{i}?", "summary": "s?"} for i in range(100)
+    ]
+    rqe = [{"id": "r", "entails": True, "question": "does the drug hurt?", "faq": "does it hurt?"}]
+    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
+        text = "\n".join(json.dumps(r) for r in lines)
+        (tmp_path / f"questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_ablations_are_added_one_by_one_and_not_made_again(
+    questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = questions / "found.json"
+    options: dict[str, Any] = {"pretraining": 1, "told": 0.0, "epochs": 1, "negatives": 2, "questions": 2}
+    options |= {"data": questions, "result": path, "backbone": tiny_bert, "precision": "float32"}
+    ecl_ablations.main(**options, seeds=1)
+    first = json.loads(path.read_bytes())
+    assert {r["variant"] for r in first["rows"].values()} == set(ecl_ablations.VARIANTS)
+    weights = {(r["settings"]["simple"], r["settings"]["hard"]) for r in first["rows"].values()}
+    assert weights == set(ecl_ablations.VARIANTS.values())
+    assert first["ECL rouge1"].endswith("1 seeds")
+    del first["rows"]["ECL-h seed 1"]
+    marked = first["rows"]["ECL seed 1"] = first["rows"]["ECL seed 1"] | {"rouge1": 77.0}
+    path.write_text(json.dumps(first), encoding="utf-8")
+    made: list[float] = []
+
+    def measured(*_: object) -> dict[str, float]:
+        made.append(1.0)
+        return dict.fromkeys(ROUGES, 1.0)
+
+    monkeypatch.setattr(ecl_ablations, "measured", measured)
+    ecl_ablations.main(**options, seeds=1)
+    again = json.loads(path.read_bytes())["rows"]
+    assert len(made) == 1
+    assert again["ECL seed 1"] == marked
+    assert again["ECL-h seed 1"]["rouge1"] == 1.0
+
+
+def test_ablations_start_from_the_weights_of_a_run(
+    questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpora = read(questions, held_out=100, seed=ecl_ablations.SPLIT)
+    network, _ = network_of(tiny_bert, corpora, Sizes(), 9)
+    task = task_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
+    stages = (Stage("pairs", 1, 1e-3, False),)
+    ended = list(Trainer(network, Settings(stages), task, questions / "run").fit(None))
+    assert len(ended) == 1
+    begun: list[float] = []
+
+    def fit(own: Network, *_: object) -> float:
+        begun.append(sum(float(p.detach().sum()) for p in own.parts()[-1].parameters()))
+        return 1.0
+
+    monkeypatch.setattr(ecl_ablations, "fit", fit)
+    ecl_ablations.main(
+        data=questions,
+        result=questions / "found.json",
+        start=questions / "run",
+        backbone=tiny_bert,
+        seeds=1,
+        questions=1,
+        precision="float32",
+    )
+    # No first stage is trained; each variant begins with what the run ended with.
+    assert len(begun) == len(ecl_ablations.VARIANTS)
+    wanted = sum(float(p.detach().sum()) for p in network.parts()[-1].parameters())
+    assert begun == pytest.approx([wanted] * len(begun))
+
+
+def test_seeds_are_averaged() -> None:
+    rows = {
+        str(i): {"variant": "ECL", "rouge1": v, "rouge2": 1.0, "rougeL": 1.0}
+        for i, v in enumerate((40.0, 42.0))
+    }
+    assert ecl_ablations.summary(rows)["ECL rouge1"] == "41.00 (sd 1.41), 2 seeds"
+
+
+def test_the_beam_of_a_release_can_be_set(tiny_bert: str) -> None:
+    small = Encoder.load(tiny_bert, max_pieces=32)
+    writer = written(small)
+    recogniser = OwnRecogniser.bundled(None)
+    model = SummarizationModel(small, writer, recogniser)
+    assert summarization.with_beams(model, 1)
+    assert writer.settings.beams == 1
+    several = ranked(small, 0.1, 0.2, 0.3, 0.4)
+    assert summarization.with_beams(SummarizationModel(small, several, recogniser), 2)
+    assert several.pointer.settings.beams == 2
+    assert not summarization.with_beams(SummarizationModel(small, several.templates, recogniser), 2)
+    assert summarization.speed(model, ["drug?"], 1) > 0

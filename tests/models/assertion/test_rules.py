@@ -1,0 +1,194 @@
+"""Who has an effect, and whether anyone has it: both ways, as patients write it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models import terminology
+from models.assertion.rules import assertion
+from models.types import Assertion
+
+CHALLENGE = Path(__file__).parents[2] / "data/challenge/posts.jsonl"
+NEGATED = Assertion(negated=True)
+HYPOTHETICAL = Assertion(hypothetical=True)
+OTHER = Assertion(other_experiencer=True)
+ASSERTED = Assertion()
+SETTINGS = settings(deadline=None, max_examples=200)
+# What the rules look for, so that made-up texts set them off.
+WORDS = """no not never don't without if might leaflet says my mom the dog he I but , ; - : nausea rash before
+worse none ( ) .. i'm nobody warned me about \u2019 \u0130 \U0001f600"""
+PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
+
+
+def read(marked: str) -> Assertion:
+    """The assertion of the effect in square brackets."""
+    before, rest = marked.split("[")
+    effect, after = rest.split("]")
+    return assertion(before + effect + after, len(before), len(before) + len(effect))
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "no [nausea] at all on zoloft",
+        "No rash, no hives, no [swelling].",
+        "no nausea, vomiting or [headache] so far",
+        "I never had any [headaches] with it",
+        "i didnt get the [shakes] this time",
+        "I don\u2019t have [cramps]",
+        "Two years on it without [weight gain].",
+        "it hasn't caused [hair loss] for me",
+        "haven't noticed any [ringing in the ears]",
+        "I didn't have nausea, [headaches] or anything like that",
+        "neither a cough nor [dizziness] here",
+        "zero [brain fog], which is nice",
+        "[Weight gain] was never an issue",
+        "the [headache] never came",
+        "[nausea]: none",
+        "I am free of [side effects]",
+        "denies [chest pain]",
+        "not a single [nightmare] in months",
+    ],
+)
+def test_a_denied_effect_is_negated(marked: str) -> None:
+    assert read(marked) == NEGATED
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "what if it makes me [fat]",
+        "I'm worried about [hair loss] on this",
+        "scared it will make me [gain weight]",
+        "If I get [hives] I'll call the nurse",
+        "it might cause [drowsiness]",
+        "this one can cause [liver damage]",
+        "the leaflet says dry mouth and [headaches]",
+        "side effects may include [dizziness]",
+        "Does abilify cause [restlessness]?",
+        "doctor warned me about [bruising]",
+        "taking it at night to avoid [nausea]",
+        "hope I don't get the [shakes]",
+        "there is a risk of [blood clots]",
+        "[infection] is a risk with these",
+        "Will it make me [sleepy]?",
+        "read that it [kills your libido]",
+        "has anyone had [hair loss] on this?",
+        "call them in case of [fever]",
+    ],
+)
+def test_a_feared_or_possible_effect_is_hypothetical(marked: str) -> None:
+    assert read(marked) == HYPOTHETICAL
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "my mom gets [hives] from penicillin",
+        "my mom's [rash] came back",
+        "my dog [threw up] after the tablet",
+        "a friend of mine got [seizures] on it",
+        "Hubby has [swollen ankles] on amlodipine",
+        "some people get [headaches]",
+        "she had [hallucinations] on morphine",
+        "My 4 year old son had [nightmares] on singulair",
+        "the baby was [jittery] and cried",
+        "Lisinopril gave my father in law [a cough]",
+        "It caused [seizures] in my uncle",
+        "my sister said it made her [dizzy]",
+        "3 in 100 patients had [a rash]",
+        "[hubby snores] all night since the valium",
+    ],
+)
+def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None:
+    assert read(marked) == OTHER
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "Zoloft gave me [insomnia]",
+        "I take zoloft for my [anxiety]",
+        "I [can't sleep] on this",
+        "can't [sleep] on this",
+        "I couldn't [eat] for a week",
+        "I didn't [sleep] at all",
+        "no [appetite] whatsoever",
+        "no sleep, [headache], sweats",
+        "not only [nausea] but vomiting",
+        "not only nausea but [vomiting]",
+        "no side effects except [nausea]",
+        "no nausea, but [headaches] every day",
+        "stopped the drug because of [hives]",
+        "had to stop it due to [cramps]",
+        "I no longer get [dizzy] since they cut the dose",
+        "never had [migraines] before this drug",
+        "I never had [a headache] this bad",
+        "never felt so [tired]",
+        "nobody warned me about the [weight gain]",
+        "no wonder I have [heartburn]",
+        "not sure if it's the pill but my [head hurts]",
+        "doesn't help my pain and gives me [nausea]",
+        "I don't know what to do, [dizzy] all day",
+        "could be the zoloft making me [sweat]",
+        "my mom says I look [pale]",
+        "my husband sleeps fine and I have [nightmares]",
+        "My doctor said she wants me off it, [rash] everywhere",
+        "anyone else get [vivid dreams]?",
+        "felt as if I was [drunk]",
+        "in May I got [hives]",
+        "I was scared, [heart racing] all night",
+        "no nausea and I have [insomnia] now",
+        "prednisone has me [snapping at my kids]",
+    ],
+)
+def test_what_only_looks_like_a_trigger_leaves_the_effect_as_the_writers_own(marked: str) -> None:
+    assert read(marked) == ASSERTED
+
+
+def test_the_challenge_set_keeps_to_its_texts_and_to_the_terminology() -> None:
+    terms = {t.pt for t in terminology.load()}
+    posts = [json.loads(line) for line in CHALLENGE.read_text(encoding="utf-8").splitlines()]
+    assert len({p["id"] for p in posts}) == len(posts)
+    for post in posts:
+        for piece in post["mentions"] + post["events"]:
+            words = post["text"][piece["start"] : piece["end"]]
+            assert words and words == words.strip(), post["id"]
+        assert {e["pt"] for e in post["events"]} <= terms, post["id"]
+
+
+def test_flags_come_together() -> None:
+    assert read("some people might get [a rash]") == Assertion(hypothetical=True, other_experiencer=True)
+    assert read("my brother never had [a rash] from it") == Assertion(negated=True, other_experiencer=True)
+
+
+def test_a_long_text_is_read_around_the_effect_and_half_a_word_is_no_trigger() -> None:
+    assert read("x" * 500 + " " + "snot " * 100 + "[rash] " + "y" * 500) == ASSERTED
+    assert read("word " * 5000 + "no [rash] " + "word " * 5000) == NEGATED
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (-1, 2), (0, 99), (7, 9)])
+def test_a_span_that_holds_nothing_has_no_flag(start: int, end: int) -> None:
+    assert assertion("no rash  ", start, end) == ASSERTED
+
+
+@SETTINGS
+@given(st.one_of(st.text(max_size=400), PIECES), st.integers(-5, 420), st.integers(-5, 420))
+def test_any_text_and_span_is_read(text: str, start: int, end: int) -> None:
+    assert isinstance(assertion(text, start, end), Assertion)
+
+
+@SETTINGS
+@given(st.one_of(st.text(max_size=400), PIECES), PIECES, PIECES, st.one_of(st.text(max_size=400), PIECES))
+def test_what_stands_outside_the_sentence_changes_nothing(
+    outside: str, before: str, after: str, beyond: str
+) -> None:
+    sentence = f"{before} nausea {after}"
+    alone = assertion(sentence, len(before) + 1, len(before) + 7)
+    start = len(outside) + 1 + len(before) + 1
+    assert assertion(f"{outside}\n{sentence}\n{beyond}", start, start + 6) == alone

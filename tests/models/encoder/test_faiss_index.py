@@ -1,0 +1,113 @@
+"""The index finds what a comparison with every row finds."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from models.encoder.faiss_index import CosineIndex, unit
+
+
+def cosines(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    q, r = queries.astype(np.float64), rows.astype(np.float64)
+    lengths = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(r, axis=1)[None, :]
+    return np.asarray(np.divide(q @ r.T, lengths, out=np.zeros((len(q), len(r))), where=lengths > 0))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 24), st.integers(1, 12), st.integers(1, 70)
+)
+def test_the_nearest_rows_are_those_of_a_full_comparison(
+    seed: int, size: int, dimension: int, n_queries: int, k: int
+) -> None:
+    numbers = np.random.default_rng(seed)
+    rows = (numbers.normal(size=(size, dimension)) * numbers.uniform(0.01, 100, (size, 1))).astype(np.float32)
+    queries = numbers.normal(size=(n_queries, dimension)).astype(np.float32)
+    scores, found = CosineIndex(rows).search(queries, k)
+    every = cosines(queries, rows)
+    assert scores.shape == found.shape == (n_queries, min(k, size))
+    assert np.allclose(scores, -np.sort(-every, axis=1)[:, :k], atol=1e-5)
+    assert np.allclose(np.take_along_axis(every, found, axis=1), scores, atol=1e-5)
+    assert all(len(set(row)) == len(row) for row in found.tolist())
+
+
+def test_k_beyond_the_size_gives_every_row_once() -> None:
+    _, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.ones((2, 3), np.float32), 50)
+    assert [sorted(row) for row in found.tolist()] == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_a_zero_row_is_near_to_nothing() -> None:
+    rows = np.array([[0, 0], [1, 0], [0, -1]], np.float32)
+    scores, found = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
+    assert found.tolist() == [[1, 0, 2]]
+    assert np.allclose(scores, np.array([[0.7071068, 0.0, -0.7071068]]), atol=1e-6)
+
+
+def test_a_zero_query_is_near_to_nothing() -> None:
+    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((1, 3), np.float32), 2)
+    assert scores.tolist() == [[0.0, 0.0]]
+    assert set(found[0].tolist()) < {0, 1, 2}
+
+
+def test_no_queries_have_no_neighbours() -> None:
+    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((0, 3), np.float32), 2)
+    assert scores.shape == found.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        np.array([[1, np.nan]], np.float32),
+        np.array([[1, np.inf]], np.float32),
+        np.zeros((0, 4), np.float32),
+        np.ones(4, np.float32),
+    ],
+)
+def test_vectors_that_are_no_finite_matrix_are_refused(vectors: NDArray[np.float32]) -> None:
+    with pytest.raises(ValueError, match="non-empty matrix of finite numbers"):
+        CosineIndex(vectors)
+
+
+def test_the_index_keeps_nothing_of_the_callers_array() -> None:
+    rows = np.array([[3, 0], [0, 5]], np.float32)
+    index = CosineIndex(rows)
+    assert rows.tolist() == [[3, 0], [0, 5]]
+    rows[:] = 0
+    assert index.search(np.array([[0, 1]], np.float32), 1)[1].tolist() == [[1]]
+
+
+def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
+    scaled = unit(np.array([[3, 4], [0, 0], [1e-5, 0]], np.float32))
+    assert np.allclose(scaled, np.array([[0.6, 0.8], [0.0, 0.0], [1.0, 0.0]]))
+    assert scaled.dtype == np.float32
+
+
+@pytest.mark.gpu
+def test_a_gpu_index_finds_what_a_cpu_index_finds() -> None:
+    if not getattr(faiss, "get_num_gpus", int)():
+        pytest.skip("no faiss-gpu, or no device")
+    rng = np.random.default_rng(11)
+    vectors, queries = (rng.standard_normal((n, 32)).astype(np.float32) for n in (500, 40))
+    (cosines, rows), (wanted_cosines, wanted_rows) = (
+        CosineIndex(vectors, device).search(queries, 5) for device in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(cosines, wanted_cosines, atol=1e-5)
+    assert (rows == wanted_rows).mean() > 0.99
+
+
+def test_a_query_finds_the_same_in_any_company() -> None:
+    rng = np.random.default_rng(12)
+    vectors, queries = (rng.standard_normal((n, 64)).astype(np.float32) for n in (3000, 70))
+    index = CosineIndex(vectors)
+    cosines, rows = index.search(queries, 20)
+    for size in (1, 7, 33):
+        for start in range(0, 70, size):
+            part = slice(start, start + size)
+            own_cosines, own_rows = index.search(queries[part], 20)
+            assert (own_cosines == cosines[part]).all(), f"in batches of {size}"
+            assert (own_rows == rows[part]).all()

@@ -1,0 +1,194 @@
+"""Idiom-aware vectors: marked expressions, rows of added tokens, both poolings, releases that carry them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from models.encoder.model import Encoder, base_digest
+from models.idiom.model import (
+    LAST,
+    LAST_TWO,
+    TOKENS,
+    IdiomModel,
+    LastTwo,
+    Marker,
+    add_tokens,
+    token,
+    with_pooling,
+)
+from models.releases.loading import load, plain
+from models.releases.manifest import File, Manifest, Release
+from models.releases.store import describe, publish
+
+TEXTS = [
+    "the pain",
+    "a home run today",
+    "pain",
+    "it was the drug of the day, they said, and then no more of it",
+]
+
+
+@pytest.fixture(params=["tiny_bert", "tiny_roberta"])
+def own(request: pytest.FixtureRequest) -> Encoder:
+    """An encoder of a tiny base whose weights nobody shares."""
+    encoder = Encoder.load(request.getfixturevalue(request.param))
+    return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A home run.", "A IDhomerunID."),
+        ("Home-Runs, home  run", "IDhomerunID, IDhomerunID"),
+        ("chromehome run", "chromehome run"),
+        ("home runner", "home runner"),
+        ("a big fish pond", "a IDbigfishpondID"),
+        ("big fishes", "IDbigfishID"),
+        ("it's c++ time", "it's c++ time"),
+        ("nothing", "nothing"),
+        ("", ""),
+    ],
+)
+def test_an_expression_is_marked_wherever_it_stands_as_words(text: str, wanted: str) -> None:
+    assert Marker(["home run", "big fish", "big fish pond"]).mark(text) == wanted
+
+
+def test_a_marker_of_no_expression_changes_nothing() -> None:
+    marker = Marker([])
+    assert (marker.mark("a home run"), marker.tokens) == ("a home run", ())
+
+
+def test_a_token_is_the_expression_joined_between_two_ids() -> None:
+    assert token("home run") == "IDhomerunID"
+
+
+def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
+    extended = add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
+    assert own.model.get_input_embeddings() is extended
+    pieces = own.tokenizer(["IDbigfishID", "pain"], add_special_tokens=False)["input_ids"]
+    assert len(pieces[0]) == 1
+    assert torch.equal(extended(torch.tensor(pieces[:1]))[0, 0], extended.rows[1])
+    assert torch.equal(extended(torch.tensor(pieces[1:])), extended.base(torch.tensor(pieces[1:])))
+
+
+def test_texts_without_a_token_keep_their_vectors(own: Encoder) -> None:
+    before = own.embed(TEXTS)
+    add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
+    assert torch.equal(own.embed(TEXTS), before)
+
+
+def test_the_rows_decide_the_vector_of_a_marked_text(own: Encoder) -> None:
+    rows = torch.stack([torch.zeros(32), torch.linspace(-1, 1, 32)])
+    add_tokens(own, ["IDhomerunID", "IDbigfishID"], rows)
+    one, other = own.embed(["a IDhomerunID now", "a IDbigfishID now"])
+    assert (one - other).abs().max() > 1e-3
+
+
+def test_tokens_that_do_not_fit_are_refused(own: Encoder) -> None:
+    with pytest.raises(ValueError, match=r"2 tokens of dimension 32 have rows \(1, 32\)"):
+        add_tokens(own, ["IDaID", "IDbID"], torch.zeros(1, 32))
+    with pytest.raises(ValueError, match="twice in the list"):
+        add_tokens(own, ["IDaID", "IDaID"], torch.zeros(2, 32))
+
+
+def hand_pooled(encoder: Encoder, text: str) -> Tensor:
+    """Mean over pieces of the mean of the last two hidden states, one text alone and unpadded."""
+    ids = torch.tensor([encoder.tokenizer(text)["input_ids"]])
+    with torch.inference_mode():
+        states = encoder.model(input_ids=ids, output_hidden_states=True).hidden_states
+    return torch.nn.functional.normalize(((states[-1] + states[-2]) / 2)[0].mean(0), dim=0)
+
+
+def test_the_last_two_layers_are_pooled_without_padding(own: Encoder) -> None:
+    found = with_pooling(own, LAST_TWO).embed(TEXTS)
+    for text, vector in zip(TEXTS, found, strict=True):
+        assert torch.allclose(vector, hand_pooled(own, text), atol=1e-5)
+    assert (found - own.embed(TEXTS)).abs().max() > 1e-3
+
+
+def test_a_pooling_can_be_taken_back(own: Encoder) -> None:
+    both = with_pooling(own, LAST_TWO)
+    assert isinstance(with_pooling(both, LAST_TWO).model.model, type(own.model))
+    assert not isinstance(with_pooling(both, LAST).model, LastTwo)
+    assert torch.equal(with_pooling(both, LAST).embed(TEXTS), own.embed(TEXTS))
+    with pytest.raises(ValueError, match="no pooling 'first': last, last_two"):
+        with_pooling(own, "first")
+
+
+def manifest(base: str, folder: Path, **changes: Any) -> Manifest:
+    fields: dict[str, Any] = {
+        "task": "idiom",
+        "kind": "a test",
+        "base": base,
+        "base_sha256": base_digest(base),
+        "files": {name: File.model_dump(file) for name, file in describe(folder).items()},
+        "configuration": {"max_pieces": 64, "pooling": LAST_TWO, "expressions": []},
+        "scores": [],
+        "training_data": [],
+        "code_commit": "unknown",
+        "canary": {"inputs": [], "outputs": []},
+    }
+    return Manifest.model_validate(fields | changes)
+
+
+def released(base: str, tmp_path: Path, **configuration: Any) -> Release:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    layer = "encoder.layer.0.attention.self.query"
+    torch.manual_seed(1)
+    pair = {f"{layer}.lora_a": torch.randn(2, 32), f"{layer}.lora_b": torch.randn(32, 2)}
+    save_file(pair, folder / "adapter.safetensors")
+    if configuration.get("expressions"):
+        save_file({"rows": torch.randn(len(configuration["expressions"]), 32)}, folder / TOKENS)
+    wanted = {"max_pieces": 64, "pooling": LAST_TWO, "expressions": []} | configuration
+    draft = manifest(base, folder, configuration=wanted)
+    model = IdiomModel.load(Release(folder, draft, "draft"))
+    canary = {"inputs": TEXTS, "outputs": plain(model.predict(TEXTS))}
+    return publish(folder, manifest(base, folder, configuration=wanted, canary=canary), tmp_path / "root")
+
+
+@pytest.mark.parametrize("base", ["tiny_bert", "tiny_roberta"])
+def test_a_release_loads_marks_and_answers_its_canary(
+    base: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    release = released(request.getfixturevalue(base), tmp_path, expressions=["home run", "big fish"])
+    loaded = load(release, dtype="float32")
+    assert (loaded.task, loaded.answers_canary()) == ("idiom", True)
+    found = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])
+    assert isinstance(found, Tensor)
+    assert torch.allclose(found.norm(dim=1), torch.ones(4), atol=1e-5)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[2], found[3])
+    assert not torch.allclose(found[0], found[2], atol=1e-3)
+
+
+def test_an_unmarked_release_needs_no_rows(tiny_bert: str, tmp_path: Path) -> None:
+    release = released(tiny_bert, tmp_path)
+    assert list(release.manifest.files) == ["adapter.safetensors"]
+    model = load(release, dtype="float32").model
+    assert isinstance(model, IdiomModel)
+    assert not torch.allclose(model.predict(TEXTS), model.untrained().predict(TEXTS), atol=1e-3)
+    plain_base = with_pooling(Encoder.load(tiny_bert, max_pieces=64), LAST_TWO)
+    assert torch.equal(model.untrained().predict(TEXTS), plain_base.embed(TEXTS))
+
+
+def test_no_text_has_no_vector(tiny_bert: str, tmp_path: Path) -> None:
+    model = load(released(tiny_bert, tmp_path), dtype="float32").model
+    assert isinstance(model, IdiomModel)
+    assert tuple(model.predict([]).shape) == (0, 32)
+
+
+def test_a_canary_records_the_cosines_of_neighbours_only() -> None:
+    vectors = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    assert plain(vectors) == [0.6, 0.8]
+    with pytest.raises(TypeError):
+        plain(torch.zeros(3))
+    with pytest.raises(TypeError):
+        plain(object())

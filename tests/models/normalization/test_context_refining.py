@@ -1,0 +1,245 @@
+"""Dynamic Context Refining: the equations, what S_context sees, and vectors that depend on nothing else."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.encoder.added_tokens import extended
+from models.encoder.model import Encoder
+from models.normalization.context_refining import (
+    DynamicContextRefining,
+    Refiner,
+    around,
+    context_encoder,
+    marked,
+    mean_pooled,
+    refining_of,
+    sides,
+    start_and_end,
+    tensors,
+)
+from models.normalization.model import NormalizationModel
+from models.terminology import Term
+from models.text import sentences
+from models.types import Query
+from tests.same import same_records, same_vectors
+
+WINDOW = 24
+
+
+def context_of(base: str, window: int = WINDOW) -> Encoder:
+    """An S_context with its own weights; [S] and [E] are unlike any word."""
+    loaded = Encoder.load(base)
+    own = Encoder(copy.deepcopy(loaded.model), loaded.tokenizer, loaded.max_pieces)
+    rows = torch.randn(2, own.dimension, generator=torch.Generator().manual_seed(1))
+    return context_encoder(own, rows, window)
+
+
+def refiner_of(base: str) -> Refiner:
+    torch.manual_seed(3)
+    isolated = Encoder.load(base, max_pieces=32)
+    return Refiner(isolated, context_of(base), DynamicContextRefining(isolated.dimension))
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta"])
+def refiner(request: pytest.FixtureRequest, tiny_bert: str, tiny_roberta: str) -> Refiner:
+    return refiner_of({"bert": tiny_bert, "roberta": tiny_roberta}[request.param])
+
+
+def query(text: str, mention: str, surface: str = "") -> Query:
+    start = text.index(mention)
+    return Query(text, start, start + len(mention), surface or mention)
+
+
+def test_the_refined_vector_is_that_of_the_papers_equations() -> None:
+    rng = np.random.default_rng(5)
+    d = 3
+    m_k, m_q, e_context, e_isolated = (rng.normal(size=s) for s in ((d, d), (d, d), d, d))
+    a = e_isolated @ m_k @ m_q @ e_isolated / np.sqrt(d)
+    b = e_context @ m_k @ m_q @ e_isolated / np.sqrt(d)
+    share = np.exp(b) / (np.exp(a) + np.exp(b))
+    refining = DynamicContextRefining(d)
+    refining.load_state_dict({"M_K": torch.tensor(m_k), "M_Q": torch.tensor(m_q)})
+    refined, weight = refining(*(torch.tensor(e, dtype=torch.float32)[None] for e in (e_context, e_isolated)))
+    assert refined[0].tolist() == pytest.approx((1 - share) * e_isolated + share * e_context, abs=1e-5)
+    assert weight.tolist() == pytest.approx([share], abs=1e-5)
+
+
+def test_a_context_like_the_mention_counts_half_whatever_the_matrices() -> None:
+    e = torch.randn(4, 6)
+    refined, weight = DynamicContextRefining(6)(e, e)
+    assert torch.allclose(refined, e, atol=1e-6)
+    assert weight.tolist() == pytest.approx([0.5] * 4)
+
+
+def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> None:
+    context = context_of(tiny_bert)
+    (pieces,) = marked(context, [query("The drug. My pain is bad. The end.", "pain")])
+    assert pieces is not None
+    start, end = start_and_end(context)
+    assert (start, end) == (context.tokenizer.vocab_size, context.tokenizer.vocab_size + 1)
+    place = pieces.index(start)
+    words = context.tokenizer.convert_ids_to_tokens([p for p in pieces if p not in (start, end)])
+    assert pieces[place : place + 3] == [start, context.tokenizer.convert_tokens_to_ids("pain"), end]
+    assert words == ["m", "##y", "pain", "i", "##s", "b", "##a", "##d", "."]
+
+
+def test_the_two_tokens_are_unlike_each_other_and_unlike_what_the_base_knows(refiner: Refiner) -> None:
+    vocabulary, (start, end) = extended(refiner.context), start_and_end(refiner.context)
+    known, *added = vocabulary(torch.tensor([[3, start, end]]))[0]
+    assert torch.equal(known, vocabulary.base.weight[3])
+    assert torch.equal(torch.stack(added), vocabulary.rows)
+    one = [start, 8, end]
+    forth, back = refiner.context.pool([one, one[::-1]])
+    assert not torch.allclose(forth, back, atol=1e-4)
+
+
+def test_a_long_sentence_is_cut_around_the_mention_wherever_it_stands(refiner: Refiner) -> None:
+    words = [*"abcdefghij"] * 30
+    start, end = start_and_end(refiner.context)
+    for place in (0, 1, 7, 150, 298, 299):
+        text = " ".join([*words[:place], "pain", *words[place:]])
+        (pieces,) = marked(refiner.context, [query(text, "pain")])
+        assert pieces is not None
+        assert len(pieces) == WINDOW - 2
+        assert pieces.index(start) < pieces.index(end)
+
+
+def test_a_mention_longer_than_the_window_keeps_its_beginning_and_both_tokens(refiner: Refiner) -> None:
+    mention = "p a i n " * 40
+    (pieces,) = marked(refiner.context, [query(f"so {mention} so", mention.strip())])
+    assert pieces is not None
+    assert len(pieces) == WINDOW - 2
+    assert (pieces[0], pieces[-1]) == start_and_end(refiner.context)
+
+
+@given(st.integers(0, 40), st.integers(2, 20), st.integers(0, 40), st.integers(20, 40))
+def test_a_cut_keeps_the_inside_and_uses_all_the_room(
+    before: int, inside: int, behind: int, limit: int
+) -> None:
+    left, middle, right = [1] * before, [2] * inside, [3] * behind
+    found = around(left, middle, right, limit)
+    assert len(found) == min(limit, before + inside + behind)
+    assert found.count(2) == inside
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "wanted"),
+    [
+        ("My pain is bad", "pain", ("My", "is bad")),
+        ("Fine. My pain is bad. Bye.", "pain", ("My", "is bad.")),
+        ("pain", "pain", None),
+        ("  pain . ", "pain", None),
+        ("Much pain\nno sleep", "no sleep", None),
+        ("Pain. Always pain. Bye", "Pain. Always", ("", "pain.")),
+    ],
+)
+def test_the_context_is_the_sentence_of_the_mention(
+    text: str, mention: str, wanted: tuple[str, str] | None
+) -> None:
+    assert sides(query(text, mention), WINDOW, sentences(text)) == wanted
+
+
+@given(st.text(max_size=80), st.data())
+def test_any_span_of_any_text_has_sides_that_stand_in_it(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    found = sides(Query(text, start, end, text[start:end]), WINDOW, sentences(text))
+    if found is not None:
+        assert text[:start].rstrip().endswith(found[0])
+        assert text[end:].lstrip().startswith(found[1])
+
+
+def test_a_mention_alone_has_the_vector_of_s_isolated(refiner: Refiner) -> None:
+    vectors, weights = refiner.embed([query("the pain", "the pain"), query("the pain .", "the pain")])
+    assert weights == [None, None]
+    assert same_vectors(vectors, refiner.isolated.mean_pooled(["the pain"] * 2))
+
+
+def test_a_long_form_goes_into_both_inputs(refiner: Refiner) -> None:
+    short, long = query("my ha is bad", "ha", "headache"), query("my headache is bad", "headache")
+    assert marked(refiner.context, [short]) == marked(refiner.context, [long])
+    one, other = refiner.embed([short])[0], refiner.embed([long])[0]
+    assert same_vectors(one, other)
+
+
+def test_the_sentence_moves_the_vector_by_the_weight_that_is_told(refiner: Refiner) -> None:
+    asked = query("a drug that gives pain", "pain")
+    (vector,), (weight,) = refiner.embed([asked])
+    sequence = marked(refiner.context, [asked])[0]
+    assert sequence is not None
+    assert weight is not None
+    e_context = refiner.context.pool([sequence])[0]
+    e_isolated = refiner.isolated.mean_pooled(["pain"])[0]
+    assert torch.allclose(vector, weight * e_context + (1 - weight) * e_isolated, atol=1e-5)
+    assert 0 < weight < 1
+
+
+def test_pooling_for_training_is_pooling_for_use(refiner: Refiner) -> None:
+    sequences = [[8, 9, 10], [9] * 14, [11]]
+    with torch.no_grad():
+        trained = mean_pooled(refiner.context, sequences)
+    assert torch.allclose(trained, refiner.context.pool(sequences), atol=1e-5)
+
+
+def test_a_coding_does_not_depend_on_the_batch(refiner: Refiner) -> None:
+    rng = random.Random(1)
+    words = ["pain", "drug", "the", "so", "bad", "very", "no"]
+    texts = [" ".join(rng.choices(words, k=rng.randint(1, 30))) for _ in range(24)]
+    queries = [query(t, rng.choice(t.split())) for t in texts]
+    terms = [Term(w, w, "-") for w in ("pain", "drug", "no pain", "bad")]
+    vectors = refiner.isolated.embed([t.llt for t in terms])
+    model = NormalizationModel(refiner.isolated, terms, vectors, 3, 0.0, refiner=refiner)
+    expected = model.predict(queries)
+    raw, _ = refiner.embed(queries)
+    for size in (1, 5):
+        for start in range(0, len(queries), size):
+            part = queries[start : start + size]
+            assert same_records(model.predict(part), expected[start : start + size])
+            assert same_vectors(refiner.embed(part)[0], raw[start : start + size])
+
+
+def test_refining_is_the_same_for_any_number_of_rows() -> None:
+    torch.manual_seed(1)
+    refining = DynamicContextRefining(384)
+    e_context, e_isolated = torch.randn(100, 384), torch.randn(100, 384)
+    with torch.inference_mode():
+        expected, weights = refining(e_context, e_isolated)
+        for start, size in ((0, 2), (5, 3), (17, 8), (40, 31), (99 - 63, 64)):
+            part = slice(start, start + size)
+            found, shares = refining(e_context[part], e_isolated[part])
+            assert same_vectors(found, expected[part])
+            assert same_vectors(shares, weights[part])
+
+
+@settings(max_examples=20, deadline=None)
+@given(text=st.text(max_size=60), data=st.data())
+def test_any_query_has_a_finite_vector(refiner: Refiner, text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    vectors, _ = refiner.embed([Query(text, start, end, text[start:end])])
+    assert torch.isfinite(vectors).all()
+
+
+def test_what_is_stored_comes_back_in_16_bits(refiner: Refiner) -> None:
+    stored = tensors(refiner.refining, refiner.context)
+    assert {t.dtype for t in stored.values()} == {torch.float16}
+    back = refining_of(stored, refiner.isolated.dimension)
+    assert torch.allclose(back.M_K, refiner.refining.M_K, atol=1e-3)
+    assert stored["tokens"].shape == (2, refiner.isolated.dimension)
+
+
+def test_parts_of_another_size_are_refused(refiner: Refiner) -> None:
+    stored = tensors(refiner.refining, refiner.context)
+    with pytest.raises(ValueError, match="M_K"):
+        refining_of(stored, 7)
+    with pytest.raises(ValueError, match=r"\[S\] and \[E\]"):
+        context_encoder(refiner.isolated, torch.zeros(2, 7), WINDOW)

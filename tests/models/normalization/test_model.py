@@ -1,0 +1,163 @@
+"""Coding to a terminology: the nearest terms, one candidate a preferred term, NIL where none is near."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.encoder.faiss_index import CosineIndex
+from models.encoder.model import Encoder
+from models.normalization.model import NormalizationModel
+from models.normalization.patient_phrases import Phrases
+from models.terminology import Term
+from models.types import Query
+
+TERMS = [
+    Term("Insomnia", "Insomnia", "Psychiatric disorders"),
+    Term("Sleeplessness", "Insomnia", "Psychiatric disorders"),
+    Term("Difficulty sleeping", "Insomnia", "Psychiatric disorders"),
+    Term("Somnolence", "Somnolence", "Nervous system disorders"),
+    Term("Drowsiness", "Somnolence", "Nervous system disorders"),
+    Term("Headache", "Headache", "Nervous system disorders"),
+    Term("Migraine", "Migraine", "Nervous system disorders"),
+    Term("Nausea", "Nausea", "Gastrointestinal disorders"),
+    Term("Feeling sick", "Nausea", "Gastrointestinal disorders"),
+    Term("Vomiting", "Vomiting", "Gastrointestinal disorders"),
+    Term("Rash", "Rash", "Skin and subcutaneous tissue disorders"),
+]
+
+
+def query(surface: str) -> Query:
+    return Query(text=surface, start=0, end=len(surface), surface=surface)
+
+
+def model_of(encoder: Encoder, k: int = 5, nil_below: float = 0.4) -> NormalizationModel:
+    return NormalizationModel(encoder, TERMS, encoder.embed([t.llt for t in TERMS]), k, nil_below)
+
+
+@pytest.fixture(scope="module")
+def model(mini: Encoder) -> NormalizationModel:
+    return model_of(mini)
+
+
+def test_a_term_codes_to_itself(model: NormalizationModel) -> None:
+    for term, coding in zip(TERMS, model.predict([query(t.llt) for t in TERMS]), strict=True):
+        best = coding.candidates[0]
+        assert (best.llt, best.pt, best.soc) == (term.llt, term.pt, term.soc)
+        assert best.score > 0.99
+        assert not coding.nil
+
+
+def test_lay_words_find_the_preferred_term_through_its_lowest_level_terms(model: NormalizationModel) -> None:
+    sleep, stomach = model.predict([query("couldn't sleep at night"), query("threw up")])
+    assert sleep.candidates[0].pt == "Insomnia"
+    assert stomach.candidates[0].pt == "Vomiting"
+
+
+def test_there_is_one_candidate_for_each_preferred_term_and_the_best_stands_first(
+    model: NormalizationModel,
+) -> None:
+    for coding in model.predict([query("sleep"), query("sick"), query("violin"), query("")]):
+        pts = [c.pt for c in coding.candidates]
+        scores = [c.score for c in coding.candidates]
+        assert len(pts) == len(set(pts)) == 5
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_a_candidate_is_the_nearest_lowest_level_term_of_its_preferred_term(
+    mini: Encoder, model: NormalizationModel
+) -> None:
+    (coding,) = model.predict([query("being sleepy all day")])
+    cosines = (mini.embed([t.llt for t in TERMS]) @ mini.embed(["being sleepy all day"])[0]).tolist()
+    for candidate in coding.candidates:
+        best = max((c, t.llt) for c, t in zip(cosines, TERMS, strict=True) if t.pt == candidate.pt)
+        assert candidate.llt == best[1]
+        assert candidate.score == pytest.approx(best[0], abs=1e-4)
+
+
+@pytest.mark.parametrize(("k", "wanted"), [(1, 1), (3, 3), (7, 7), (50, 7)])
+def test_no_more_than_k_candidates_are_given(mini: Encoder, k: int, wanted: int) -> None:
+    (coding,) = model_of(mini, k=k).predict([query("headache")])
+    assert len(coding.candidates) == wanted
+    assert coding.candidates[0].pt == "Headache"
+
+
+def test_what_is_near_to_no_term_is_nil_but_keeps_its_candidates(mini: Encoder) -> None:
+    bicycle, headache = model_of(mini, nil_below=0.6).predict(
+        [query("purple bicycle"), query("bad headache")]
+    )
+    assert bicycle.nil
+    assert len(bicycle.candidates) == 5
+    assert bicycle.candidates[0].score < 0.6
+    assert not headache.nil
+
+
+def test_the_surface_counts_and_not_the_text_around_it(model: NormalizationModel) -> None:
+    text = "HA since monday"
+    (coding,) = model.predict([Query(text=text, start=0, end=2, surface="headache")])
+    assert coding.candidates[0].pt == "Headache"
+
+
+def test_an_empty_batch_has_no_codings(model: NormalizationModel) -> None:
+    assert model.predict([]) == []
+
+
+def test_stored_canary_inputs_become_queries() -> None:
+    stored = [{"text": "HA", "start": 0, "end": 2, "surface": "headache"}]
+    assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
+
+
+def unpacked(packed: dict[str, torch.Tensor]) -> torch.Tensor:
+    return packed["terms"].float() * packed["scales"].float().unsqueeze(1)
+
+
+def test_packing_moves_the_cosines_of_real_terms_by_less_than_half_a_percent(mini: Encoder) -> None:
+    vectors = mini.embed([t.llt for t in TERMS])
+    packed = NormalizationModel.pack(vectors)
+    assert packed["terms"].dtype == torch.int8
+    queries = mini.embed(["couldn't sleep", "head is killing me", *(t.llt for t in TERMS)])
+    assert (queries @ unpacked(packed).T - queries @ vectors.T).abs().max() < 0.005
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**31), st.integers(1, 20), st.integers(128, 400))
+def test_packing_moves_the_cosines_of_any_unit_vectors_hardly(seed: int, rows: int, dimension: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.nn.functional.normalize(torch.randn(rows, dimension, generator=generator))
+    queries = torch.randn(5, dimension, generator=generator).numpy()
+    before, _ = CosineIndex(vectors.numpy()).search(queries, rows)
+    after, _ = CosineIndex(unpacked(NormalizationModel.pack(vectors)).numpy()).search(queries, rows)
+    assert abs(before - after).max() < 0.005
+
+
+def test_packing_keeps_a_zero_row_zero() -> None:
+    assert unpacked(NormalizationModel.pack(torch.zeros(1, 4))).tolist() == [[0.0] * 4]
+
+
+def test_a_phrase_counts_from_its_cosine_on(mini: Encoder) -> None:
+    said = "cannot shut my eyes at night"
+    plain = model_of(mini)
+    phrases = Phrases((said,), ("Insomnia",), mini.embed([said]), 0.9)
+    vectors = mini.embed([t.llt for t in TERMS])
+    model = NormalizationModel(mini, TERMS, vectors, 5, 0.4, phrases=phrases)
+    asked = [query("Cannot shut my eyes at night"), query("cannot shut the door"), query("Sleeplessness")]
+    (same, far, term), before = model.predict(asked), plain.predict(asked)
+    best = same.candidates[0]
+    assert (best.pt, best.llt, best.phrase) == ("Insomnia", "Insomnia", said)
+    assert best.score > 0.9 > before[0].candidates[0].score
+    assert (far, term) == (before[1], before[2])
+    assert len({c.pt for c in same.candidates}) == 5
+    assert model.plain().predict(asked) == before
+
+
+def test_over_other_terms_phrases_keep_those_preferred_terms_that_are_there(mini: Encoder) -> None:
+    texts = ("cannot shut my eyes", "my skull bursts")
+    phrases = Phrases(texts, ("Insomnia", "Headache"), mini.embed(texts), 0.9)
+    model = NormalizationModel(mini, TERMS, mini.embed([t.llt for t in TERMS]), 5, 0.4, phrases=phrases)
+    other = model.over([Term("Pain in head", "HEADACHE", "-"), Term("Rash", "Rash", "-")], 2)
+    eyes, skull = other.predict([query(t) for t in texts])
+    assert {c.phrase for c in eyes.candidates} == {None}
+    assert (skull.candidates[0].pt, skull.candidates[0].phrase) == ("HEADACHE", texts[1])
+    assert model.over([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt == "Rash"

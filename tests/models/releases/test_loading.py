@@ -1,0 +1,246 @@
+"""From a release to a model that answers as it did, or to none."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.encoder.model import base_digest
+from models.releases.loading import Loaded, load, model_class, plain, same_answers
+from models.releases.manifest import Release, ReleaseError
+from models.releases.store import open_release
+from models.summarization.model import SummarizationModel
+from models.types import TASKS, ShortQuestion
+from training.common.publish import publish_release
+
+TEXTS = ["On it for years. Can metformin cause hair loss? Is it safe?", "tell me about gout"]
+ANSWERS = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """A real release without files: a plain encoder and a rule."""
+    return publish_release(
+        tmp_path_factory.mktemp("source"),
+        task="summarization",
+        kind="a test",
+        base="mini",
+        base_sha256=base_digest("mini"),
+        configuration={"max_pieces": 64},
+        training_data=[],
+        canary=TEXTS,
+        scores=lambda model: [],
+        root=tmp_path_factory.mktemp("root"),
+    )
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def changed(release: Release, folder: Path, change: Change) -> Release:
+    """The release with another manifest, which is still a sound one."""
+    target = folder / "changed"
+    target.mkdir()
+    manifest = json.loads((release.path / "manifest.json").read_bytes())
+    change(manifest)
+    (target / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return open_release(target)
+
+
+@given(ANSWERS)
+def test_answers_are_the_same_as_themselves(answers: Any) -> None:
+    assert same_answers(answers, answers, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1.0, 1.019, True),
+        (1.0, 1.021, False),
+        (0.99, 1, True),
+        (1, 0.99, True),
+        (1, 2, False),
+        (1, 1.0, True),
+        ("a", "a", True),
+        ("a", "b", False),
+        ("1.0", 1.0, False),
+        (None, 0.0, False),
+        (None, None, True),
+        (float("nan"), float("nan"), False),
+        ([], [], True),
+        ([1.0], [1.0, 1.0], False),
+        ([1.0, 2.0], [2.0, 1.0], False),
+        ([0.5, "x"], [0.51, "x"], True),
+        ({"a": 0.5}, {"a": 0.51}, True),
+        ({"a": 0.5}, {"b": 0.5}, False),
+        ({"a": 0.5}, {"a": 0.5, "b": None}, False),
+        ({"a": [{"b": 1.0}]}, {"a": [{"b": 1.5}]}, False),
+        ({}, [], False),
+        ([], None, False),
+    ],
+)
+def test_only_floating_point_numbers_may_differ_and_by_the_tolerance(
+    one: object, other: object, same: bool
+) -> None:
+    assert same_answers(one, other, 0.02) is same
+    assert same_answers(other, one, 0.02) is same
+
+
+def test_plain_answers_are_what_a_manifest_can_hold() -> None:
+    assert plain([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
+        {"text": "a", "method": "extractive", "score": 0.5, "start": 0, "end": 1}
+    ]
+    assert plain([(1, 2)]) == [[1, 2]]
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float32"])
+def test_a_sound_release_loads_and_answers_its_canary(release: Release, dtype: str) -> None:
+    loaded = load(release, dtype=dtype)
+    assert (loaded.task, loaded.version) == ("summarization", release.version)
+    assert isinstance(loaded.model, SummarizationModel)
+    assert loaded.answers_canary()
+    assert [s.text for s in loaded.model.predict(TEXTS)] == ["Can metformin cause hair loss?", TEXTS[1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["canary"]["outputs"][0].update(text="Is it safe?"),
+        lambda m: m["canary"]["outputs"][0].update(score=m["canary"]["outputs"][0]["score"] - 0.1),
+        lambda m: m["canary"]["outputs"][0].update(start=0),
+        lambda m: m["canary"]["outputs"].pop(),
+        lambda m: m["canary"]["outputs"].reverse(),
+        lambda m: m["canary"]["inputs"].append("Is tea fine?"),
+    ],
+)
+def test_a_release_whose_canary_answers_are_others_is_refused(
+    release: Release, tmp_path: Path, change: Change
+) -> None:
+    hostile = changed(release, tmp_path, change)
+    with pytest.raises(ReleaseError, match="the canary answers are not those in the manifest") as refused:
+        load(hostile)
+    assert hostile.version in str(refused.value)
+
+
+def test_an_answer_that_moved_within_the_tolerance_is_accepted(release: Release, tmp_path: Path) -> None:
+    def nudge(manifest: dict[str, Any]) -> None:
+        manifest["canary"]["outputs"][0]["score"] += 0.015
+
+    assert load(changed(release, tmp_path, nudge), dtype="float32").answers_canary()
+
+
+class RoundedThird:
+    """A model whose one score is a third in its number format: .33333 in 32 bits, .33398 in 16."""
+
+    task = "summarization"
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+
+    @classmethod
+    def load(
+        cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
+    ) -> RoundedThird:
+        return cls(dtype)
+
+    def predict(self, batch: Sequence[str]) -> list[float]:
+        return [torch.tensor(1 / 3, dtype=self.dtype).item() for _ in batch]
+
+
+@pytest.fixture
+def moving(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """A release whose answer moves in 16 bits by more than its canary allows, on every processor."""
+    monkeypatch.setattr("models.releases.loading.model_class", lambda task: RoundedThird)
+
+    def third(manifest: dict[str, Any]) -> None:
+        manifest["canary"] |= {"inputs": ["a"], "outputs": [1 / 3], "tolerance": 1e-4}
+
+    return changed(release, tmp_path, third)
+
+
+def processor(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
+    """Makes torch say that this processor multiplies 16-bit numbers fast, or that it does not."""
+    for question in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
+        monkeypatch.setattr(torch.cpu, question, lambda: fast)
+
+
+def weights_of(loaded: Loaded) -> torch.dtype:
+    assert isinstance(loaded.model, SummarizationModel)
+    found: torch.dtype = loaded.model.encoder.model.dtype
+    return found
+
+
+def test_the_fast_format_is_taken_where_its_answers_are_right(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor(monkeypatch, fast=True)
+    assert weights_of(load(release)) == torch.bfloat16
+
+
+def test_32_bits_are_taken_where_the_fast_formats_answers_move(
+    moving: Release, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    processor(monkeypatch, fast=True)
+    with caplog.at_level(logging.WARNING, "models.releases.loading"):
+        loaded = load(moving)
+    assert isinstance(loaded.model, RoundedThird)
+    assert loaded.model.dtype == torch.float32
+    assert [r.getMessage() for r in caplog.records] == [
+        f"summarization {moving.version}: canary answers move in bfloat16"
+    ]
+
+
+def test_32_bits_are_taken_where_the_processor_lacks_the_fast_format(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor(monkeypatch, fast=False)
+    assert weights_of(load(release)) == torch.float32
+
+
+def test_a_format_that_was_asked_for_is_not_replaced_by_another(moving: Release) -> None:
+    with pytest.raises(ReleaseError, match="canary"):
+        load(moving, dtype="bfloat16")
+
+
+def test_a_format_that_does_not_exist_is_not_replaced_by_another(release: Release) -> None:
+    with pytest.raises((AttributeError, ReleaseError, ValueError), match="float33"):
+        load(release, dtype="float33")
+
+
+def test_another_base_than_the_declared_one_is_refused(
+    release: Release, tmp_path: Path, tiny_bert: str
+) -> None:
+    with pytest.raises(ReleaseError, match="another sha256 than declared"):
+        load(changed(release, tmp_path, lambda m: m.update(base=tiny_bert)))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_a_class_that_knows_its_task(task: str) -> None:
+    assert model_class(task).task == task
+
+
+def test_an_unknown_task_has_no_class() -> None:
+    with pytest.raises(ReleaseError, match="'translation'"):
+        model_class("translation")
+
+
+def test_a_configuration_that_lacks_a_part_is_refused_as_a_release(release: Release, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError):
+        load(changed(release, tmp_path, lambda m: m["configuration"].clear()))
+
+
+def test_a_canary_on_which_the_model_raises_refuses_the_release(release: Release, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="TypeError"):
+        load(changed(release, tmp_path, lambda m: m["canary"].update(inputs=[7])))

@@ -1,0 +1,233 @@
+"""Signatures: only the key's owner can make a release, where a key is required."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from models.releases.manifest import MANIFEST, Release, ReleaseError
+from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check, read_private_key, read_public_key
+from models.releases.store import copy, open_release, publish, read_signature, sign
+from tests.models.releases.test_store import CONTENTS, manifest_of, rewrite
+
+OWNER = ed25519.Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+STRANGER = ed25519.Ed25519PrivateKey.from_private_bytes(b"\x02" * 32)
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name, content in CONTENTS.items():
+        (folder / name).write_bytes(content)
+    return publish(folder, manifest_of(folder), tmp_path / "made")
+
+
+def private_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey, password: bytes = b"") -> bytes:
+    secret = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, secret)
+
+
+def public_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey) -> bytes:
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def one_line(work: Callable[[], object]) -> str:
+    with pytest.raises(ReleaseError) as refused:
+        work()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_what_the_owner_signed_is_opened_with_the_owners_key(release: Release) -> None:
+    sign(release, OWNER)
+    assert open_release(release.path, OWNER.public_key()).version == release.version
+    signature = read_signature(release.path)
+    assert signature is not None
+    assert len(signature) == SIGNATURE_BYTES
+
+
+def test_signing_changes_neither_version_nor_manifest(release: Release) -> None:
+    before = (release.path / MANIFEST).read_bytes()
+    sign(release, OWNER)
+    assert (release.path / MANIFEST).read_bytes() == before
+    assert open_release(release.path).version == release.version
+
+
+def test_what_is_not_signed_is_refused_where_a_key_is_required(release: Release) -> None:
+    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert said == f"{release.version}: not signed, and a signature is required"
+
+
+def test_the_signature_of_another_key_is_refused(release: Release) -> None:
+    sign(release, STRANGER)
+    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert said == f"{release.version}: the signature is not of the required key over this manifest"
+
+
+def test_a_manifest_changed_after_signing_is_refused(release: Release) -> None:
+    sign(release, OWNER)
+    rewrite(release.path, kind="another")
+    assert "not of the required key" in one_line(lambda: open_release(release.path, OWNER.public_key()))
+
+
+def test_a_file_changed_after_signing_is_refused(release: Release) -> None:
+    sign(release, OWNER)
+    (release.path / "drugs.tsv").write_bytes(b"name\tgenerix\n")
+    assert "sha256" in one_line(lambda: open_release(release.path, OWNER.public_key()))
+
+
+@pytest.mark.parametrize("length", [0, 1, SIGNATURE_BYTES - 1, SIGNATURE_BYTES + 1])
+def test_a_signature_of_another_length_is_refused(length: int, release: Release) -> None:
+    sign(release, OWNER)
+    content = ((release.path / SIGNATURE).read_bytes() + b"\0")[:length]
+    (release.path / SIGNATURE).write_bytes(content)
+    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert said == f"{release.version}: {SIGNATURE} is no signature"
+    # The check itself, for bytes that came from elsewhere.
+    stored = (release.path / MANIFEST).read_bytes()
+    assert "required key" in one_line(lambda: check(stored, content, OWNER.public_key(), "x"))
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    (path.parent.parent / "elsewhere").write_bytes(b"x" * SIGNATURE_BYTES)
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("make", [_folder, _pipe, _link])
+def test_a_signature_that_is_no_plain_file_is_refused(make: Callable[[Path], None], release: Release) -> None:
+    make(release.path / SIGNATURE)
+    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert said == f"{release.version}: {SIGNATURE} is no signature"
+
+
+def test_a_signature_is_passed_over_where_no_key_is_required(release: Release) -> None:
+    sign(release, STRANGER)
+    assert open_release(release.path).version == release.version
+    (release.path / SIGNATURE).write_bytes(b"no signature")
+    assert open_release(release.path).version == release.version
+
+
+def test_a_second_signature_takes_the_place_of_the_first(release: Release) -> None:
+    sign(release, STRANGER)
+    sign(release, OWNER)
+    assert open_release(release.path, OWNER.public_key()).version == release.version
+    with pytest.raises(ReleaseError):
+        open_release(release.path, STRANGER.public_key())
+    assert [p.name for p in release.path.parent.iterdir()] == [release.version]
+
+
+@pytest.mark.parametrize("signed_before", [False, True])
+def test_a_power_cut_while_signing_leaves_the_release_as_it_was(
+    signed_before: bool, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if signed_before:
+        sign(release, OWNER)
+
+    def power_cut(self: Path, target: Path) -> Path:
+        raise OSError("power cut")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", power_cut)
+        with pytest.raises(OSError, match="power cut"):
+            sign(release, STRANGER)
+    assert open_release(release.path).version == release.version
+    if signed_before:
+        assert open_release(release.path, OWNER.public_key()).version == release.version
+    sign(release, OWNER)
+    assert open_release(release.path, OWNER.public_key()).version == release.version
+
+
+def test_a_copy_takes_the_signature_along(release: Release, tmp_path: Path) -> None:
+    sign(release, OWNER)
+    copied = copy(release, tmp_path / "other")
+    assert open_release(copied.path, OWNER.public_key()).version == release.version
+
+
+def test_a_signature_is_added_to_a_copy_that_lacks_one(release: Release, tmp_path: Path) -> None:
+    first = copy(release, tmp_path / "other")
+    assert read_signature(first.path) is None
+    sign(release, OWNER)
+    copy(release, tmp_path / "other")
+    assert open_release(first.path, OWNER.public_key()).version == release.version
+
+
+def test_an_unsigned_copy_leaves_a_signature_where_it_is(release: Release, tmp_path: Path) -> None:
+    sign(release, OWNER)
+    copied = copy(release, tmp_path / "other")
+    (release.path / SIGNATURE).unlink()
+    copy(release, tmp_path / "other")
+    assert open_release(copied.path, OWNER.public_key()).version == release.version
+
+
+def test_keys_in_pem_files_are_read(release: Release, tmp_path: Path) -> None:
+    (tmp_path / "private.pem").write_bytes(private_pem(OWNER))
+    (tmp_path / "public.pem").write_bytes(public_pem(OWNER))
+    sign(release, read_private_key(tmp_path / "private.pem"))
+    assert open_release(release.path, read_public_key(tmp_path / "public.pem")).version == release.version
+
+
+RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.mark.parametrize("read", [read_public_key, read_private_key])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not PEM",
+        b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+        b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+        b"-----BEGIN PUBLIC KEY-----\n",
+        b"\xff\xfe\x00",
+        b"\x01" * 32,
+    ],
+)
+def test_a_file_that_is_no_key_is_refused(
+    content: bytes, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    (tmp_path / "key.pem").write_bytes(content)
+    assert str(tmp_path / "key.pem") in one_line(lambda: read(tmp_path / "key.pem"))
+
+
+@pytest.mark.parametrize(
+    ("content", "read", "said"),
+    [
+        (private_pem(RSA), read_private_key, "holds no Ed25519 key"),
+        (public_pem(RSA), read_public_key, "holds no Ed25519 key"),
+        (private_pem(OWNER), read_public_key, "no public key in"),
+        (public_pem(OWNER), read_private_key, "no private key in"),
+        (private_pem(OWNER, b"password"), read_private_key, "no private key in"),
+    ],
+    ids=["RSA, private", "RSA, public", "private for public", "public for private", "encrypted"],
+)
+def test_another_kind_of_key_is_refused(
+    content: bytes, read: Callable[[Path], object], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "key.pem").write_bytes(content)
+    assert said in one_line(lambda: read(tmp_path / "key.pem"))
+
+
+@pytest.mark.parametrize("read", [read_public_key, read_private_key])
+def test_a_key_that_is_not_there_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
+    assert "No such file" in one_line(lambda: read(tmp_path / "nowhere.pem"))
+    assert "directory" in one_line(lambda: read(tmp_path))

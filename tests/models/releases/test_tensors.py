@@ -1,0 +1,164 @@
+"""Tensors from outside: numbers that are none, and files that are none."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from pathlib import Path
+
+import orjson
+import pytest
+import torch
+from safetensors.torch import save, save_file
+
+from models.releases.manifest import ReleaseError
+from models.releases.store import MAX_HEADER_BYTES, open_release, publish
+from models.releases.tensors import read_tensors
+from tests.models.releases.test_store import manifest_of
+
+GOOD = {"weight": torch.arange(6, dtype=torch.float32).reshape(2, 3)}
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ReleaseError) as refused:
+        read_tensors(path)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_what_was_saved_is_read(tmp_path: Path) -> None:
+    save_file(GOOD, tmp_path / "x.safetensors")
+    found = read_tensors(tmp_path / "x.safetensors")
+    assert list(found) == ["weight"]
+    assert torch.equal(found["weight"], GOOD["weight"])
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool]
+)
+def test_integers_pass(dtype: torch.dtype, tmp_path: Path) -> None:
+    save_file({"codes": torch.tensor([0, 1, 100]).to(dtype)}, tmp_path / "x.safetensors")
+    assert read_tensors(tmp_path / "x.safetensors")["codes"].dtype == dtype
+
+
+def test_an_empty_tensor_passes(tmp_path: Path) -> None:
+    save_file({"none": torch.empty(0, 5)}, tmp_path / "x.safetensors")
+    assert read_tensors(tmp_path / "x.safetensors")["none"].shape == (0, 5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_is_not_finite_is_refused(number: float, dtype: torch.dtype, tmp_path: Path) -> None:
+    bad = torch.zeros(1000, dtype=dtype)
+    bad[999] = number
+    save_file({"good": torch.ones(3), "bad": bad}, tmp_path / "x.safetensors")
+    assert refusal(tmp_path / "x.safetensors") == "x.safetensors: bad holds numbers that are not finite"
+
+
+def test_a_complex_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    save_file({"bad": torch.tensor([complex(float("nan"), 0)])}, tmp_path / "x.safetensors")
+    assert "bad" in refusal(tmp_path / "x.safetensors")
+
+
+def test_a_number_of_8_bits_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    bad = torch.tensor([1.0, float("nan")]).to(torch.float8_e4m3fn)
+    save_file({"bad": bad}, tmp_path / "x.safetensors")
+    assert "bad" in refusal(tmp_path / "x.safetensors")
+
+
+WHOLE = save(GOOD)
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, len(WHOLE) // 2, len(WHOLE) - 1])
+def test_a_truncated_file_is_refused(length: int, tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(WHOLE[:length])
+    assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
+
+
+def test_a_file_with_something_behind_its_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(WHOLE + b"\0")
+    assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
+
+
+class Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def with_header(header: bytes, length: int | None = None) -> bytes:
+    return struct.pack("<Q", len(header) if length is None else length) + header
+
+
+def out_of_bounds(start: int, end: int) -> bytes:
+    entry = {"dtype": "F32", "shape": [2], "data_offsets": [start, end]}
+    return with_header(orjson.dumps({"weight": entry})) + b"\0" * 8
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(with_header(b"{}", 1 << 62), id="header longer than any file"),
+        pytest.param(with_header(b"{}", (1 << 64) - 1), id="header of the greatest length"),
+        pytest.param(with_header(b"not JSON"), id="header that is no JSON"),
+        pytest.param(with_header(b"[]"), id="header that is a list"),
+        pytest.param(with_header(b"\xff\xfe"), id="header that is no text"),
+        pytest.param(out_of_bounds(0, 1 << 40), id="tensor past the end"),
+        pytest.param(out_of_bounds(8, 0), id="tensor that ends before it begins"),
+        pytest.param(out_of_bounds(4, 12), id="tensor that begins late"),
+        pytest.param(with_header(orjson.dumps({"w": {"dtype": "PY", "shape": [], "data_offsets": [0, 0]}})),
+                     id="unknown type"),
+    ],
+)  # fmt: skip
+def test_a_malformed_file_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(content)
+    assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+    content = pickle.dumps(Bomb(tmp_path / "ran"))
+    (tmp_path / "x.safetensors").write_bytes(content)
+    assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
+    with pytest.raises(ReleaseError, match="no safetensors file"):
+        release_with(content, tmp_path)
+    assert not (tmp_path / "ran").exists()
+    pickle.loads(content)
+    assert (tmp_path / "ran").exists()
+
+
+def release_with(content: bytes, tmp_path: Path) -> Path:
+    """A release, exactly as declared, whose file holds `content`."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "x.safetensors").write_bytes(content)
+    return publish(folder, manifest_of(folder), tmp_path / "root").path
+
+
+def test_a_sound_file_in_a_release_is_opened(tmp_path: Path) -> None:
+    path = release_with(WHOLE, tmp_path)
+    assert torch.equal(read_tensors(open_release(path).file("x.safetensors"))["weight"], GOOD["weight"])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\0" * 7, id="shorter than the length of a header"),
+        pytest.param(WHOLE[:20], id="truncated in the header"),
+        pytest.param(with_header(b"{}", 1 << 62), id="header longer than any file"),
+        pytest.param(with_header(b'{"a":"' + b"x" * MAX_HEADER_BYTES + b'"}'), id="header beyond the limit"),
+        pytest.param(with_header(b"[" * 500_000), id="header nested deeply"),
+        pytest.param(with_header(b"[]"), id="header that is a list"),
+        pytest.param(with_header(b"not JSON"), id="header that is no JSON"),
+        pytest.param(with_header(b"\xff\xfe"), id="header that is no text"),
+    ],
+)  # fmt: skip
+def test_a_release_with_an_unsound_header_is_not_opened(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match=r"x\.safetensors") as refused:
+        release_with(content, tmp_path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300

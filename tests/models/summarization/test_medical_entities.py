@@ -1,0 +1,137 @@
+"""What a question is about, by either recogniser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.drugs import DrugLexicon
+from models.releases.manifest import ReleaseError
+from models.summarization import medical_entities
+from models.summarization.medical_entities import (
+    Entity,
+    OwnRecogniser,
+    StanzaRecogniser,
+    joined,
+    named_in,
+    recogniser,
+)
+
+LEXICON = DrugLexicon({"zoloft": "sertraline", "sertraline": "sertraline"})
+
+
+@pytest.fixture
+def own() -> OwnRecogniser:
+    return OwnRecogniser(None, ["Hair loss", "Back pain", "side effects", "Disorder"], LEXICON)
+
+
+def texts(found: list[Entity]) -> list[tuple[str, bool]]:
+    return [(e.text, e.drug) for e in found]
+
+
+def test_drugs_and_terms_are_found_and_general_words_are_not(own: OwnRecogniser) -> None:
+    first, second = own.entities(
+        ["Are hair loss and back pain side effects of Zoloft?", "Thanks, a disorder"]
+    )
+    assert texts(first) == [("hair loss", False), ("back pain", False), ("Zoloft", True)]
+    assert second == []
+    assert own.name == "terminology and drug lexicon"
+
+
+@pytest.mark.parametrize(
+    ("spans", "wanted"),
+    [
+        ([(0, 9, True), (4, 13, False)], [("hair loss now", False)]),
+        ([(0, 4, True), (5, 9, False)], [("hair", True), ("loss", False)]),
+        ([(9, 20, False)], [("now", False)]),
+        ([(13, 20, False)], []),
+        ([(0, 9, False), (0, 9, True)], [("hair loss", False)]),
+    ],
+)
+def test_spans_that_overlap_are_one_and_edges_are_cut(
+    spans: list[tuple[int, int, bool]], wanted: list[tuple[str, bool]]
+) -> None:
+    text = "hair loss now of the "
+    found = joined(text, spans)
+    assert texts(found) == wanted
+    assert all(text[e.start : e.end] == e.text for e in found)
+
+
+@pytest.mark.parametrize(
+    ("entity", "text", "named"),
+    [
+        ("Hair Loss", "does it cause hair loss?", True),
+        ("treatments", "a treatment", True),
+        ("Alzheimer's", "alzheimer", True),
+        ("hair loss", "loss of hair", False),
+        ("pain", "painful", False),
+        ("sertraline", "I take Zoloft", True),
+        ("sertraline", "I take nothing", False),
+    ],
+)
+def test_an_entity_is_named_by_its_words_or_by_another_name_of_the_drug(
+    entity: str, text: str, named: bool
+) -> None:
+    assert named_in(entity, text, LEXICON) is named
+
+
+def test_without_stanza_the_own_recogniser_answers(tmp_path: Path) -> None:
+    found = recogniser(None, tmp_path)
+    assert isinstance(found, OwnRecogniser)
+    assert texts(found.entities(["Does ibuprofen cause nausea?"])[0]) == [
+        ("ibuprofen", True),
+        ("nausea", False),
+    ]
+
+
+class Pipeline:
+    """Takes what Stanza's takes, and finds what it was told."""
+
+    def __init__(self, language: str, **options: Any) -> None:
+        self.options = options | {"language": language}
+
+    def __call__(self, text: str) -> Any:
+        at = text.index("zoloft")
+        return SimpleNamespace(ents=[SimpleNamespace(start_char=at, end_char=at + 6, type="CHEMICAL")])
+
+
+def with_stanza(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(medical_entities, "version", lambda name: version)
+    monkeypatch.setitem(sys.modules, "stanza", SimpleNamespace(Pipeline=Pipeline))
+
+
+def models_in(folder: Path) -> Path:
+    (folder / "en/ner").mkdir(parents=True)
+    for name in medical_entities.STANZA_MODELS:
+        (folder / f"en/ner/{name}.pt").touch()
+    return folder
+
+
+def test_stanzas_models_are_used_where_they_are_and_nothing_is_downloaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with_stanza(monkeypatch, "1.15.0")
+    found = recogniser(None, models_in(tmp_path))
+    assert isinstance(found, StanzaRecogniser)
+    assert found.name == "Stanza (i2b2, bc5cdr)"
+    options = found._pipeline.options
+    assert (options["language"], options["dir"], options["download_method"]) == ("en", str(tmp_path), None)
+    assert options["processors"]["ner"] == ["i2b2", "bc5cdr"]
+    assert found.entities(["is zoloft safe", " "]) == [[Entity(3, 9, "zoloft", True)], []]
+
+
+def test_a_missing_model_means_no_stanza(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with_stanza(monkeypatch, "1.15.0")
+    models_in(tmp_path)
+    (tmp_path / "en/ner/i2b2.pt").unlink()
+    assert StanzaRecogniser.load(tmp_path) is None
+
+
+def test_a_stanza_that_unpickles_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with_stanza(monkeypatch, "1.12.1")
+    with pytest.raises(ReleaseError, match=r"stanza 1\.12\.1 unpickles what it loads: 1\.12\.2 is wanted"):
+        StanzaRecogniser.load(models_in(tmp_path))

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import orjson
+import pytest
+
+from models.types import TASKS, Query
+from streams.cli.demo import samples
+from streams.releases.handle import load_task
+from streams.settings import Settings
+from tests.same import same_records
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_record_gets_the_same_answer_in_any_batch(task: str) -> None:
+    lines = [line for path in samples().values() for line in path.read_bytes().splitlines()[:15]]
+    texts = [orjson.loads(line)["text"] for line in lines]
+    inputs: list[Any] = list(texts)
+    if task == "normalization":
+        inputs = [Query(t, 0, len(t), " ".join(t.split()[:4])) for t in texts]
+    model = load_task(task, Settings()).current.model
+    expected = list(model.predict(inputs))
+    order = list(range(len(inputs)))
+    random.Random(5).shuffle(order)
+    for size in (1, 7, 20):
+        for start in range(0, len(order), size):
+            part = order[start : start + size]
+            answers = model.predict([inputs[i] for i in part])
+            assert same_records(list(answers), [expected[i] for i in part]), f"in batches of {size}"

@@ -1,0 +1,52 @@
+"""Comparisons of what must not depend on a batch: the same decisions, scores to 1e-4, and the same bits where
+the processor allows it.
+
+Whether it does is found out here, once: with MKL's strict mode a row of a matrix product has the same bits in
+a product of any size on Intel, but not in products of one to three rows on AMD.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import models  # sets MKL's mode, which must be done before torch computes
+from models.releases.loading import plain, same_answers
+
+assert models
+#: Of a score that is rounded to four decimals.
+TOLERANCE = 1.01e-4
+#: Of the numbers of a vector, before anything is rounded.
+VECTOR_TOLERANCE = 1e-5
+
+
+def _row_bits_hold() -> bool:
+    """Whether each row of a product keeps its bits when it is computed with fewer other rows."""
+    generator = torch.Generator().manual_seed(1)
+    for dimension in (16, 32, 384):
+        rows = torch.randn(64, dimension, generator=generator)
+        weight = torch.randn(dimension, dimension, generator=generator)
+        expected = rows @ weight.T
+        for start, size in ((0, 1), (3, 2), (5, 3), (9, 5), (17, 8), (33, 31)):
+            if not torch.equal(rows[start : start + size] @ weight.T, expected[start : start + size]):
+                return False
+    return True
+
+
+BITS_HOLD = _row_bits_hold()
+
+
+def same_vectors(found: Tensor, expected: Tensor) -> bool:
+    """Whether two tensors of one shape are equal: in all bits where `BITS_HOLD`, else to 1e-5."""
+    if BITS_HOLD:
+        return torch.equal(found, expected)
+    return found.shape == expected.shape and torch.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE)
+
+
+def same_records(found: Any, expected: Any) -> bool:
+    """Whether outputs of a model are equal: all but floating-point numbers exactly; those, too, where
+    `BITS_HOLD`, else to 1e-4.
+    """
+    return same_answers(plain(found), plain(expected), 0.0 if BITS_HOLD else TOLERANCE)

@@ -1,0 +1,48 @@
+"""What a person sees of a record."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from models.types import ADE, Candidate, Mention, ShortQuestion
+from streams.cli.display import render
+from streams.records import CodedEvent, CodedReport, Summary
+
+
+@pytest.mark.parametrize(
+    ("phrase", "shown", "not_shown"),
+    [(None, "Sleeplessness", "\u201c"), ("eyes wide open", "\u201ceyes wide open\u201d", "Sleeplessness")],
+)
+def test_what_was_nearest_is_shown_be_it_a_term_or_a_phrase(
+    phrase: str | None, shown: str, not_shown: str
+) -> None:
+    best = Candidate("Sleeplessness", "Insomnia", "-", 0.9, phrase)
+    event = CodedEvent(
+        mention=0,
+        drugs=(),
+        drug_evidence="none",
+        llt=best.llt,
+        pt=best.pt,
+        soc=best.soc,
+        score=best.score,
+        nil=False,
+        candidates=(best,),
+    )
+    record = CodedReport(
+        id="r", text="no sleep", mentions=(Mention(0, 8, "no sleep", ADE, 0.9),), events=(event,)
+    )
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render("posts", record))
+    assert "Insomnia" in captured.get()
+    assert shown in captured.get()
+    assert not_shown not in captured.get()
+
+
+def test_a_short_question_says_whether_it_was_written_or_picked() -> None:
+    record = Summary(id="q", text="Long.  Is tea bad?", summary=ShortQuestion("Is tea?", "abstractive", 0.5))
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render("questions", record))
+    assert "-> Is tea?  (abstractive)" in captured.get()

@@ -1,0 +1,246 @@
+"""The commands about releases: what a person is told, and with which exit code."""
+
+from __future__ import annotations
+
+import shutil
+import socketserver
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from models.releases.manifest import Canary, Release
+from models.releases.signature import SIGNATURE
+from models.releases.store import bundled, open_release, publish
+from models.types import TASKS
+from tests.streams.command_line import NOWHERE, CommandLine, closed_port
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    private: Path
+    public: Path
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return Keys(private, public)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
+        (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
+        (["evaluate", "nor", "--data", "."], "'nor' is none of ner, acronym,"),
+        (["publish", "somewhere"], "set PV_BROKER="),
+        (["rollback", "ner", NOWHERE], "set PV_BROKER="),
+        (["shadow", "ner", NOWHERE], "set PV_BROKER="),
+        (["shadow", "ner", "--stop"], "set PV_BROKER="),
+        (["shadow", "ner"], "either a release or --stop"),
+        (["shadow", "ner", NOWHERE, "--stop"], "either a release or --stop"),
+        (["shadow", "ner", NOWHERE, "--share", "0"], "--share"),
+        (["shadow", "ner", NOWHERE, "--share", "1.1"], "--share"),
+        (["replay", "posts"], "set PV_BROKER="),
+        (["replay", "posts", "--release", "nor=x"], "wanted is TASK=RELEASE"),
+        (["replay", "posts", "--release", "ner"], "wanted is TASK=RELEASE"),
+        (["replay", "posts", "--compare", "ner="], "wanted is TASK=RELEASE"),
+        (["redrive", "posts.dead"], "set PV_BROKER="),
+        (["terminology", "diff", NOWHERE, NOWHERE], "set PV_BROKER="),
+    ],
+)
+def test_a_wrong_argument_is_told_in_words_and_ends_with_exit_code_2(
+    arguments: list[str], said: str, pvstream: CommandLine
+) -> None:
+    answer = pvstream(*arguments)
+    assert answer.code == 2
+    assert said in answer.said
+
+
+def test_a_sound_release_is_verified(release: Release, pvstream: CommandLine) -> None:
+    answer = pvstream("verify", release.path)
+    assert answer.code == 0
+    assert answer.out == f"summarization {release.version}: sound, {len(release.manifest.files)} files\n"
+
+
+def test_idioms_are_evaluated_though_they_are_no_stage(pvstream: CommandLine, tmp_path: Path) -> None:
+    answer = pvstream("evaluate", "idiom", "--data", tmp_path)
+    assert answer.code != 0
+    assert "idiom dev_en" in answer.err
+
+
+def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None:
+    own = bundled("acronym")
+    files = len(open_release(own).manifest.files)
+    assert files
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.out) == (0, f"acronym {own.name}: sound, {files} files\n")
+
+
+def test_a_damaged_release_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(bundled("acronym"), damaged)
+    with (damaged / "dictionary.tsv").open("r+b") as file:
+        file.write(b"S")
+    answer = pvstream("verify", damaged)
+    assert answer.code == 1
+    assert answer.err == "error: damaged: dictionary.tsv does not have the declared sha256\n"
+
+
+def test_a_release_that_answers_otherwise_is_refused_in_one_line(
+    tmp_path: Path, pvstream: CommandLine
+) -> None:
+    original = open_release(bundled("summarization"))
+    canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
+    wrong = publish(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
+    answer = pvstream("verify", wrong.path)
+    assert answer.code == 1
+    assert answer.told.endswith("the canary answers are not those in the manifest")
+
+
+@pytest.mark.parametrize("what", ["nothing", "a file", "an empty folder"])
+def test_what_is_no_release_is_refused_in_one_line(what: str, tmp_path: Path, pvstream: CommandLine) -> None:
+    path = tmp_path / "place"
+    if what == "a file":
+        path.write_bytes(b"")
+    elif what == "an empty folder":
+        path.mkdir()
+    answer = pvstream("verify", path)
+    assert answer.code == 1
+    assert answer.err.count("\n") == 1
+    assert ("no manifest.json" if what == "an empty folder" else "no release directory") in answer.told
+
+
+def test_a_release_is_signed_and_verified_with_the_key(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    pvstream.set("PV_RELEASE_KEY", str(keys.public))
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.told) == (
+        1,
+        f"error: {own.name}: not signed, and a signature is required",
+    )
+    answer = pvstream("sign", own, "--key", keys.private)
+    assert (answer.code, answer.out) == (0, f"summarization {own.name} is signed\n")
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.out) == (0, f"summarization {own.name}: sound, 7 files\n")
+
+
+def test_with_another_kind_of_key_nothing_is_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    for key in (keys.public, keys.public.with_name("nowhere.pem")):
+        answer = pvstream("sign", own, "--key", key)
+        assert answer.code == 1
+        assert f"no private key in {key}" in answer.told
+        assert answer.err.count("\n") == 1
+    assert not (own / SIGNATURE).exists()
+
+
+def test_a_damaged_release_is_not_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+    (own / "extra.tsv").write_bytes(b"")
+    answer = pvstream("sign", own, "--key", keys.private)
+    assert (answer.code, answer.told) == (
+        1,
+        f"error: {own.name}: extra.tsv is not declared in the manifest",
+    )
+    assert not (own / SIGNATURE).exists()
+
+
+def test_a_required_key_that_is_not_there_is_told(own: Path, tmp_path: Path, pvstream: CommandLine) -> None:
+    pvstream.set("PV_RELEASE_KEY", str(tmp_path / "nowhere.pem"))
+    answer = pvstream("verify", own)
+    assert answer.code == 1
+    assert f"no public key in {tmp_path / 'nowhere.pem'}" in answer.told
+
+
+@pytest.mark.parametrize("version", [NOWHERE, "f" * 12])
+def test_a_version_that_is_not_in_the_store_is_told_in_one_line(
+    version: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    answer = pvstream("evaluate", "acronym", "--data", tmp_path, "--release", version)
+    assert answer.code == 1
+    assert answer.told == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
+
+
+def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLine) -> None:
+    answer = pvstream("releases", "--json")
+    assert answer.code == 0
+    rows = orjson.loads(answer.out)
+    assert [row["task"] for row in rows] == list(TASKS)
+    for row in rows:
+        assert row["version"] == bundled(row["task"]).name
+        assert (row["where"], row["live"], row["shadow"], row["workers"]) == ("bundled", True, False, [])
+        assert row["kind"]
+        assert {"name", "value", "definition", "data", "records"} <= set(row["scores"][0])
+
+
+def test_releases_of_the_store_are_listed_and_not_live(
+    release: Release, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    shutil.copytree(release.path, tmp_path / "store/summarization" / release.version)
+    # None of these is a release, and none of them hides those that are.
+    (tmp_path / "store/summarization" / NOWHERE).mkdir()
+    (tmp_path / "store/summarization/latest").mkdir()
+    (tmp_path / "store/summarization" / ("f" * 12)).mkdir()
+    (tmp_path / "store/summarization" / ("f" * 12) / "manifest.json").write_bytes(b"{}")
+    rows = orjson.loads(pvstream("releases", "--json").out)
+    assert len(rows) == 6
+    stored = [row for row in rows if row["where"] == "store"]
+    assert [(row["task"], row["version"], row["live"]) for row in stored] == [
+        ("summarization", release.version, False)
+    ]
+
+
+def test_the_list_of_releases_names_every_version(pvstream: CommandLine) -> None:
+    # As wide as a terminal that nobody has widened: a version that is cut off names nothing.
+    pvstream.set("COLUMNS", "80")
+    answer = pvstream("releases")
+    assert answer.code == 0
+    assert all(bundled(task).name in answer.out for task in TASKS)
+    assert answer.out.count(" live ") == 5
+    assert "without PV_BROKER nothing is known of announcements" in answer.said
+
+
+def test_a_worker_that_does_not_answer_is_named_in_one_line(pvstream: CommandLine) -> None:
+    address = f"127.0.0.1:{closed_port()}"
+    answer = pvstream("releases", "--worker", address)
+    assert answer.code == 1
+    assert f"no worker answers at {address}" in answer.told
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:http", "127.0.0.1:80 80"])
+def test_what_is_no_address_of_a_worker_is_told_in_one_line(address: str, pvstream: CommandLine) -> None:
+    answer = pvstream("releases", "--worker", address)
+    assert answer.code == 1
+    assert f"no worker answers at {address}" in answer.told
+
+
+class NotHttp(socketserver.BaseRequestHandler):
+    """Greets whoever comes, as a mail server does."""
+
+    def handle(self) -> None:
+        self.request.recv(1)
+        self.request.sendall(b"220 mail.example.org ready\r\n")
+
+
+def test_a_worker_that_speaks_no_http_is_told_in_one_line(pvstream: CommandLine) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), NotHttp) as server:
+        serving = threading.Thread(target=server.handle_request)
+        serving.start()
+        try:
+            answer = pvstream("releases", "--worker", f"127.0.0.1:{server.server_address[1]}")
+        finally:
+            serving.join()
+    assert answer.code == 1
+    assert "no worker answers at" in answer.told

@@ -1,0 +1,165 @@
+"""Announcements: the last sound one under a key holds, and nothing else changes what holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import pytest
+
+from models.scores import Comparison
+from models.types import TASKS
+from streams.codec import decode, encode
+from streams.records import Announcement
+from streams.releases.announcements import apply
+
+WIRE = Path(__file__).parents[2] / "data/wire"
+WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+COMPARISON = Comparison(
+    score="f1",
+    definition="F1 over all mentions",
+    data="CADEC",
+    split="test",
+    records=1250,
+    candidate=0.7131,
+    live=0.7042,
+    difference=0.0089,
+    low=-0.0012,
+    high=0.0191,
+)
+PUBLISHED = Announcement(
+    task="ner",
+    version="0123456789ab",
+    reason="publish",
+    announced_at=WHEN,
+    previous="ba9876543210",
+    compared=COMPARISON,
+)
+SHADOW = Announcement(task="ner", version="cdef01234567", reason="shadow", announced_at=WHEN, share=0.25)
+GOLDEN = {
+    "announcement-v1": PUBLISHED,
+    "announcement-rollback-v1": Announcement(
+        task="acronym", version="0123456789ab", reason="rollback", announced_at=WHEN, forced=True
+    ),
+    "announcement-shadow-v1": SHADOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A consumer's record, as far as `apply` looks at it."""
+
+    key: bytes | None
+    value: bytes | None
+    offset: int = 7
+
+
+def message(announcement: Announcement, key: str | None = None) -> Message:
+    return Message((key or announcement.key).encode(), encode(announcement))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_bytes_are_written_and_read_back(name: str) -> None:
+    golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
+    assert encode(GOLDEN[name]) == golden
+    assert decode(Announcement, golden) == GOLDEN[name]
+
+
+def test_a_shadow_has_a_key_of_its_own() -> None:
+    assert PUBLISHED.key == "ner"
+    assert SHADOW.key == "ner.shadow"
+
+
+def test_the_later_announcement_holds() -> None:
+    found: dict[str, Announcement] = {}
+    later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
+    assert apply(found, message(PUBLISHED)) == "ner"
+    assert apply(found, message(later)) == "ner"
+    assert found == {"ner": later}
+
+
+def test_tasks_and_their_shadows_do_not_touch_each_other() -> None:
+    found: dict[str, Announcement] = {}
+    for task in TASKS:
+        apply(found, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
+        apply(found, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
+    assert sorted(found) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
+
+
+def test_a_tombstone_ends_a_shadow_and_nothing_else() -> None:
+    found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply(found, Message(b"ner.shadow", None)) == "ner.shadow"
+    assert found == {"ner": PUBLISHED}
+
+
+def test_a_tombstone_for_what_does_not_run_changes_nothing() -> None:
+    found = {"ner": PUBLISHED}
+    assert apply(found, Message(b"acronym.shadow", None)) == "acronym.shadow"
+    assert found == {"ner": PUBLISHED}
+
+
+@pytest.mark.parametrize(
+    "key", [None, b"", b"nor", b"NER", b"ner.shadow.shadow", b"ner.", b".shadow", b"ner\n", b"\xff\xfe"]
+)
+@pytest.mark.parametrize("value", [None, encode(PUBLISHED)])
+def test_an_unknown_key_changes_nothing(
+    key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = {"ner": PUBLISHED}
+    assert apply(found, Message(key, value)) is None
+    assert found == {"ner": PUBLISHED}
+    assert "releases@7 is no announcement: unknown key" in caplog.text
+
+
+def changed(**fields: object) -> bytes:
+    return orjson.dumps(orjson.loads(encode(PUBLISHED)) | fields)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"not json", id="no JSON"),
+        pytest.param(b"\xff\xfe", id="no text"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b"{}", id="no fields"),
+        pytest.param(encode(PUBLISHED)[:-2], id="truncated"),
+        pytest.param(changed(version="../../../etc"), id="version that leads outside"),
+        pytest.param(changed(version="0123456789ab\n"), id="version with a line break"),
+        pytest.param(changed(version="0123456789AB"), id="version in capitals"),
+        pytest.param(changed(version=None), id="no version"),
+        pytest.param(changed(previous="latest"), id="previous that is no version"),
+        pytest.param(changed(task="nor"), id="unknown task"),
+        pytest.param(changed(reason="because"), id="unknown reason"),
+        pytest.param(changed(announced_at="yesterday"), id="no time"),
+        pytest.param(changed(share=0), id="share of nothing"),
+        pytest.param(changed(share=1.5), id="share above all"),
+        pytest.param(changed(share="1"), id="text for a share"),
+        pytest.param(changed(compared={"score": "f1"}), id="half a comparison"),
+    ],
+)
+def test_garbage_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply(found, Message(b"ner", value)) is None
+    assert found == {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "\n" not in caplog.records[0].getMessage()
+
+
+@pytest.mark.parametrize(
+    ("announcement", "key"),
+    [(PUBLISHED, "acronym"), (PUBLISHED, "ner.shadow"), (SHADOW, "ner"), (SHADOW, "acronym.shadow")],
+)
+def test_an_announcement_under_another_key_changes_nothing(announcement: Announcement, key: str) -> None:
+    found: dict[str, Announcement] = {}
+    assert apply(found, message(announcement, key)) is None
+    assert found == {}
+
+
+def test_fields_of_a_later_version_are_passed_over() -> None:
+    found: dict[str, Announcement] = {}
+    assert apply(found, Message(b"ner", changed(signed_by="somebody"))) == "ner"
+    assert found == {"ner": PUBLISHED}

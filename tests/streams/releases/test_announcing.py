@@ -1,0 +1,123 @@
+"""Releases announced by a command: with a broker, and with one that is away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from models.releases.manifest import Release
+from models.releases.store import bundled
+from streams.broker.embedded import EmbeddedBroker
+from tests.streams.command_line import NOWHERE, Answer, CommandLine, closed_port
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    with EmbeddedBroker() as embedded:
+        yield f"kafka://{embedded.bootstrap}"
+
+
+def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
+    """Version to whether it is live, and whether it is a shadow."""
+    rows = orjson.loads(pvstream("releases", "--json").out)
+    return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
+
+
+def test_what_cannot_be_announced_is_told_in_one_line(
+    broker: str, release: Release, own: Path, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    live = bundled("summarization").name
+    (own / "extra.tsv").write_bytes(b"")
+    store = tmp_path / "store"
+    for arguments, told in [
+        (["rollback", "summarization", live], f"summarization {live} is live already"),
+        (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
+        (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
+        (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
+        (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
+        (
+            ["publish", str(release.path)],
+            f"summarization {release.version} was not compared with {live}: name the data, or use --force",
+        ),
+        (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
+    ]:
+        answer = pvstream(*arguments)
+        assert answer.code == 1, arguments
+        assert answer.told.startswith(f"error: {told}"), arguments
+    assert not store.exists()
+    assert listed(pvstream, "summarization") == {live: (True, False)}
+
+
+def test_a_release_is_announced_and_taken_back_again(
+    broker: str, release: Release, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    before = bundled("summarization").name
+    answer = pvstream("publish", release.path, "--force")
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {release.version} is announced in place of {before}, forced\n",
+    )
+    assert (tmp_path / "store/summarization" / release.version).is_dir()
+    assert listed(pvstream, "summarization") == {before: (False, False), release.version: (True, False)}
+    answer = pvstream("rollback", "summarization", before)
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {before} is announced in place of {release.version}\n",
+    )
+    assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+
+
+def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: CommandLine) -> None:
+    pvstream.set("PV_BROKER", broker)
+    answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
+    assert answer.code == 0
+    assert f"{release.version} runs beside the live release on 25.00% of the records" in answer.out
+    assert listed(pvstream, "summarization")[release.version] == (False, True)
+    answer = pvstream("shadow", "summarization", "--stop")
+    assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")
+    assert listed(pvstream, "summarization")[release.version] == (False, False)
+
+
+# With a broker that is away. In a process of its own, where everything that is written can be seen.
+
+
+def elsewhere(*arguments: object) -> Answer:
+    environment = {**os.environ, "PV_BROKER": f"kafka://127.0.0.1:{closed_port()}", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "streams", *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stdout + done.stderr
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
+        pytest.param(
+            ["shadow", "summarization", "--stop"],
+            id="shadow --stop",
+        ),
+        pytest.param(["releases"], id="releases"),
+    ],
+)
+def test_a_broker_that_is_away_is_told_in_one_line(
+    arguments: list[str], environment: pytest.MonkeyPatch
+) -> None:
+    answer = elsewhere(*arguments)
+    assert answer.code == 1
+    assert "KafkaConnectionError" in answer.told
+    assert "Unclosed" not in answer.err

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from models.types import LABELS, Mention, ShortQuestion
+from streams.records import CodedReport, Summary
+from streams.replay import report
+from streams.replay.comparison import Chain, Comparison, Source, compare
+from streams.replay.gold import Gold
+from streams.replay.markup import describe, highlighted
+from streams.replay.run import Replayed
+from streams.replay.style import STYLE
+from tests.streams.replay.test_diff import DRUG, ITCH, RASH, coded, gold_of, spans
+
+HOSTILE = "<script>alert(1)</script> \"' onload=x & &lt; </mark></style>\u202e"
+VOID = {"meta"}
+
+
+class Page(HTMLParser):
+    """Reads a page, fails on a tag that does not close what is open, and keeps text and attributes."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(markup)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+
+    @property
+    def said(self) -> str:
+        return "".join(self.text)
+
+
+def chain(*records: object, release: str = "0123456789ab") -> Chain:
+    return Chain({"ner": release}, Replayed(list(records), []))
+
+
+def comparison(base: CodedReport, other: CodedReport | None, gold: Gold | None = None) -> Comparison:
+    second = [] if other is None else [other]
+    return compare(
+        Source("posts", "beginning", "end", 1), chain(base), chain(*second, release="b" * 12), gold
+    )
+
+
+def test_a_page_says_what_was_replayed_scored_and_changed() -> None:
+    gold = gold_of({"id": "a", "mentions": spans(DRUG, ITCH)})
+    page = Page(
+        report.html(comparison(coded("a", DRUG, ITCH, pt="Old"), coded("a", ITCH, RASH, pt="New"), gold))
+    )
+    for words in (
+        "Replay of posts", "beginning to end", "ner 0123456789ab", "ner " + "b" * 12,
+        "1.000 [1.000, 1.000]", "a predicted mention is right if",
+        "lost: DRUG “lexapro” at 0, which gold has (worse)",
+        "gained: ADE “rash” at 30, which gold has not (worse)",
+        "lost: “itch” at 19 coded to Old", "Old (Old llt)", "New (New llt)", "Changes of coding",
+    ):  # fmt: skip
+        assert words in page.said, words
+    assert ("lang", "en") in page.attributes and ("charset", "utf-8") in page.attributes
+    assert {("data-label", "DRUG"), ("class", "drug"), ("data-label", "ADE")} <= set(page.attributes)
+
+
+def test_a_page_has_no_script_and_nothing_from_elsewhere() -> None:
+    markup = report.html(comparison(coded("a", ITCH), coded("a", RASH)))
+    page = Page(markup)
+    assert page.tags.isdisjoint({"script", "link", "img", "iframe", "object", "form", "a", "base"})
+    assert {name for name, _ in page.attributes} <= {
+        "lang", "charset", "name", "content", "class", "data-label", "dir", "scope",
+    }  # fmt: skip
+    assert not re.search(r"https?:|//|url\(|@import", markup)
+    assert "prefers-color-scheme: dark" in markup
+
+
+def test_hostile_words_stay_words_wherever_they_stand() -> None:
+    evil = Mention(0, len(HOSTILE), HOSTILE, '"><script>x', 0.5)
+    base = coded(HOSTILE, evil, replace(ITCH, end=22), text=HOSTILE, pt=HOSTILE)
+    other = coded(HOSTILE, replace(evil, label="ADE"), text=HOSTILE, pt=HOSTILE + "2")
+    found = compare(
+        Source(HOSTILE, HOSTILE, HOSTILE, 1), chain(base, release=HOSTILE), chain(other, release=HOSTILE)
+    )
+    page = Page(report.html(found))
+    assert page.tags.isdisjoint({"script"})
+    assert {name for name, _ in page.attributes}.isdisjoint({"onload", "x"})
+    assert page.said.count(HOSTILE) >= 5
+
+
+def test_a_summary_and_a_dead_letter_are_shown_too() -> None:
+    long = Summary(id="q", text="long\r\nquestion", summary=ShortQuestion("short?", "extractive", 0.5))
+    page = Page(report.html(compare(Source("questions", "0", "9", 1), chain(long), chain())))
+    assert (
+        "short?extractive" in page.said and "long\r\nquestion" in page.said and "A dead letter" in page.said
+    )
+
+
+def test_records_beyond_the_limit_are_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "RECORDS_SHOWN", 2)
+    base, other = [coded(i, ITCH) for i in "abcde"], [coded(i) for i in "abcde"]
+    found = compare(Source("posts", "0", "end", 5), chain(*base), chain(*other))
+    markup = report.html(found)
+    assert markup.count("<article>") == 2
+    assert "3 reports more are left out" in markup
+
+
+def test_a_single_replay_makes_a_page_without_a_comparison() -> None:
+    gold = gold_of({"id": "a", "mentions": spans(ITCH)})
+    found = compare(Source("posts", "0", "end", 1), chain(coded("a", ITCH)), gold=gold)
+    page = Page(report.html(found))
+    assert "Difference" not in page.said and "decided otherwise" not in page.said
+    assert "mentions" in page.said
+
+
+@st.composite
+def texts_and_mentions(draw: st.DrawFn) -> tuple[str, list[Mention]]:
+    text = draw(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40)
+    )
+    spans_ = st.tuples(st.integers(0, len(text) - 1), st.integers(1, len(text))).filter(lambda s: s[0] < s[1])
+    labels = st.sampled_from([*LABELS, "NEW", '" onclick="'])
+    found = draw(st.lists(st.tuples(spans_, labels), max_size=6))
+    return text, [Mention(s, e, text[s:e], label, 0.5) for (s, e), label in found]
+
+
+@given(texts_and_mentions())
+def test_without_its_markup_a_highlighted_text_is_the_text(case: tuple[str, list[Mention]]) -> None:
+    text, mentions = case
+    page = Page(highlighted(text, mentions))
+    assert page.said == text
+    assert page.tags <= {"mark"}
+    captions = " ".join(value or "" for name, value in page.attributes if name == "data-label")
+    assert sorted(captions) == sorted(" ".join(m.label for m in mentions)), (
+        "each mention has its caption, once"
+    )
+
+
+def test_every_label_has_a_colour_of_its_own_in_light_and_in_dark() -> None:
+    for label in LABELS:
+        colours = re.findall(rf"--{label.lower()}: (#[0-9a-f]{{6}})", STYLE)
+        assert len(colours) == 2
+        for text, behind in zip(("#1b1b1b", "#ececec"), colours, strict=True):
+            assert contrast(text, behind) > 7, (label, behind)
+        assert f"mark.{label.lower()}" in STYLE
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours, as the accessibility guidelines define it: 1 to 21, 7 is their strictest wish."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_console_table_has_a_row_for_each_score_and_takes_no_name_for_markup() -> None:
+    gold = gold_of({"id": "a", "mentions": [{"start": 0, "end": 1, "label": "[bold]X"}, *spans(ITCH)]})
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(report.table(comparison(coded("a", ITCH), coded("a", RASH), gold)))
+    shown = capture.get()
+    assert "mentions [bold]X" in shown
+    assert "worse" in shown and "-0.667 [-0.667, -0.667]" in shown
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        (("mention", 0, 2, "ADE"), "ADE “it” at 0"),
+        (("relation", 0, 2, 3, 5), "“it” caused “ch”"),
+        (("expansion", 0, 2, "information"), "“it” means “information”"),
+        (("event", 0, 2, "NIL"), "“it” at 0 coded to nothing"),
+        (("event", 0, 2, "Pruritus"), "“it” at 0 coded to Pruritus"),
+        (("summary", "short?"), "summary “short?”"),
+    ],
+)
+def test_a_decision_is_told_in_words(decision: tuple[object, ...], words: str) -> None:
+    assert describe(decision, "it ch") == words

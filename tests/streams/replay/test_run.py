@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.releases.loading import Loaded
+from models.types import Candidate, Coding, Mention, Query
+from streams.broker.ranges import parse_bound
+from streams.codec import encode
+from streams.pipeline import stage_named
+from streams.records import Inbound
+from streams.replay.run import Dead, Replayed, run_chain, stages_from
+from streams.stage import StageBroken, run_stage
+from streams.topics import EVENTS, MENTIONS, POSTS, QUESTIONS, SENTENCES, TopicsError
+from tests.fakes import FakePorts, batches_of, inbound
+from tests.fakes import loaded as fake_loaded
+
+
+class WordTagger:
+    """Each word `itch` is an adverse event; fails on the word `poison`, and wholly when it is ill."""
+
+    task = "ner"
+
+    def __init__(self, ill: bool = False) -> None:
+        self.ill = ill
+        self.sizes: list[int] = []
+
+    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+        self.sizes.append(len(batch))
+        if self.ill or any("poison" in text for text in batch):
+            raise ValueError("cannot")
+        return [
+            [Mention(i, i + 4, "itch", "ADE", 0.9) for i in range(len(text)) if text[i : i + 4] == "itch"]
+            for text in batch
+        ]
+
+
+class OneTerm:
+    """Codes everything to one term."""
+
+    task = "normalization"
+
+    def predict(self, batch: Sequence[Query]) -> list[Coding]:
+        return [Coding((Candidate("Itching", "Pruritus", "Skin", 0.8),), False) for _ in batch]
+
+
+def models(tagger: Any = None) -> dict[str, Loaded]:
+    coder = replace(fake_loaded(OneTerm(), "ba9876543210"), task="normalization", canary=([], [], 0.0))
+    return {"ner": fake_loaded(tagger or WordTagger()), "normalization": coder}
+
+
+def posts(*texts: str) -> list[Inbound]:
+    return [inbound(i, orjson.dumps({"id": f"r{i}", "text": text})) for i, text in enumerate(texts)]
+
+
+async def replay(
+    records: Sequence[Inbound], chain: Mapping[str, Loaded] | None = None, batch: int = 2
+) -> Replayed:
+    seen: list[tuple[int, int]] = []
+    done = await run_chain(records, POSTS, chain or models(), batch, lambda n, total: seen.append((n, total)))
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
+    return done
+
+
+async def test_a_record_goes_through_every_stage_after_its_topic() -> None:
+    found = await replay(posts("an itch", "fine", "itch itch"))
+    assert [r.id for r in found.outputs] == ["r0", "r1", "r2"]
+    assert [len(r.events) for r in found.outputs] == [1, 0, 2]
+    assert found.outputs[0].events[0].pt == "Pruritus"
+    assert found.outputs[0].releases == {"ner": "0123456789ab", "normalization": "ba9876543210"}
+    assert found.outputs[0].source == "posts"
+    assert found.outputs[0].received_at == datetime.fromtimestamp(1_760_000_000, UTC), "the source's time"
+    assert found.dead == []
+
+
+async def test_what_comes_out_is_what_the_live_stages_send() -> None:
+    records = posts("an itch", "fine", "itch itch")
+    ner = FakePorts(models()["ner"])
+    await run_stage(stage_named("ner"), batches_of(records[:2], records[2:]), ner)
+    mentions = [
+        Inbound("mentions", 0, i, key, value, 1_760_000_000.0)
+        for i, (key, value, _) in enumerate(ner.to("mentions"))
+    ]
+    coder = FakePorts(models()["normalization"])
+    await run_stage(stage_named("normalization"), batches_of(mentions), coder)
+    live = [value for _, value, _ in coder.to("events")]
+    assert [encode(r) for r in (await replay(records)).outputs] == live
+
+
+@given(
+    texts=st.lists(st.sampled_from(["itch", "fine", "poison", "an itch"]), max_size=9),
+    batch=st.integers(1, 9),
+)
+async def test_batches_decide_nothing(texts: list[str], batch: int) -> None:
+    whole, cut = await replay(posts(*texts), batch=64), await replay(posts(*texts), batch=batch)
+    assert [encode(r) for r in whole.outputs] == [encode(r) for r in cut.outputs]
+    assert whole.dead == cut.dead
+    assert len(whole.outputs) + len(whole.dead) == len(texts)
+
+
+async def test_batches_are_cut_by_position() -> None:
+    tagger = WordTagger()
+    await replay(posts(*["fine"] * 7), models(tagger), batch=3)
+    assert tagger.sizes == [3, 3, 1]
+
+
+async def test_what_no_stage_can_process_is_told_without_its_text() -> None:
+    bad = [*posts("itch", "some poison"), inbound(2, b"\xff"), inbound(3, None)]
+    found = await replay(bad)
+    assert [r.id for r in found.outputs] == ["r0"]
+    assert found.dead[0] == Dead("key-1", "posts", 0, 1, "ner", "poison", found.dead[0].detail)
+    reasons = [(d.offset, d.reason) for d in found.dead]
+    assert reasons == [(1, "poison"), (2, "bad_record"), (3, "bad_record")]
+    assert "some poison" not in repr(found.dead)
+
+
+async def test_an_output_too_large_to_be_sent_is_dead_as_it_would_be_live() -> None:
+    found = await run_chain(
+        posts("itch", "x" * 2000), POSTS, models(), 2, lambda n, total: None, max_output_bytes=1024
+    )
+    assert [(d.key, d.reason) for d in found.dead] == [("key-1", "output_too_large")]
+    assert [r.id for r in found.outputs] == ["r0"]
+
+
+async def test_repeats_are_kept_and_equal() -> None:
+    found = await replay([*posts("itch"), *posts("itch")])
+    first, again = found.outputs
+    assert encode(first) == encode(again)
+
+
+async def test_a_model_that_fails_on_its_canary_ends_the_replay() -> None:
+    with pytest.raises(StageBroken, match="canary"):
+        await replay(posts("itch"), models(WordTagger(ill=True)))
+
+
+async def test_a_stage_without_a_release_is_named() -> None:
+    with pytest.raises(KeyError, match="no release for normalization"):
+        await replay(posts("itch"), {"ner": fake_loaded(WordTagger())})
+
+
+async def test_no_records_give_no_outputs() -> None:
+    assert await replay([]) == Replayed([], [])
+
+
+@pytest.mark.parametrize(
+    ("topic", "stages"),
+    [
+        (POSTS, ["ner", "normalization"]),
+        (SENTENCES, ["acronym", "relation", "normalization"]),
+        (MENTIONS, ["normalization"]),
+        (QUESTIONS, ["summarization"]),
+    ],
+)
+def test_the_rest_of_the_flow_follows_from_the_table(topic: Any, stages: list[str]) -> None:
+    assert [s.name for s in stages_from(topic)] == stages
+
+
+def test_a_topic_that_no_stage_reads_is_refused() -> None:
+    with pytest.raises(TopicsError, match="no stage reads events; there are posts"):
+        stages_from(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("beginning", "beginning"),
+        ("end", "end"),
+        ("0", 0),
+        ("12345", 12345),
+        ("2026-03-02", datetime(2026, 3, 2, tzinfo=UTC)),
+        ("2026-03-02T06:41:12", datetime(2026, 3, 2, 6, 41, 12, tzinfo=UTC)),
+        ("2026-03-02T06:41:12Z", datetime(2026, 3, 2, 6, 41, 12, tzinfo=UTC)),
+        ("2026-03-02T06:41:12+02:00", datetime(2026, 3, 2, 6, 41, 12, tzinfo=timezone(timedelta(hours=2)))),
+    ],
+)
+def test_a_bound_is_a_word_an_offset_or_a_time(text: str, bound: object) -> None:
+    assert parse_bound(text) == bound
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "Beginning", "1969-12-31", "0001-01-01", "²"])
+def test_any_other_bound_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no|lies before") as refusal:
+        parse_bound(text)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,143 @@
+"""Readers of the corpora, on small files in the same forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
+from training.common.corpora import (
+    GoldCoding,
+    GoldMention,
+    GoldText,
+    hold_out,
+    read_ade,
+    read_ade_fold,
+    read_ade_negatives,
+    read_psytar,
+    read_psytar_codes,
+)
+
+
+def surfaces(text: GoldText) -> list[tuple[str, str]]:
+    return [(text.text[m.start : m.end], m.label) for m in text.mentions]
+
+
+def written(folder: Path, content: str) -> Path:
+    path = folder / "some_file.txt"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_psytar_sentences_are_tokens_joined_by_spaces_with_labels_of_this_project(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "Could\tB-ADR\nnot\tI-ADR\nsleep\tI-ADR\n,\tO\nbrain\tB-WD\nzaps\tI-WD\n\n\n"
+        "Took\tO\nit\tO\nfor\tO\nOCD\tB-DI\nand\tO\ncaf\u00e9\tB-SSI\n",
+    )
+    one, other = read_psytar(path)
+    assert one.text == "Could not sleep , brain zaps"
+    assert surfaces(one) == [("Could not sleep", ADE), ("brain zaps", WITHDRAWAL)]
+    assert other.text == "Took it for OCD and caf\u00e9"
+    assert surfaces(other) == [("OCD", INDICATION), ("caf\u00e9", SYMPTOM)]
+    assert (one.id, other.id) == ("some_file-0", "some_file-1")
+    assert one.relations == ()
+
+
+@pytest.mark.parametrize(
+    ("tags", "wanted"),
+    [
+        ("B-ADR I-ADR O", ["a b"]),
+        ("B-ADR B-ADR O", ["a", "b"]),
+        ("B-ADR O I-ADR", ["a", "c"]),
+        ("I-ADR I-ADR I-ADR", ["a b c"]),
+        ("B-ADR I-WD I-WD", ["a", "b c"]),
+        ("O O O", []),
+    ],
+)
+def test_psytars_tags_become_mentions(tmp_path: Path, tags: str, wanted: list[str]) -> None:
+    lines = [f"{token}\t{tag}" for token, tag in zip("abc", tags.split(), strict=True)]
+    (text,) = read_psytar(written(tmp_path, "\n".join(lines)))
+    assert [surface for surface, _ in surfaces(text)] == wanted
+
+
+def test_an_empty_psytar_file_has_no_sentences(tmp_path: Path) -> None:
+    assert read_psytar(written(tmp_path, "")) == []
+    assert read_psytar(written(tmp_path, "\n \n\n")) == []
+
+
+def test_a_psytar_label_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="EF"):
+        read_psytar(written(tmp_path, "works\tB-EF\n"))
+
+
+def test_ade_keeps_overlapping_entities_and_every_relation_as_drug_and_effect(tmp_path: Path) -> None:
+    row = {
+        "orig_id": 77,
+        "tokens": ["Lithium", "toxicity", "after", "caf\u00e9", "lithium", "."],
+        "entities": [
+            {"type": "Adverse-Effect", "start": 0, "end": 2},
+            {"type": "Drug", "start": 0, "end": 1},
+            {"type": "Drug", "start": 4, "end": 5},
+        ],
+        # Whichever of the two is called head.
+        "relations": [
+            {"type": "Adverse-Effect", "head": 0, "tail": 1},
+            {"type": "Adverse-Effect", "head": 2, "tail": 0},
+        ],
+    }
+    (tmp_path / "sentences.json").write_text(json.dumps([row]), encoding="utf-8")
+    texts = read_ade(tmp_path)
+    assert list(texts) == ["77"]
+    text = texts["77"]
+    assert text.id == "ade-77"
+    assert text.text == "Lithium toxicity after caf\u00e9 lithium ."
+    assert surfaces(text) == [("Lithium toxicity", ADE), ("Lithium", DRUG), ("lithium", DRUG)]
+    assert text.relations == ((1, 0), (2, 0))
+
+
+def test_a_fold_names_its_training_and_test_sentences(corpus: Path) -> None:
+    train, test = read_ade_fold(corpus / "ade", 1)
+    assert [t.id for t in train] == [f"ade-{i}" for i in range(16)]
+    assert [t.id for t in test] == [f"ade-{i}" for i in range(16, 20)]
+    assert surfaces(train[5]) == [("severe nausea", ADE), ("Aspirin", DRUG)]
+    assert all(t.relations == ((1, 0),) for t in train + test)
+
+
+def test_negatives_are_the_sentences_after_the_mark(tmp_path: Path) -> None:
+    path = written(tmp_path, "6460590 NEG Clioquinol intoxication .\n123 NEG A NEG test  \n")
+    assert read_ade_negatives(path) == [
+        GoldText("neg-0", "Clioquinol intoxication .", ()),
+        GoldText("neg-1", "A NEG test", ()),
+    ]
+
+
+def test_codes_without_a_known_name_are_left_out(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "drug_id,mention,sentence,sider_meddra_terms\r\n"
+        'zoloft.12,no sleep,"No sleep, ever.",Insomnia | Sleep disorder |\r\n'
+        "lexapro.3,weird,So weird,\r\n"
+        "effexor.1,zaps,zaps!, | \r\n",
+    )
+    assert list(read_psytar_codes(path)) == [
+        GoldCoding("no sleep", "No sleep, ever.", "zoloft", ("Insomnia", "Sleep disorder"))
+    ]
+
+
+@given(st.integers(0, 60), st.floats(0, 1), st.integers(0, 9))
+def test_holding_out_splits_without_loss_and_the_same_way_each_time(n: int, share: float, seed: int) -> None:
+    texts = [GoldText(str(i), "x", (GoldMention(0, 1, ADE),)) for i in range(n)]
+    rest, held = hold_out(texts, share, seed)
+    assert len(held) == round(n * share)
+    assert sorted(rest + held, key=lambda t: int(t.id)) == texts
+    assert hold_out(texts, share, seed) == (rest, held)
+
+
+def test_another_seed_holds_out_other_texts() -> None:
+    texts = [GoldText(str(i), "x", ()) for i in range(50)]
+    assert hold_out(texts, 0.5, 1) != hold_out(texts, 0.5, 2)

@@ -1,0 +1,135 @@
+"""What is measured of acronyms: which rows, which part of CASI, and the three scores by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from models.types import Span
+from tests.training.fakes import Chooser
+from training.evaluation.acronym import (
+    Row,
+    choices,
+    locate,
+    majority,
+    read_casi,
+    read_sdu,
+    scores,
+    split_casi,
+)
+from training.evaluation.evaluate import evaluate
+
+
+@pytest.mark.parametrize(
+    ("text", "short_form", "wanted"),
+    [
+        ("an MSG of MS", "MS", (10, 12)),
+        ("an MSG", "MS", (3, 5)),
+        ("P.C.P. pneumonia", "PCP", (0, 5)),
+        ("M. S. was seen", "MS", (0, 4)),
+        ("thermal reCI too", "CI", (10, 12)),
+        ("nothing", "MS", None),
+        ("the C&S grew", "C&S", (4, 7)),
+    ],
+)
+def test_an_acronym_is_found_as_a_word_first(
+    text: str, short_form: str, wanted: tuple[int, int] | None
+) -> None:
+    assert locate(text, short_form) == (Span(*wanted) if wanted else None)
+
+
+def casi(rows: Sequence[tuple[str, str]], path: Path) -> list[Row]:
+    lines = [f"{short},{sense},see {short} number {i}" for i, (short, sense) in enumerate(rows)]
+    path.write_text("\n".join(["acronym_,expansion,text", *lines]), encoding="utf-8")
+    return read_casi(path)
+
+
+def test_the_held_out_rows_of_casi_have_their_share_of_every_sense(tmp_path: Path) -> None:
+    rows = casi([*[("MS", "a")] * 40, *[("MS", "b")] * 10, *[("RA", "c")] * 20], tmp_path / "c.csv")
+    training, held = split_casi(rows)
+    assert sorted([*training, *held]) == sorted(rows)
+    counts = Counter(row.gold for row in held)
+    assert counts["a"] in {11, 12, 13}
+    assert counts["b"] in {2, 3, 4}
+    assert counts["c"] in {5, 6, 7}
+
+
+def test_the_split_of_casi_is_the_same_each_time_and_another_for_another_seed(tmp_path: Path) -> None:
+    rows = casi([("MS", "ab"[i % 2]) for i in range(50)], tmp_path / "c.csv")
+    assert split_casi(rows) == split_casi(list(rows))
+    assert set(split_casi(rows)[1]) != set(split_casi(rows, seed=1)[1])
+    # In any order of the file the same rows are held out.
+    assert set(split_casi(rows[::-1])[1]) == set(split_casi(rows)[1])
+
+
+def test_every_row_of_the_shared_task_counts(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(json.dumps({"DO": ["Direct Object", "Direct Objec"]}), "utf-8")
+    rows = [
+        {"sentence": f"the {form} here", "acronym": "DO", "label": "Direct Objec"} for form in ("DO", "DOt")
+    ]
+    (tmp_path / "r.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert [(r.short_form, r.span.start) for r in read_sdu(tmp_path / "r.json", tmp_path / "d.json")] == [
+        ("DO", 4),
+        ("DO", 4),
+    ]
+
+
+def rows_of(golds: str) -> list[Row]:
+    return [Row(f"x {i} MS", Span(4, 6), tuple("abc"), gold) for i, gold in enumerate(golds)]
+
+
+def test_the_scores_by_hand() -> None:
+    # a: precision 1/2, recall 1/2; b: never chosen, so precision 1, recall 0; c is no gold sense.
+    found = scores(rows_of("aab"), ["a", "c", "a"])
+    precision, recall = (0.5 + 1) / 2, 0.5 / 2
+    assert found["accuracy"] == pytest.approx(1 / 3)
+    assert found["macro_f1"] == pytest.approx(2 * precision * recall / (precision + recall))
+    assert found["authors_f1"] == pytest.approx(0.5)
+    assert scores(rows_of("ab"), ["a", "b"]) == {"accuracy": 1, "macro_f1": 1, "authors_f1": 1}
+    assert scores(rows_of("ab"), ["b", "a"]) == {"accuracy": 0, "macro_f1": 0, "authors_f1": 0}
+
+
+def test_majority_is_that_of_the_acronym_with_full_stops_or_without() -> None:
+    rows = [Row("M.S", Span(0, 3), ("a", "b"), "b"), *[Row("MS", Span(0, 2), ("a", "b"), g) for g in "ab"]]
+    assert majority(rows) == {"MS": "b"}
+
+
+class Counting(Chooser):
+    """Counts the questions that it is asked."""
+
+    asked = 0
+
+    def choose_many(self, rows: Sequence[tuple[str, Span, Sequence[str]]]) -> list[list[float]]:
+        self.asked += len(rows)
+        return super().choose_many(rows)
+
+
+def test_equal_rows_are_asked_once() -> None:
+    model = Counting("b")
+    rows = rows_of("abc")
+    assert choices(model, [*rows, *rows]) == ["b"] * 6
+    assert model.asked == 3
+
+
+def test_casi_is_measured_on_held_out_rows_against_the_majority_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "acronyms").mkdir()
+    rows = casi([*[("MS", "a")] * 16, *[("MS", "b")] * 4], tmp_path / "acronyms/casi_dev.csv")
+    held = split_casi(rows)[1]
+    share = sum(row.gold == "b" for row in held) / len(held)
+    found = evaluate("acronym", Chooser("b"), "v1", tmp_path, "casi")
+    assert found.records == len(held) < 20
+    assert found.scores["accuracy"] == pytest.approx(share)
+    assert found.baselines["accuracy"] == pytest.approx(1 - share)
+    assert set(found.baselines) == set(found.scores) == {"accuracy", "macro_f1", "authors_f1"}
+    assert found.intervals["macro_f1"].low <= found.scores["macro_f1"] <= found.intervals["macro_f1"].high
+    assert "training rows" in found.baseline_definitions["accuracy"]
+
+
+def test_only_so_many_rows_as_wanted_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "acronyms").mkdir()
+    casi([("MS", "ab"[i % 2]) for i in range(30)], tmp_path / "acronyms/casi_dev.csv")
+    assert evaluate("acronym", Chooser("b"), "v1", tmp_path, "casi", limit=2).records == 2

@@ -1,0 +1,154 @@
+"""Gold tags on words and on pieces, the sub-word flag, batches."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.ner.model import tags_of
+from models.text import words
+from models.types import ADE, DRUG, LABELS
+from training.common.corpora import GoldMention, GoldText
+from training.common.spans import word_tags
+from training.ner.data import PAPER, Example, Scheme, batches, examples
+
+TAGS = tags_of(LABELS)
+LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum"})
+
+
+def gold(text: str, *mentions: tuple[str, str]) -> GoldText:
+    """A text whose mentions are given by their first occurrence."""
+    return GoldText(
+        "x", text, tuple(GoldMention(text.index(m), text.index(m) + len(m), label) for m, label in mentions)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param(gold("a rash"), "O O", id="no mention"),
+        pytest.param(gold("awful back pain", ("back pain", ADE)), "O B-ADE I-ADE", id="two words"),
+        pytest.param(gold("rash pain", ("rash", ADE), ("pain", ADE)), "B-ADE B-ADE", id="side by side"),
+        pytest.param(
+            gold("lithium toxicity", ("lithium", DRUG), ("lithium toxicity", ADE)),
+            "B-ADE I-ADE",
+            id="the longest of two",
+        ),
+        pytest.param(
+            gold("severe back pain now", ("severe back", ADE), ("back pain now", ADE)),
+            "O B-ADE I-ADE I-ADE",
+            id="the longest of two that cross",
+        ),
+        pytest.param(gold("can't sleep", ("can't", ADE)), "B-ADE I-ADE I-ADE O", id="a word of three"),
+        pytest.param(gold("painful", ("pain", ADE)), "O", id="part of a word"),
+        pytest.param(
+            gold("painful rash", ("pain", ADE), ("ful rash", ADE)), "O B-ADE", id="from within a word"
+        ),
+    ],
+)
+def test_a_words_tag_is_that_of_the_longest_mention_that_holds_it(text: GoldText, wanted: str) -> None:
+    assert word_tags(text, words(text.text), None) == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (gold("Zoloft gave rash", ("rash", ADE)), "B-DRUG O B-ADE"),
+        (gold("St John's Wort helps"), "B-DRUG I-DRUG I-DRUG I-DRUG I-DRUG O"),
+        # Gold comes first where the two overlap.
+        (gold("zoloft withdrawal", ("zoloft withdrawal", "WITHDRAWAL")), "B-WITHDRAWAL I-WITHDRAWAL"),
+    ],
+)
+def test_a_corpus_without_drugs_gets_those_of_the_lexicon(text: GoldText, wanted: str) -> None:
+    split = wanted.replace("B-DRUG I-DRUG I-DRUG I-DRUG I-DRUG O", "B-DRUG" + " I-DRUG" * 4 + " O").split()
+    assert word_tags(text, words(text.text), LEXICON) == split
+    assert DRUG not in "".join(word_tags(text, words(text.text), None))
+
+
+TEXT = "Zoloft gave me no sleep , awful rash and back pain"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(TEXT) - 1), st.integers(1, 20), st.sampled_from(LABELS)), max_size=6
+    )
+)
+def test_tags_of_any_mentions_are_well_formed_and_only_where_a_mention_is(
+    raw: list[tuple[int, int, str]],
+) -> None:
+    mentions = tuple(GoldMention(start, min(start + n, len(TEXT)), label) for start, n, label in raw)
+    spans = words(TEXT)
+    tags = word_tags(GoldText("x", TEXT, mentions), spans, None)
+    assert len(tags) == len(spans)
+    for i, (tag, span) in enumerate(zip(tags, spans, strict=True)):
+        if tag != "O":
+            assert any(m.start <= span.start and span.end <= m.end and m.label == tag[2:] for m in mentions)
+        if tag.startswith("I-"):
+            assert tags[i - 1] in (tag, f"B-{tag[2:]}")
+
+
+SENTENCES = [
+    gold("Zoloft gave me awful insomnia", ("Zoloft", DRUG), ("awful insomnia", ADE)),
+    gold("Intravenous azithromycin - induced ototoxicity", ("azithromycin", DRUG), ("ototoxicity", ADE)),
+    gold("no \0 nausea \U0001f922 at all", ("nausea", ADE)),
+    gold("Aspirin caused a rash", ("Aspirin", DRUG), ("rash", ADE)),
+    gold("The weather was fine"),
+    gold("Clozapine and severe agranulocytosis", ("Clozapine", DRUG), ("severe agranulocytosis", ADE)),
+    gold("hepatotoxicity after ibuprofen", ("hepatotoxicity", ADE), ("ibuprofen", DRUG)),
+    gold("He slept well"),
+]
+
+
+def test_flags_tags_and_pieces_stand_in_line(mini: Encoder) -> None:
+    for text, example in zip(SENTENCES, examples(SENTENCES, mini, TAGS, None), strict=True):
+        assert len(example.pieces) == len(example.tags) == len(example.flags)
+        pieces = mini.tokenizer.convert_ids_to_tokens(example.pieces)
+        assert [bool(flag) for flag in example.flags] == [p.startswith("##") for p in pieces]
+        assert [TAGS[t] == "X" for t in example.tags] == [p.startswith("##") for p in pieces]
+        kept = [TAGS[t] for t in example.tags if TAGS[t] != "X"]
+        spans = words(text.text)
+        wanted = word_tags(text, spans, None)
+        assert kept == [t for t, s in zip(wanted, spans, strict=True) if text.text[s.start : s.end] != "\0"]
+
+
+def test_a_word_of_many_pieces_has_its_tag_on_the_first(mini: Encoder) -> None:
+    (example,) = examples([SENTENCES[1]], mini, TAGS, None)
+    at = example.tags.index(TAGS.index("B-ADE"))
+    assert mini.tokenizer.convert_ids_to_tokens(example.pieces)[at:] == ["ot", "##oto", "##xi", "##city"]
+    assert example.flags[at:] == [0, 1, 1, 1]
+    assert [TAGS[t] for t in example.tags[at:]] == ["B-ADE", "X", "X", "X"]
+
+
+def test_an_example_is_no_longer_than_a_window(tiny_bert: str) -> None:
+    encoder = Encoder.load(tiny_bert, max_pieces=32)
+    (example,) = examples([gold("nausea " * 20)], encoder, TAGS, None)
+    assert len(example.pieces) == len(example.tags) == len(example.flags) == 30
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 40), max_size=300), st.integers(1, 9), st.integers(0, 5))
+def test_batches_hold_every_example_once_and_are_as_many_as_the_schedule_counts(
+    lengths: list[int], size: int, seed: int
+) -> None:
+    data = [Example([i] * n, [0] * n, [0] * n) for i, n in enumerate(lengths)]
+    made = list(batches(data, size, random.Random(seed)))
+    assert Counter(e.pieces[0] for batch in made for e in batch) == Counter(range(len(data)))
+    assert all(0 < len(batch) <= size for batch in made)
+    assert len(made) == -(-len(data) // size)
+
+
+def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_none_is_told(mini: Encoder) -> None:
+    text = gold("azithromycin rash", ("azithromycin", DRUG), ("rash", ADE))
+    (paper,) = examples([text], mini, TAGS, None, PAPER)
+    (plain,) = examples([text], mini, TAGS, None, Scheme(biox=False, flag=False))
+    assert paper.pieces == plain.pieces
+    assert [TAGS[t] for t in paper.tags] == ["B-DRUG", *["X"] * (len(paper.tags) - 2), "B-ADE"]
+    assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]
+    assert sum(paper.flags) == len(paper.tags) - 2 > 0
+    assert sum(plain.flags) == 0

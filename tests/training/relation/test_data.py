@@ -1,0 +1,117 @@
+"""Sentences as the spaces of relations are trained on them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.types import ADE, DRUG
+from training.common.corpora import GoldMention, GoldText
+from training.relation.data import (
+    TAGS,
+    UNKNOWN,
+    batches,
+    examples,
+    known_drugs,
+    offsets,
+    paired,
+    read,
+    word_states,
+)
+
+B_DRUG, B_ADE, I_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE"), TAGS.index("I-ADE")
+TEXT = "Clozapine gave severe rash."
+GOLD = GoldText("ade-1", TEXT, (GoldMention(15, 26, ADE), GoldMention(0, 9, DRUG)), ((1, 0),))
+
+
+def test_a_sentence_has_tags_and_the_last_words_of_its_relations(small: Encoder) -> None:
+    (example,) = examples([GOLD], small)
+    assert example.tags.tolist() == [B_DRUG, 0, B_ADE, I_ADE, 0]
+    assert example.pairs.tolist() == [[0, 3]]
+    assert example.drug.tolist() == [True, False, False, False, False]
+    assert example.effect.tolist() == [False, False, True, True, False]
+    # The tiny BERT spells: nine pieces of the drug, then four of the next word.
+    assert example.word_of.tolist()[:13] == [0] * 9 + [1] * 4
+
+
+def test_pairs_that_a_tagger_found_are_related_where_both_mentions_are_exact(small: Encoder) -> None:
+    (example,) = examples([GOLD], small)
+    assert example.unrelated.shape == (0, 2)
+    right, short = (15, 26, ADE), (22, 26, ADE)
+    assert paired(example, [(0, 9, DRUG), right]).pairs.tolist() == [[0, 3]]
+    wrong = paired(example, [(0, 9, DRUG), short])
+    assert (wrong.pairs.tolist(), wrong.unrelated.tolist()) == ([], [[0, 3]])
+    alone = paired(example, [(0, 9, DRUG)])
+    assert not len(alone.pairs)
+    assert not len(alone.unrelated)
+
+
+def test_a_drug_and_an_effect_that_the_corpus_does_not_relate_are_unrelated(small: Encoder) -> None:
+    mentions = (GoldMention(0, 9, DRUG), GoldMention(22, 26, ADE))
+    (example,) = examples([GoldText("ade-1", TEXT, mentions, ())], small)
+    assert (example.pairs.tolist(), example.unrelated.tolist()) == ([], [[0, 3]])
+
+
+def test_drugs_in_sentences_without_an_event_are_not_learnt(small: Encoder) -> None:
+    lexicon = DrugLexicon({"clozapine": "clozapine"})
+    plain = GoldText("neg-1", "Clozapine was given.", ())
+    (example,) = examples([plain], small, [lexicon])
+    assert example.tags.tolist() == [UNKNOWN, 0, 0, 0]
+    (learnt,) = examples([plain], small)
+    assert learnt.tags.tolist() == [0, 0, 0, 0]
+    # In a sentence with gold mentions the corpus says which drugs there are.
+    (gold,) = examples([GOLD], small, [lexicon])
+    assert UNKNOWN not in gold.tags
+
+
+def test_what_is_a_drug_in_training_is_known(small: Encoder) -> None:
+    bundled, own = known_drugs([GOLD])
+    assert own.generic("clozapine") == "clozapine"
+    assert len(own) == 1
+    assert len(bundled) > 1000
+
+
+def test_words_beyond_the_encoders_limit_are_left_out_with_their_relations(small: Encoder) -> None:
+    long = GoldText(
+        "ade-2",
+        "Clozapine gave " + "x " * 30 + "rash.",
+        (GoldMention(0, 9, DRUG), GoldMention(75, 79, ADE)),
+        ((0, 1),),
+    )
+    (example,) = examples([long], small)
+    assert len(example.pieces) == small.max_pieces - 2
+    assert len(example.tags) == 2 + 17
+    assert example.pairs.shape == (0, 2)
+
+
+def test_states_are_the_means_of_each_words_pieces(small: Encoder) -> None:
+    data = examples([GOLD, GoldText("neg-1", "the drug", ())], small)
+    with torch.no_grad():
+        states = word_states(small.forward([e.pieces for e in data]), data)
+        expected = small.word_vectors([["Clozapine", "gave", "severe", "rash", "."], ["the", "drug"]])
+    assert torch.allclose(states, torch.cat(expected), atol=1e-5)
+    assert offsets(data).tolist() == [0, 5]
+
+
+def test_batches_hold_every_sentence_once_in_an_order_that_the_numbers_decide(small: Encoder) -> None:
+    texts = [GoldText(str(i), "x " * (1 + i % 7), ()) for i in range(50)]
+    data = examples(texts, small)
+    one, again, other = (
+        [e.gold.id for b in batches(data, 8, random.Random(s)) for e in b] for s in (1, 1, 2)
+    )
+    assert sorted(one) == sorted(t.id for t in texts)
+    assert one == again != other
+
+
+def test_validation_negatives_and_training_share_no_sentence(corpus: Path) -> None:
+    found = read(corpus, "ade_fold_1", 42)
+    ids = [t.id for part in found for t in part]
+    assert len(ids) == len(set(ids))
+    assert len(found.train) + len(found.valid) == 16
+    assert np.isclose(len(found.valid) / 16, 0.1, atol=0.05)
+    assert all(t.id.startswith("neg-") and not t.mentions for t in found.negatives + found.alarms)

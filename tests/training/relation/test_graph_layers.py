@@ -1,0 +1,78 @@
+"""Two-node graphs, graphs of a sentence, and hard negatives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from training.relation.graph_layers import PairGraph, RelationGraph, hard_pairs, normalised, wrong_words
+
+NUMBERS = torch.Generator().manual_seed(5)
+
+
+def test_a_pairs_graph_is_the_printed_layer() -> None:
+    graph = PairGraph(4, 0.8)
+    nodes = torch.randn(3, 2, 4, generator=NUMBERS)
+    for row, found in zip(nodes, graph(nodes), strict=True):
+        drug, effect = row[0] @ graph.weight, row[1] @ graph.weight
+        expected = torch.cat([0.8 * drug + 0.2 * effect, 0.2 * drug + 0.8 * effect]).relu()
+        assert torch.allclose(found, expected, atol=1e-6)
+
+
+def test_half_a_self_loop_makes_both_nodes_alike() -> None:
+    drug, effect = PairGraph(4, 0.5)(torch.randn(2, 4, generator=NUMBERS)).split(4)
+    assert torch.allclose(drug, effect)
+
+
+def test_an_adjacency_is_normalised_by_the_degrees_of_its_nodes() -> None:
+    edges = torch.zeros(1, 4, 4)
+    edges[0, 0, 2] = edges[0, 2, 0] = edges[0, 1, 2] = edges[0, 2, 1] = 1
+    found = normalised(edges, torch.tensor([[True, True, True, False]]))[0]
+    # Degrees with the loops: 2, 2, 3; the fourth node is not there.
+    assert float(found[0, 0]) == pytest.approx(1 / 2)
+    assert float(found[2, 2]) == pytest.approx(1 / 3)
+    assert float(found[0, 2]) == pytest.approx(6**-0.5)
+    assert float(found[0, 1]) == 0
+    assert not found[3].any()
+    assert not found[:, 3].any()
+
+
+def test_a_sentences_graph_is_the_mean_of_its_nodes_whatever_it_is_padded_to() -> None:
+    graph = RelationGraph(4)
+    nodes = torch.randn(1, 2, 3, 4, generator=NUMBERS)
+    edges = torch.tensor([[[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]])
+    present = torch.ones(1, 3, dtype=torch.bool)
+    adjacency = normalised(edges, present)
+    found = graph(nodes, adjacency, present)
+    expected = torch.tanh(adjacency[0] @ nodes[0, 1] @ graph.weight).mean(0)
+    assert torch.allclose(found[0, 1], expected, atol=1e-6)
+    wide = torch.nn.functional.pad(nodes, (0, 0, 0, 2), value=7.0)
+    more = torch.nn.functional.pad(edges, (0, 2, 0, 2))
+    there = torch.nn.functional.pad(present, (0, 2))
+    assert torch.allclose(graph(wide, normalised(more, there), there), found, atol=1e-6)
+
+
+def test_wrong_words_are_allowed_and_repeat_only_where_they_must() -> None:
+    allowed = torch.tensor([[True, False, True, True, True], [False, False, True, True, False]])
+    for seed in range(20):
+        drawn = wrong_words(allowed, 3, torch.Generator().manual_seed(seed))
+        assert len(set(drawn[0].tolist())) == 3
+        assert set(drawn[0].tolist()) <= {0, 2, 3, 4}
+        assert set(drawn[1].tolist()) == {2, 3}
+
+
+def test_wrong_words_are_others_each_time() -> None:
+    allowed = torch.ones(1, 50, dtype=torch.bool)
+    generator = torch.Generator().manual_seed(1)
+    assert not torch.equal(wrong_words(allowed, 8, generator), wrong_words(allowed, 8, generator))
+
+
+def test_half_of_the_hard_pairs_keep_the_drug_and_half_the_effect() -> None:
+    pairs = torch.tensor([[0, 3], [1, 3]])
+    drug = torch.tensor([[False, False, True, False, True]] * 2)
+    effect = torch.tensor([[False, True, True, False, True]] * 2)
+    made = hard_pairs(pairs, drug, effect, 8, NUMBERS)
+    assert made.shape == (2, 8, 2)
+    for row, (d, e) in zip(made.tolist(), pairs.tolist(), strict=True):
+        assert all(one == d and other in {1, 2, 4} for one, other in row[:4])
+        assert all(one in {2, 4} and other == e for one, other in row[4:])

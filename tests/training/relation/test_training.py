@@ -1,0 +1,353 @@
+"""The spaces of CLNER, CLDR and CLGS in training, and the program whole, on a tiny base."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from models.encoder.model import ADAPTER, Encoder
+from models.relation.model import ABOVE, RelationModel
+from models.relation.neighbours import votes
+from models.releases.loading import load
+from models.releases.manifest import Release, ReleaseError
+from models.releases.store import open_release
+from models.types import ADE, DRUG
+from training.common.adapter import trained_state
+from training.common.checkpoint import CheckpointError
+from training.common.corpora import GoldMention, GoldText
+from training.relation import run as relation
+from training.relation.cldr import PairSpace, candidates
+from training.relation.clgs import GraphSpace, graphs_of
+from training.relation.clner import EntitySpace
+from training.relation.data import TAGS, Corpus, Found, examples, offsets, paired, read
+from training.relation.linear_probe import probe
+from training.relation.settings import Settings, fit
+from training.relation.support_set import transitions_of
+
+
+@pytest.fixture(scope="module")
+def settings(tiny_bert: str) -> Settings:
+    return Settings(
+        base=tiny_bert, epochs=2, pair_epochs=2, width=8, rank=4, pair_rank=4, negatives=4, batch=4
+    )
+
+
+@pytest.fixture(scope="module")
+def texts(corpus: Path) -> Corpus:
+    return read(corpus, "ade_fold_1", 42)
+
+
+def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus) -> None:
+    space = EntitySpace(settings, texts)
+
+    def loss() -> float:
+        with torch.no_grad():
+            return float(space.loss(space.train, torch.Generator().manual_seed(1)))
+
+    before = loss()
+    first = space.epoch(1)
+    space.epoch(2)
+    assert loss() < before
+    assert first > 0
+    assert set(space.validate()) == {"strict micro F1", "macro F1", "false effects per 1000"}
+    names = set(trained_state(space.encoder.model))
+    assert names
+    assert all("embeddings" not in n and "LayerNorm" not in n and n.endswith(".weight") for n in names)
+
+
+def test_the_cross_entropy_is_an_option_that_the_paper_has_not(settings: Settings, texts: Corpus) -> None:
+    space = EntitySpace(replace(settings, cross_entropy=0.0), texts)
+    other = EntitySpace(settings, texts)
+    assert not trained_state(space.head)
+    assert set(trained_state(other.head)) == {"weight", "bias"}
+    numbers = torch.Generator().manual_seed(1)
+    one = space.loss(space.train, numbers)
+    two = other.loss(other.train, torch.Generator().manual_seed(1))
+    assert float(two.detach()) > float(one.detach())
+
+
+def pair_space(
+    settings: Settings, texts: Corpus, kind: type[PairSpace] | type[GraphSpace]
+) -> PairSpace | GraphSpace:
+    encoder = Encoder.load(settings.base)
+    train, valid = examples(texts.train, encoder), examples(texts.valid, encoder)
+    if kind is GraphSpace:
+        return GraphSpace(settings, encoder, train, valid)
+    return PairSpace(settings, encoder, train, Found(valid, len(valid), 1.0))
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_cldr_trains_the_upper_half_and_the_graph(settings: Settings, texts: Corpus, published: bool) -> None:
+    space = pair_space(
+        replace(settings, paired=published, text_relu=published, inside=published), texts, PairSpace
+    )
+    before = [trained_state(m) for m in space.trained()]
+    lower = Encoder.load(settings.base)
+
+    def loss() -> float:
+        with torch.no_grad():
+            return float(space.loss(space.train, torch.Generator().manual_seed(1)))
+
+    first = loss()
+    space.epoch(1)
+    space.epoch(2)
+    assert loss() < first
+    after = [trained_state(m) for m in space.trained()]
+    assert all(".layer.1." in n for n in before[0])
+    assert set(before[1]) == {"weight"}
+    assert all(not torch.equal(b[n], a[n]) for b, a in zip(before, after, strict=True) for n in b)
+    # Nothing of the initial encoder, which others share, has moved.
+    same = Encoder.load(settings.base)
+    assert lower.model is same.model
+    assert set(space.validate()) == {"corpus F1", "precision", "recall"}
+
+
+def test_what_the_frozen_half_gives_is_what_the_encoder_gives(settings: Settings, texts: Corpus) -> None:
+    space = pair_space(settings, texts, PairSpace)
+    space.upper.model.eval()
+    found = space.vectors(space.train)
+    # The middle states are kept in 16 bits.
+    expected = space.frozen.words[: len(found)]
+    assert torch.allclose(found, expected, atol=5e-2)
+    batch = space.train[3:5]
+    own = space.initial(batch)
+    assert own.tolist() == offsets(space.train)[3:5].tolist()
+
+
+def test_what_is_found_without_an_event_is_pushed_from_what_is_related(
+    settings: Settings, texts: Corpus
+) -> None:
+    encoder = Encoder.load(settings.base)
+    train, negative = examples(texts.train, encoder), examples(texts.negatives, encoder)
+    assert all(e.gold.text.index(" was given") for e in negative)
+    mentions = [[(0, e.gold.text.index(" was given"), DRUG), (0, len(e.gold.text), ADE)] for e in negative]
+    false = [paired(e, m) for e, m in zip(negative, mentions, strict=True)]
+    assert all(e.unrelated.tolist() == [[0, len(e.tags) - 1]] for e in false)
+    long = replace(settings, pair_lr=2e-3, pair_epochs=12)
+    space = PairSpace(long, encoder, train + false, Found(train + false, len(train), 1.0))
+    assert len(space.train) == len(train) + len(false)
+
+    def apart() -> float:
+        """How much nearer related pairs are to each other than to those that are not."""
+        with torch.no_grad():
+            pairs, related = space.pairs(space.train, torch.Generator())
+        cosines = torch.nn.functional.normalize(pairs, dim=-1) @ pairs[related].mean(0)
+        return float(cosines[related].mean() - cosines[~related].mean())
+
+    space.upper.model.eval()
+    before = apart()
+    for n in range(12):
+        space.epoch(n)
+    assert apart() > before
+    paper = PairSpace(replace(settings, pair_contrast=0.0), encoder, train + false, space.valid)
+    assert len(paper.train) == len(train)
+
+
+def test_a_batch_without_a_relation_has_no_loss_that_is_no_number(settings: Settings, texts: Corpus) -> None:
+    encoder = Encoder.load(settings.base)
+    train = examples(texts.train, encoder)
+    false = replace(train[0], pairs=train[0].pairs[:0], unrelated=train[0].pairs)
+    space = PairSpace(settings, encoder, [*train, false], Found([], 1, 1.0))
+    assert float(space.loss([false], torch.Generator().manual_seed(1)).detach()) == 0.0
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_hard_negatives_keep_one_side_and_are_no_mention_of_the_other(
+    texts: Corpus, inside: bool, settings: Settings
+) -> None:
+    data = examples(texts.train, Encoder.load(settings.base))
+    chosen, sentence = candidates(data, 8, torch.Generator().manual_seed(1), inside)
+    assert chosen.shape == (sum(len(e.pairs) for e in data), 9, 2)
+    phrase = 0
+    for row, number in zip(chosen.tolist(), sentence.tolist(), strict=True):
+        e, (drug, effect) = data[number], row[0]
+        assert [drug, effect] in e.pairs.tolist()
+        for d, w in row[1:5]:
+            assert d == drug != w
+            assert w < len(e.tags)
+            assert inside or not e.effect[w]
+            assert w != effect
+            phrase += bool(e.effect[w])
+        for w, f in row[5:]:
+            assert f == effect != w
+            assert not e.drug[w]
+    assert bool(phrase) == inside
+
+
+def test_negatives_are_drawn_anew_each_epoch(settings: Settings, texts: Corpus) -> None:
+    data = examples(texts.train, Encoder.load(settings.base))
+    generator = torch.Generator().manual_seed(1)
+    assert not torch.equal(candidates(data, 8, generator)[0], candidates(data, 8, generator)[0])
+
+
+def test_a_sentence_of_nothing_but_its_mentions_has_no_hard_negatives(settings: Settings) -> None:
+    bare = GoldText("ade-1", "Clozapine rash", (GoldMention(0, 9, DRUG), GoldMention(10, 14, ADE)), ((0, 1),))
+    data = examples([bare], Encoder.load(settings.base))
+    assert candidates(data, 8, torch.Generator())[0].shape == (0, 9, 2)
+
+
+def test_clgs_graphs_have_the_words_of_all_relations_or_wrong_ones_of_one_kind(settings: Settings) -> None:
+    text = "Aspirin and clozapine gave rash."
+    mentions = (GoldMention(0, 7, DRUG), GoldMention(12, 21, DRUG), GoldMention(27, 31, ADE))
+    data = examples([GoldText("ade-1", text, mentions, ((0, 2), (1, 2)))], Encoder.load(settings.base))
+    nodes, adjacency, present = graphs_of(data, 8, torch.Generator().manual_seed(1))
+    assert nodes[0, 0].tolist() == [0, 2, 4]
+    assert present.tolist() == [[True, True, True]]
+    assert float(adjacency[0, 0, 2]) == pytest.approx(6**-0.5)
+    assert float(adjacency[0, 0, 1]) == 0
+    for row in nodes[0, 1:5].tolist():
+        assert row[:2] == [0, 2]
+        assert row[2] != 4
+    for row in nodes[0, 5:].tolist():
+        assert row[2] == 4
+        assert not {0, 2} & set(row[:2])
+
+
+def test_clgs_learns_to_pick_the_right_graph(settings: Settings, texts: Corpus) -> None:
+    space = pair_space(replace(settings, pair_lr=2e-3, pair_epochs=40), texts, GraphSpace)
+    assert isinstance(space, GraphSpace)
+    before = space.similarity_check(space.train)
+    for n in range(40):
+        space.epoch(n)
+    assert 0 <= before < space.similarity_check(space.train) <= 1
+
+
+def test_a_probe_reads_what_is_there_and_nothing_where_there_is_nothing(
+    settings: Settings, texts: Corpus
+) -> None:
+    data = examples(texts.train, Encoder.load(settings.base)) * 40
+    told = torch.zeros(sum(len(e.tags) for e in data), 8)
+    for first, e in zip(offsets(data).tolist(), data, strict=True):
+        told[e.pairs[:, 0] + first, 0] = 1
+        told[e.pairs[:, 1] + first, 1] = 1
+    assert probe((data, told), (data, told)).f1 > 0.95
+    noise = torch.randn(told.shape, generator=torch.Generator().manual_seed(1))
+    assert probe((data, noise), (data[:8], noise[: sum(len(e.tags) for e in data[:8])])).f1 < 0.5
+
+
+class Slope:
+    """A space whose validation is what it is told."""
+
+    def __init__(self, scores: list[float]) -> None:
+        self.module = torch.nn.Linear(1, 1, bias=False)
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1)
+        self.schedule = torch.optim.lr_scheduler.ConstantLR(self.optimizer, 1.0)
+        self.scores, self.epochs = scores, list[int]()
+
+    def trained(self) -> list[torch.nn.Module]:
+        return [self.module]
+
+    def epoch(self, number: int) -> float:
+        self.epochs.append(number)
+        self.module.weight.data.fill_(number)
+        return 1.0
+
+    def validate(self) -> dict[str, float]:
+        return {"score": self.scores[int(self.module.weight.item()) if self.epochs else 0]}
+
+
+def test_training_stops_after_three_worse_epochs_and_the_best_is_kept() -> None:
+    space = Slope([0.0, 0.5, 0.7, 0.6, 0.7, 0.6, 0.9])
+    assert fit(space, "slope", 6, Settings(), None) == {"score": 0.7}
+    assert space.epochs == [1, 2, 3, 4, 5]
+    assert space.module.weight.item() == 2
+
+
+def test_a_killed_run_goes_on_after_its_last_whole_epoch(
+    settings: Settings, texts: Corpus, tmp_path: Path
+) -> None:
+    whole = EntitySpace(settings, texts)
+    fit(whole, "clner", 2, settings, None)
+    for epochs in (1, 2):
+        space = EntitySpace(settings, texts)
+        fit(space, "clner", epochs, settings, tmp_path)
+    for one, other in zip(space.trained(), whole.trained(), strict=True):
+        for name, tensor in trained_state(one).items():
+            assert torch.equal(tensor, trained_state(other)[name])
+    with pytest.raises(CheckpointError):
+        fit(EntitySpace(replace(settings, lr=1e-3), texts), "clner", 2, replace(settings, lr=1e-3), tmp_path)
+
+
+def only_release(root: Path) -> Release:
+    (path,) = (root / "relation").iterdir()
+    return open_release(path)
+
+
+@pytest.mark.parametrize("objective", ["all", "clner", "cldr", "clgs"])
+def test_the_program_publishes_what_it_trained(
+    objective: relation.Objective,
+    corpus: Path,
+    tiny_bert: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    relation.main(
+        data=corpus, objective=objective, output=tmp_path, base=tiny_bert, epochs=2, pair_epochs=2, batch=4,
+        width=8, rank=4, pair_rank=4, lr=1e-3, dimension=6, pair_dimension=6, words=60,
+        precision="float32",
+    )  # fmt: skip
+    release = only_release(tmp_path)
+    assert (ADAPTER in release.manifest.files) == (objective in {"all", "clner"})
+    assert (ABOVE in release.manifest.files) == (objective != "clner")
+    model: Any = load(release, dtype="float32").model
+    words = model.support.words
+    learnt = examples(read(corpus, "ade_fold_1", 42).train, model.encoder)
+    assert np.array_equal(model.support.transitions, transitions_of(learnt))
+    assert len(words) <= 60
+    assert set(model.support.tags) <= {0, 2, 3, 4, 5}
+    ids = set(model.support.pair_ids)
+    assert ids <= {f"ade-{i}" for i in range(16)} | {f"neg-{i}" for i in range(10)}
+    assert {f"ade-{i}" for i in range(16, 20)}.isdisjoint(ids)
+    scores = {s.name: s for s in release.manifest.scores}
+    assert scores["re_strict_macro_f1"].records == 4
+    assert all(s.baseline is not None for s in scores.values())
+    assert "condensed" in capsys.readouterr().out
+
+
+def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    relation.main(
+        data=corpus, output=tmp_path, base=tiny_bert, epochs=40, pair_epochs=3, batch=4, width=16, rank=32,
+        pair_rank=32, lr=2e-3, dimension=16, words=400, precision="float32", patience=40,
+    )  # fmt: skip
+    gold = read(corpus, "ade_fold_1", 42).train[0]
+    (found,) = load(only_release(tmp_path), dtype="float32").model.predict([gold.text])
+    assert {(m.start, m.end, m.label) for m in found.mentions} == {
+        (m.start, m.end, m.label) for m in gold.mentions
+    }
+    (one,) = found.relations
+    assert (found.mentions[one.head].label, found.mentions[one.tail].label) == (DRUG, ADE)
+    assert one.neighbours[0].id.startswith("ade-")
+    assert one.neighbours[0].distance == pytest.approx(0, abs=1e-2)
+    assert np.all(np.diff([n.distance for n in one.neighbours]) >= 0)
+
+
+def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    relation.main(
+        data=corpus, objective="clner", output=tmp_path, base=tiny_bert, epochs=1, batch=4, width=8, rank=4,
+        precision="float32",
+    )  # fmt: skip
+    release = only_release(tmp_path)
+    support = release.file("support.safetensors")
+    tensors = load_file(support)
+    one = tensors.pop("transitions")
+    save_file(tensors, support)
+    model = RelationModel.load(release)
+    assert model.support.transitions is None
+    tags, shares = model.word_tags(model.support.words, [len(model.support.words)])
+    cosines, rows = model._words.search(model.support.words, model.k_words)
+    alone = votes(cosines, model.support.tags[rows], len(TAGS))
+    assert tags.tolist() == alone.argmax(1).tolist()
+    assert shares.tolist() == alone.max(1).tolist()
+    save_file(tensors | {"transitions": one[:-1]}, support)
+    with pytest.raises(ReleaseError, match="does not fit"):
+        RelationModel.load(release)

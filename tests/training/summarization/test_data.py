@@ -1,0 +1,196 @@
+"""Questions for training: duplicates, leaks, splits, wrong summaries and other questions made from one."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.drugs import DrugLexicon
+from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
+from training.summarization.data import Pair, denoising, normalised, read, without_duplicates, without_leaks
+from training.summarization.messages import fillers, message
+from training.summarization.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
+
+RECOGNISER = OwnRecogniser(
+    None,
+    ["hair loss", "gout", "back pain", "rash"],
+    DrugLexicon({"zoloft": "sertraline", "aspirin": "aspirin"}),
+)
+
+
+def pair(question: str, summary: str = "s", name: str = "x") -> Pair:
+    return Pair(name, question, summary)
+
+
+def test_a_question_is_kept_once_and_what_is_dropped_is_counted() -> None:
+    pairs = [
+        pair("Is tea fine?", "a"),
+        pair("Is tea fine?", "a"),
+        pair("SUBJECT: is tea\nMESSAGE: fine", "b"),
+        pair("Is tea fine", "c"),
+        pair("Is coffee fine?", "a"),
+    ]
+    kept, removed = without_duplicates(pairs)
+    assert [p.question for p in kept] == ["Is tea fine?", "Is coffee fine?"]
+    assert (removed.exact, removed.normalised) == (1, 2)
+
+
+def test_what_is_tested_is_not_trained_on_in_the_same_or_in_most_words() -> None:
+    tested = [pair("Can gluten be in my azithromycin tablets?")]
+    kept, removed = without_leaks(
+        [
+            pair("can GLUTEN be in my azithromycin tablets"),
+            pair("Can gluten be in azithromycin tablets please?"),
+            pair("Does gluten hide in red wine?"),
+            pair(""),
+        ],
+        tested,
+    )
+    assert [p.question for p in kept] == ["Does gluten hide in red wine?", ""]
+    assert (removed.leaked, removed.near) == (1, 1)
+
+
+@given(st.lists(st.text("ab .?", max_size=6)))
+def test_no_two_kept_questions_are_the_same(questions: list[str]) -> None:
+    kept, removed = without_duplicates(pair(q) for q in questions)
+    keys = [normalised(p.question) for p in kept]
+    assert len(keys) == len(set(keys))
+    assert len(kept) + removed.exact + removed.normalised == len(questions)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "questions").mkdir()
+    rows = [
+        {
+            "id": f"m{i}",
+            "split": "train",
+            "question": f"How is disease{i} treated{i}?",
+            "summary": f"Treat {i}?",
+        }
+        for i in range(10)
+    ]
+    rows.append({"id": "t", "split": "test", "question": "Asked in the test?", "summary": "Test?"})
+    rqe = [
+        {"id": "r0", "entails": True, "question": "Asked in the TEST", "faq": "Test?"},
+        {"id": "r1", "entails": False, "question": "Not entailed?", "faq": "No?"},
+        {"id": "r2", "entails": True, "question": "Why is aspirin used?", "faq": "Why aspirin?"},
+        *(
+            {"id": f"v{i}", "entails": True, "question": f"how is DISEASE{i} treated{i}", "faq": "?"}
+            for i in range(10)
+        ),
+    ]
+    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
+        text = "\n".join(json.dumps(r) for r in lines)
+        (tmp_path / f"questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "ade").mkdir()
+    negatives = [f"{i} NEG The drug number {i} was given to the patients ." for i in range(6)]
+    (tmp_path / "ade/negatives.txt").write_text("\n".join(negatives) + "\n", encoding="utf-8")
+    (tmp_path / "psytar").mkdir()
+    (tmp_path / "psytar/ner_train.conll").write_text("too\tO\nshort\tO\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_split_is_seeded_and_nothing_of_validation_or_test_is_learnt(data: Path) -> None:
+    one, again, other = (read(data, held_out=3, seed=s) for s in (1, 1, 2))
+    assert one == again
+    assert one.report["validation"] != other.report["validation"]
+    assert sorted(p.id for p in one.validation) == one.report["validation"]
+    assert len(one.training) == 7
+    held = {normalised(p.question) for p in one.validation} | {"asked in the test"}
+    assert not held & {normalised(p.question) for p in (*one.training, *one.pretraining)}
+    # Of RQE: one is a test question, three are validation questions, one is not entailed.
+    assert one.report["rqe"] == {"exact": 0, "normalised": 0, "leaked": 4, "near": 0, "kept": 8}
+    assert one.report["pairs"] == {"meqsum": 7, "rqe": 8, "denoising": 0}
+
+
+def test_sentences_with_gaps_are_part_of_the_whole(data: Path) -> None:
+    found = denoising(data, 4, 1)
+    assert found == denoising(data, 4, 1)
+    assert len(found) == 4
+    for p in found:
+        words = p.summary.split()
+        rest = iter(words)
+        assert all(word in rest for word in p.question.split())
+        assert len(p.question.split()) < len(words)
+    assert denoising(data, 0, 1) == []
+
+
+DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])
+
+
+def test_a_dictionary_has_an_entity_once_and_leaves_out_what_is_gold() -> None:
+    assert len(DICTIONARY) == 5
+    assert DICTIONARY.without(["GOUT"]) == ["rash", "Zoloft", "back pain", "pain"]
+    # What holds the gold words, or is held by them, might be right as well.
+    assert DICTIONARY.without(["pain"]) == ["gout", "rash", "Zoloft"]
+    assert DICTIONARY.without(["severe back pain"]) == ["gout", "rash", "Zoloft"]
+
+
+def test_every_entity_of_a_hard_negative_is_another_one() -> None:
+    summary = "Can Zoloft cause gout?"
+    (entities,) = RECOGNISER.entities([summary])
+    found = hard_negatives(summary, entities, DICTIONARY, 5, random.Random(1))
+    assert len(found) == len(set(found)) == 5
+    for text in found:
+        assert text.startswith("Can ") and text.endswith("?") and " cause " in text
+        assert not named_in("Zoloft", text) and not named_in("gout", text)
+
+
+def test_a_summary_without_an_entity_or_another_to_take_has_no_hard_negative() -> None:
+    rng = random.Random(1)
+    assert hard_negatives("Is tea fine?", [], DICTIONARY, 5, rng) == []
+    (entities,) = RECOGNISER.entities(["Is gout bad?"])
+    assert hard_negatives("Is gout bad?", entities, EntityDictionary(["gout"]), 5, rng) == []
+    # No more than there are.
+    assert hard_negatives("Is gout bad?", entities, EntityDictionary(["gout", "rash"]), 5, rng) == [
+        "Is rash bad?"
+    ]
+
+
+def test_a_question_is_asked_about_something_else_on_both_sides() -> None:
+    asked = Pair(
+        "x", "SUBJECT: zoloft. Does ZOLOFT cause hair loss? Not zoloftx.", "Can Zoloft cause hair loss?"
+    )
+    entities = {"x": RECOGNISER.entities([asked.summary])[0]}
+    shared = shared_entities([asked], entities)["x"]
+    assert [(s.text, s.drug) for s in shared] == [("hair loss", False), ("zoloft", True)]
+    made, found = swapped(asked, shared, {True: ["aspirin"], False: ["gout"]}, random.Random(1))
+    assert made.question == "SUBJECT: aspirin. Does aspirin cause gout? Not zoloftx."
+    assert made.summary == "Can aspirin cause gout?"
+    assert [(e.text, e.drug) for e in found] == [("aspirin", True), ("gout", False)]
+
+
+def test_an_entity_that_only_the_summary_has_stays() -> None:
+    asked = Pair("x", "My toe hurts", "What helps gout?")
+    assert shared_entities([asked], {"x": RECOGNISER.entities([asked.summary])[0]}) == {"x": []}
+
+
+def test_a_message_holds_the_question_and_its_subject_and_comes_out_the_same_for_a_seed() -> None:
+    asked = Pair("a", "Does Zoloft cause headaches?", "Does Zoloft cause headaches?")
+    entities = [Entity(5, 11, "Zoloft", True), Entity(18, 27, "headaches", False)]
+    told = [message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)]
+    assert told == [
+        message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)
+    ]
+    assert len({p.question for p in told}) > 40
+    for p in told:
+        assert "Does Zoloft cause headaches" in p.question
+        assert p.summary == asked.summary
+        assert p.question.startswith("SUBJECT: headaches MESSAGE: ") or "SUBJECT" not in p.question
+    shares = [sum(what in p.question for p in told) / 60 for what in ("SUBJECT", "headaches?", "I am tired.")]
+    assert all(0.2 < share < 0.95 for share in shares)
+
+
+def test_patients_sentences_are_whole_and_ask_nothing(tmp_path: Path) -> None:
+    (tmp_path / "psytar").mkdir()
+    sentences = ["i feel so tired", "too short", "why does it do this ?", "i feel so tired", "word " * 31]
+    rows = [[*(f"{w}\tO" for w in s.split()), ""] for s in sentences]
+    text = "\n".join(row for own in rows for row in own)
+    (tmp_path / "psytar/ner_train.conll").write_text(text, encoding="utf-8")
+    assert fillers(tmp_path) == ["i feel so tired"]

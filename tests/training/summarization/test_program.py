@@ -1,0 +1,138 @@
+"""The program that trains a summarizer, and what its releases say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from models.releases.loading import load
+from models.releases.store import open_release
+from models.summarization.reranker import FEATURES
+from models.types import LABELS
+from tests.models.summarization import tiny_seq2seq
+from tests.training.summarization.short_pairs import PAIRS
+from training.evaluation.summarization import bundled_tagger
+from training.summarization import assemble
+from training.summarization import run as summarization
+from training.summarization.data import Corpora, Pair
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Few questions, and a NER release without training."""
+    (tmp_path / "data/questions").mkdir(parents=True)
+    rows = [{"id": p.id, "split": "train", "question": p.question, "summary": p.summary} for p in PAIRS]
+    rows += [
+        {"id": f"v{i}", "split": "train", "question": f"validation question number {i}{i}?", "summary": "v?"}
+        for i in range(6)
+    ]
+    rows.append(
+        {"id": "t", "split": "test", "question": "Tea. Is the drug zoloft ok?", "summary": "is zoloft ok?"}
+    )
+    rqe = [{"id": "r", "entails": True, "question": "does the drug hurt? i fear it.", "faq": "does it hurt?"}]
+    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
+        text = "\n".join(json.dumps(r) for r in lines)
+        (tmp_path / f"data/questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "data/psytar").mkdir()
+    told = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
+    (tmp_path / "data/psytar/ner_train.conll").write_text(told, encoding="utf-8")
+    return tmp_path / "data"
+
+
+def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
+    plain = dict(layers=1, rank=2, trained_layers=1, pretraining=1, epochs=1, batch=2, negatives=2)
+    return plain | dict(data=data, backbone=base, output=out, precision="float32", held_out=1) | more
+
+
+def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
+    data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0)
+    summarization.main(**made)
+    (path,) = (tmp_path / "out/summarization").iterdir()
+    release = open_release(path)
+    manifest = release.manifest
+    assert manifest.kind.startswith("ECL: pointer decoder")
+    assert {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"} <= set(
+        manifest.files
+    )
+    configuration = manifest.configuration
+    searched = configuration["searched"]
+    assert set(searched) == {"1", "4"}
+    best = str(configuration["search"]["beams"])
+    assert searched[best] == max(searched.values())
+    assert len(configuration["data"]["validation"]) == 1
+    assert configuration["data"] == configuration["data"] | json.loads(
+        (tmp_path / "run/split.json").read_text(encoding="utf-8")
+    )
+    assert {s.name for s in manifest.training_data} == {
+        assemble.SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
+    }
+    scores = {s.name: s for s in manifest.scores}
+    assert scores["unfaithful"].value == 0
+    assert scores["rouge1"].baseline is not None
+    loaded = load(release, dtype="float32")
+    assert loaded.answers_canary()
+    out = capsys.readouterr().out
+    assert "validation ROUGE-1" in out and "focus identification rate" in out
+    # Without an epoch, a release is made of the weights of a run.
+    made |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0, "replay": 0}
+    summarization.main(**made | {"output": tmp_path / "again", "beams": 2})
+    (path,) = (tmp_path / "again/summarization").iterdir()
+    names = ("decoder.safetensors", "adapter.safetensors")
+    again = open_release(path).manifest
+    assert (again.configuration["search"]["beams"], again.configuration["searched"]) == (2, {})
+    # What those learnt from is named all the same.
+    assert again.training_data == manifest.training_data
+    assert again.configuration["start"] == configuration["training"] | {"epochs": 2}
+    files = again.files
+    assert [files[n].sha256 for n in names] == [manifest.files[n].sha256 for n in names]
+
+
+@pytest.mark.parametrize("choose", ["templates", "ranked"])
+def test_forms_stand_beside_the_decoder_where_they_are_wanted(
+    choose: str, data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summarization.main(**options(data, tiny_bert, tmp_path / "out", held_out=5, choose=choose))
+    (path,) = (tmp_path / "out/summarization").iterdir()
+    release = open_release(path)
+    configuration = release.manifest.configuration
+    assert {"forms.tsv", "forms.safetensors"} <= set(release.manifest.files)
+    assert len(configuration["ranker"]) == (0 if choose == "templates" else len(FEATURES))
+    assert set(configuration["choice"]["scores"]) == {"pointer", "templates", "ranked"}
+    assert ("ranked" if choose == "ranked" else "forms alone") in release.manifest.kind
+    assert load(release, dtype="float32").answers_canary()
+    assert "by what writes" in capsys.readouterr().out
+
+
+def test_a_ranker_wants_questions_to_be_fitted_on(data: Path, tiny_bert: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least 5"):
+        summarization.main(**options(data, tiny_bert, tmp_path / "out", choose="ranked"))
+
+
+def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    base = tiny_seq2seq.t5(tmp_path / "base")
+    summarization.main(**options(data, base, tmp_path / "out", held_out=0))
+    (path,) = (tmp_path / "out/summarization").iterdir()
+    loaded = load(open_release(path), dtype="float32")
+    assert loaded.kind.startswith("ECL: hub decoder")
+    assert loaded.answers_canary()
+
+
+def test_words_that_come_twice_and_those_of_forms_are_known() -> None:
+    corpora = Corpora([Pair("a", "q", "Is tea bad?")], [Pair("b", "q", "Is TEAS good, is it?")], [], {})
+    assert assemble.known_words(corpora, ["Why {}?"]) == ["is", "tea", "why"]
+
+
+def test_training_wants_data() -> None:
+    with pytest.raises(typer.BadParameter):
+        summarization.main()
+
+
+def test_the_tagger_of_the_guard_knows_all_labels() -> None:
+    assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)

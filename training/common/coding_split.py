@@ -1,0 +1,123 @@
+"""How the coded mentions are divided: by drug and by preferred term, so that no mention is both trained on
+and tested.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from models.terminology import Term
+from models.types import Query
+from training.common.corpora import GoldCoding
+
+SEED = 42
+#: Of the drugs (at least one) and of the preferred terms of the other drugs.
+TEST_DRUGS, TEST_TERMS = 0.2, 0.05
+#: Of what is left: of its preferred terms, and of its rows with them.
+VALID_TERMS, VALID = 0.03, 0.1
+
+
+class Split(NamedTuple):
+    """No mention string of a part occurs in another, case and white space ignored."""
+
+    train: list[GoldCoding]
+    valid: list[GoldCoding]
+    test: list[GoldCoding]
+
+
+def normal(mention: str) -> str:
+    return " ".join(mention.lower().split())
+
+
+def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
+    """Lowest-level term, lower case, to its preferred terms."""
+    found: dict[str, set[str]] = {}
+    for term in terms:
+        found.setdefault(term.llt.lower(), set()).add(term.pt)
+    return found
+
+
+def right_terms(gold: GoldCoding, by_term: Mapping[str, set[str]]) -> set[str]:
+    """Preferred terms of the gold terms; none where the terminology knows no gold term by name."""
+    return {pt for t in gold.terms for pt in by_term.get(t.lower(), ())}
+
+
+def heldout_split(golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], seed: int = SEED) -> Split:
+    """Test: every mention of some drugs, and of some preferred terms whatever the drug. Validation: some
+    preferred terms of the rest, and mention strings drawn from it. A row of another part with the mention
+    string of a test or validation row is left out.
+
+    `by_term` groups gold names to preferred terms; a name that it lacks is a preferred term of its own.
+    """
+    rng = random.Random(seed)
+    drugs = sorted({g.drug.lower() for g in golds})
+    held = set(rng.sample(drugs, max(1, round(TEST_DRUGS * len(drugs)))))
+    rest = [g for g in golds if g.drug.lower() not in held]
+    terms = _drawn(rest, by_term, TEST_TERMS, rng)
+    test = [g for g in golds if g.drug.lower() in held or _groups(g, by_term) & terms]
+    rest = _without(rest, terms, test, by_term)
+
+    terms = _drawn(rest, by_term, VALID_TERMS, rng)
+    strings = {normal(g.mention) for g in rest if _groups(g, by_term) & terms}
+    order = sorted({normal(g.mention) for g in rest} - strings)
+    rng.shuffle(order)
+    rows = sum(normal(g.mention) in strings for g in rest)
+    often: dict[str, int] = {}
+    for g in rest:
+        often[normal(g.mention)] = often.get(normal(g.mention), 0) + 1
+    for mention in order:
+        if rows >= VALID * len(rest):
+            break
+        strings.add(mention)
+        rows += often[mention]
+    valid = [g for g in rest if normal(g.mention) in strings]
+    return Split(_without(rest, terms, valid, by_term), valid, test)
+
+
+def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
+    """For each part its rows, mention strings, drugs, preferred terms, and rows with a preferred term that
+    training never has.
+    """
+    trained = {pt for g in split.train for pt in _groups(g, by_term)}
+    return {
+        name: {
+            "rows": len(part),
+            "mentions": len({normal(g.mention) for g in part}),
+            "drugs": len({g.drug.lower() for g in part}),
+            "terms": len({pt for g in part for pt in _groups(g, by_term)}),
+            "unseen": sum(not _groups(g, by_term) & trained for g in part),
+        }
+        for name, part in split._asdict().items()
+    }
+
+
+def query(gold: GoldCoding) -> Query:
+    """The mention in its sentence; alone where the sentence does not have it word for word."""
+    mention = gold.mention.strip()
+    written = r"\s+".join(map(re.escape, mention.split()))
+    for pattern in (rf"(?<!\w){written}(?!\w)", written):
+        if mention and (found := re.search(pattern, gold.sentence, re.IGNORECASE)):
+            return Query(gold.sentence, found.start(), found.end(), found.group())
+    return Query(gold.mention, 0, len(gold.mention), gold.mention)
+
+
+def _groups(gold: GoldCoding, by_term: Mapping[str, set[str]]) -> set[str]:
+    return {pt for t in gold.terms for pt in by_term.get(t.lower(), {t.lower()})}
+
+
+def _drawn(
+    golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], share: float, rng: random.Random
+) -> set[str]:
+    terms = sorted({pt for g in golds for pt in _groups(g, by_term)})
+    return set(rng.sample(terms, round(share * len(terms))))
+
+
+def _without(
+    golds: Sequence[GoldCoding], terms: set[str], held: Sequence[GoldCoding], by_term: Mapping[str, set[str]]
+) -> list[GoldCoding]:
+    """Rows of neither these terms nor the mention string of a held-out row."""
+    strings = {normal(g.mention) for g in held}
+    return [g for g in golds if normal(g.mention) not in strings and not _groups(g, by_term) & terms]

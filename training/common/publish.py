@@ -1,0 +1,106 @@
+"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it
+will be served.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from models.releases.loading import canary_inputs, model_class, plain
+from models.releases.manifest import (
+    Canary,
+    Manifest,
+    Release,
+    Score,
+    TrainingData,
+    manifest_bytes,
+    version_of,
+)
+from models.releases.store import describe, publish
+
+
+def publish_release(
+    directory: Path,
+    *,
+    task: str,
+    kind: str,
+    base: str,
+    base_sha256: str | None,
+    configuration: dict[str, Any],
+    training_data: Sequence[TrainingData],
+    canary: Sequence[Any],
+    scores: Callable[[Any], list[Score]],
+    root: Path,
+) -> Release:
+    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under
+    `root`.
+    """
+    draft = Manifest.model_validate(
+        {
+            "task": task,
+            "kind": kind,
+            "base": base,
+            "base_sha256": base_sha256,
+            "files": {name: file.model_dump() for name, file in describe(directory).items()},
+            "configuration": configuration,
+            "scores": [],
+            "training_data": [source.model_dump() for source in training_data],
+            "code_commit": code_commit(),
+            "canary": {"inputs": plain(list(canary)), "outputs": []},
+        }
+    )
+    model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
+    inputs = canary_inputs(model, draft.canary.inputs)
+    answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
+    return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+
+
+OFFERED = Annotated[
+    bool,
+    typer.Option("--publish", help="then offer the release to the workers of PV_BROKER, through the gate"),
+]
+
+
+def offer(release: Release, data: Path | None) -> None:
+    """Runs `pvstream publish` on a release, with its gate; the run ends as that command does.
+
+    A process of its own: training knows nothing of Kafka.
+    """
+    command = [sys.executable, "-m", "streams", "publish", str(release.path)]
+    done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+
+
+def print_scores(console: Console, release: Release) -> None:
+    """Every score of a release beside its baseline and its definition."""
+    for row in release.manifest.scores:
+        console.print(
+            f"{row.data} (n {row.records}): [bold]{row.name} {row.value}[/], baseline {row.baseline} "
+            f"({row.baseline_definition}) - {row.definition}",
+            highlight=False,
+        )
+    console.print(f"release {release.version} in {release.path}", highlight=False)
+
+
+def code_commit() -> str:
+    """The commit of the code, with `+` when files differ from it; `unknown` outside a checkout."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return found.stdout.strip()

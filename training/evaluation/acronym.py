@@ -1,0 +1,234 @@
+"""Acronyms: the sense that a release takes, on the test rows of CASI and on SDU@AAAI-22."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.acronym.surface_features import undotted
+from models.scores import Counts, RecordMeasure, ratio
+from models.types import Span
+from training.evaluation.result import Measured
+
+SPLITS = ("casi", "sdu22_scientific", "sdu22_legal")
+PRIMARY = "accuracy"
+DATA = {
+    "casi": "CASI, held-out three tenths of the rows of every acronym",
+    "sdu22_scientific": "SDU@AAAI-22 scientific English dev",
+    "sdu22_legal": "SDU@AAAI-22 legal English dev",
+}
+#: Columns of the counts.
+_RIGHT, _ONE, _GOLD, _CHOSEN = range(4)
+BATCH = 64
+#: Which rows of CASI are held out; a trained release never saw them.
+SEED = 0
+HELD_OUT = 0.3
+
+
+class Row(NamedTuple):
+    """An acronym in a text, the long forms to choose from, and the right one."""
+
+    text: str
+    span: Span
+    senses: tuple[str, ...]
+    gold: str
+
+    @property
+    def short_form(self) -> str:
+        return self.text[self.span.start : self.span.end]
+
+
+class Corpus(NamedTuple):
+    data: str
+    records: list[Row]
+    majority: list[str]
+    """of each record the sense that a look at the acronym alone would give"""
+    majority_definition: str
+
+
+def read(data: Path, split: str, limit: int) -> Corpus:
+    folder = data / "acronyms"
+    if split == "casi":
+        training, rows = split_casi(read_casi(folder / "casi_dev.csv"))
+        known = majority(training)
+        # An acronym all of whose rows are held out has no majority to know.
+        chosen = [known.get(undotted(row.short_form), row.senses[0]) for row in rows]
+        definition = "always the acronym's commonest sense in the training rows"
+    else:
+        rows = read_sdu(folder / f"{split}_dev.json", folder / f"{split}_dictionary.json")
+        commonest = majority(rows)
+        chosen = [commonest[undotted(row.short_form)] for row in rows]
+        definition = "always the acronym's commonest sense in these same rows"
+    end = limit or len(rows)
+    return Corpus(DATA[split], rows[:end], chosen[:end], definition)
+
+
+def read_casi(path: Path) -> list[Row]:
+    """CASI rows whose text holds the acronym, with full stops between its letters or without; its senses are
+    those that its rows have.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    senses: dict[str, set[str]] = {}
+    for row in found:
+        senses.setdefault(row["acronym_"], set()).add(row["expansion"])
+    rows = []
+    for row in found:
+        at = locate(row["text"], row["acronym_"])
+        if at is not None:
+            rows.append(Row(row["text"], at, tuple(sorted(senses[row["acronym_"]])), row["expansion"]))
+    return rows
+
+
+def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -> tuple[list[Row], list[Row]]:
+    """Training and held-out rows: of each acronym its rows in the order of their senses, within a sense by a
+    hash of seed and text, and evenly spaced ones of them held out, so that each sense has its share.
+    """
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        groups.setdefault(undotted(row.short_form), []).append(i)
+    held: set[int] = set()
+    for members in groups.values():
+        order = sorted(members, key=lambda i: (rows[i].gold, _hash(seed, rows[i])))
+        begin = int(_hash(seed, rows[order[0]])[:8], 16) / 16**8
+        # One at each whole number that share * position passes.
+        held |= {i for n, i in enumerate(order) if int((n + 1) * share + begin) > int(n * share + begin)}
+    training = [row for i, row in enumerate(rows) if i not in held]
+    return training, [row for i, row in enumerate(rows) if i in held]
+
+
+def _hash(seed: int, row: Row) -> str:
+    return hashlib.sha256(f"{seed} {row.gold} {row.span.start} {row.text}".encode()).hexdigest()
+
+
+def read_sdu(rows: Path, dictionary: Path) -> list[Row]:
+    """SDU@AAAI-22 acronym disambiguation, every row."""
+    senses = json.loads(dictionary.read_text(encoding="utf-8"))
+    out = []
+    for row in json.loads(rows.read_text(encoding="utf-8")):
+        at = locate(row["sentence"], row["acronym"])
+        if at is not None:
+            out.append(Row(row["sentence"], at, tuple(senses[row["acronym"]]), row["label"]))
+    return out
+
+
+def locate(text: str, short_form: str) -> Span | None:
+    """Where the acronym stands: as a word, else at a word's beginning, else with full stops, else inside a
+    word (the makers of SDU@AAAI-22 put acronyms into longer words too).
+    """
+    literal = re.escape(short_form)
+    dotted = r"\.?\s?".join(map(re.escape, short_form))
+    patterns = (
+        rf"(?<![^\W_]){literal}(?![^\W_])",
+        rf"(?<![^\W_]){literal}",
+        rf"(?<![^\W_]){dotted}(?![^\W_])",
+        literal,
+    )
+    for pattern in patterns:
+        found = re.search(pattern, text)
+        if found:
+            return Span(*found.span())
+    return None
+
+
+def measure(model: Any, corpus: Corpus) -> Measured:
+    rows = corpus.records
+    started = time.perf_counter()
+    chosen = choices(model, rows)
+    seconds = time.perf_counter() - started
+    return Measured(
+        counts(rows, chosen),
+        counts(rows, corpus.majority),
+        MEASURES,
+        {m.name: corpus.majority_definition for m in MEASURES},
+        seconds,
+    )
+
+
+def choices(model: Any, rows: Sequence[Row]) -> list[str]:
+    """The sense that the model takes in each row. Rows of like length share a batch, equal rows an answer."""
+    unique = sorted({(r.text, r.span, r.senses) for r in rows}, key=lambda q: (len(q[0]), q[0], q[1].start))
+    found: dict[tuple[str, Span, tuple[str, ...]], str] = {}
+    for start in range(0, len(unique), BATCH):
+        part = unique[start : start + BATCH]
+        for question, scores in zip(part, model.choose_many(part), strict=True):
+            found[question] = question[2][max(range(len(scores)), key=scores.__getitem__)]
+    return [found[r.text, r.span, r.senses] for r in rows]
+
+
+def majority(rows: Sequence[Row]) -> dict[str, str]:
+    """Of each acronym the sense that is commonest in these rows."""
+    senses: dict[str, Counter[str]] = {}
+    for row in rows:
+        senses.setdefault(undotted(row.short_form), Counter())[row.gold] += 1
+    return {short_form: counts.most_common(1)[0][0] for short_form, counts in senses.items()}
+
+
+def scores(rows: Sequence[Row], chosen: Sequence[str]) -> dict[str, float]:
+    """Every score of a choice of senses."""
+    found = counts(rows, chosen)
+    return {measure.name: measure.of(found) for measure in MEASURES}
+
+
+def counts(rows: Sequence[Row], chosen: Sequence[str]) -> Counts:
+    """Columns: right, one, gold sense, chosen sense, the last two as numbers that are the same for the same
+    rows.
+    """
+    numbers = {sense: n for n, sense in enumerate(sorted({s for row in rows for s in row.senses}))}
+    return np.array(
+        [
+            [sense == row.gold, 1, numbers[row.gold], numbers[sense]]
+            for row, sense in zip(rows, chosen, strict=True)
+        ],
+        np.float64,
+    )
+
+
+def _shared_task_f1(found: Counts) -> Counts:
+    """(rows, columns) to (1,): macro precision and macro recall over the gold senses, then their F1. A gold
+    sense that is never chosen has precision 1, as in the shared task's scorer.
+    """
+    gold, chosen = (found[:, column].astype(np.intp) for column in (_GOLD, _CHOSEN))
+    size = int(max(gold.max(), chosen.max())) + 1
+    wanted, taken = np.bincount(gold, minlength=size), np.bincount(chosen, minlength=size)
+    right = np.bincount(gold[gold == chosen], minlength=size)
+    senses = wanted > 0
+    precision = np.where(taken > 0, right / np.maximum(taken, 1), 1.0)[senses].mean()
+    recall = (right[senses] / wanted[senses]).mean()
+    return np.array([2 * precision * recall / (precision + recall) if recall else 0.0])
+
+
+def _authors_f1(sums: Counts) -> Counts:
+    accuracy = sums[:, _RIGHT] / np.maximum(sums[:, _ONE], 1)
+    doubled: Counts = 2 * accuracy / (1 + accuracy)
+    return doubled
+
+
+ACCURACY = ratio(
+    PRIMARY,
+    "share of rows whose gold sense scores highest of all that the data set gives the acronym",
+    (0, 1),
+)
+MEASURES = (
+    ACCURACY,
+    RecordMeasure(
+        "macro_f1",
+        "F1 of macro precision and macro recall over the gold senses; a sense never chosen has precision 1 "
+        "(the scorer of SDU@AAAI-22)",
+        _shared_task_f1,
+    ),
+    type(ACCURACY)(
+        "authors_f1",
+        "2 accuracy / (1 + accuracy), what the published m-network code calls F1",
+        _authors_f1,
+    ),
+)

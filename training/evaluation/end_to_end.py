@@ -1,0 +1,134 @@
+"""Tagger and coder together: the preferred terms of a sentence, found from its text alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.releases.store import bundled, open_release
+from models.scores import Counts, micro_f1, ratio
+from models.types import ADE, Coding, Query
+from training.common.coding_split import pts_by_term, right_terms
+from training.common.corpora import GoldCoding, read_psytar, read_psytar_codes
+from training.evaluation.result import Measured
+
+END_TO_END = "end_to_end"
+DATA = (
+    "PsyTAR, held-out sentences without an unmapped effect that are not among the training sentences of the "
+    "bundled tagger"
+)
+#: Columns: right pairs of sentence and preferred term, predicted ones, gold ones; the same of the preferred
+#: terms that training never has.
+_RIGHT, _PREDICTED, _GOLD = range(3)
+_UNSEEN = 3
+
+
+UNSEEN = "preferred terms that training never has, predicted or gold,"
+
+
+class Sentence(NamedTuple):
+    text: str
+    golds: tuple[GoldCoding, ...]
+
+
+def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
+    """Sentences whose every annotated effect is a test mention."""
+    tagged = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
+    wanted = set(test)
+    by_text: dict[str, list[GoldCoding]] = {}
+    for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
+        by_text.setdefault(gold.sentence, []).append(gold)
+    return [
+        Sentence(text, tuple(golds))
+        for text, golds in by_text.items()
+        if _key(text) not in tagged and all(g in wanted for g in golds)
+    ]
+
+
+def measure(
+    model: Any, data: str, sentences: Sequence[Sentence], trained: Set[str], tagger: Any = None
+) -> Measured:
+    """`trained`: the preferred terms that training has; `tagger`: by default the bundled one."""
+    started = time.perf_counter()
+    found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
+    effects = [[m for m in mentions if m.label == ADE] for mentions in found]
+    rows = [(i, m) for i, own in enumerate(effects) for m in own]
+    queries = [Query(sentences[i].text, m.start, m.end, m.text) for i, m in rows]
+    places = [i for i, _ in rows]
+    codings = model.predict(queries)
+    seconds = time.perf_counter() - started
+    bare = [replace(q, text=q.surface, start=0, end=len(q.surface)) for q in queries]
+    by_term = pts_by_term(model.terms)
+    counts, baseline = (
+        _counts(sentences, _by_place(places, answers, len(sentences)), by_term, trained)
+        for answers in (codings, model.plain().predict(bare))
+    )
+    definition = (
+        "distinct pairs of sentence and preferred term, mentions predicted by the bundled tagger, NIL is no "
+        "prediction; a gold mention with several terms is right with any of them, one with a term unknown by "
+        "name is a miss"
+    )
+    measures = (
+        micro_f1("f1", f"micro F1 of {definition}", (_RIGHT,)),
+        ratio("precision", f"precision of {definition}", (_RIGHT, _PREDICTED)),
+        ratio("recall", f"recall of {definition}", (_RIGHT, _GOLD)),
+        micro_f1("f1_unseen", f"micro F1 over {UNSEEN} of {definition}", (_UNSEEN,)),
+        ratio(
+            "precision_unseen", f"precision over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _PREDICTED)
+        ),
+        ratio("recall_unseen", f"recall over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _GOLD)),
+    )
+    alone = "the same tagger and coder, each mention coded without its sentence and without phrases"
+    return Measured(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
+
+
+@cache
+def bundled_tagger() -> Any:
+    from models.releases.loading import load  # noqa: PLC0415  it imports torch
+
+    return load(open_release(bundled("ner")), dtype="float32").model
+
+
+def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[set[str]]:
+    found: list[set[str]] = [set() for _ in range(n)]
+    for i, coding in zip(places, codings, strict=True):
+        if not coding.nil and coding.candidates:
+            found[i].add(coding.candidates[0].pt)
+    return found
+
+
+def _counts(
+    sentences: Sequence[Sentence],
+    found: Sequence[set[str]],
+    by_term: dict[str, set[str]],
+    trained: Set[str],
+) -> Counts:
+    counts = np.zeros((len(sentences), 6))
+    for row, sentence, pts in zip(counts, sentences, found, strict=True):
+        known = [frozenset(right_terms(g, by_term)) for g in sentence.golds]
+        gold = {k or frozenset(g.terms) for k, g in zip(known, sentence.golds, strict=True)}
+        unseen = {k for k in known if k and not k & trained}
+        for first, wanted, given in ((0, gold, pts), (_UNSEEN, unseen, pts - trained)):
+            row[first : first + 3] = _right(wanted, given), len(given), len(wanted)
+    return counts
+
+
+def _right(gold: Set[frozenset[str]], found: Set[str]) -> int:
+    """How many gold mentions are met; a predicted term is right once, the hardest gold mention first."""
+    left, right = set(found), 0
+    for wanted in sorted(gold, key=len):
+        if hits := wanted & left:
+            left.discard(min(hits))
+            right += 1
+    return right
+
+
+def _key(text: str) -> str:
+    """Letters and digits only: the tagged sentences are cut into words."""
+    return "".join(c for c in text.lower() if c.isalnum())

@@ -1,0 +1,291 @@
+"""Relations: strict mentions and relations on the folds of the ADE corpus, or on parts that share no
+abstract; false ones in sentences without an adverse event.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.scores import Counts, Measure, Spans, divided, f1_of, macro_f1, micro_f1, ratio, span_counts
+from models.types import ADE, DRUG, Mention, TaggedText
+from training.common.corpora import (
+    GoldText,
+    read_ade,
+    read_ade_abstracts,
+    read_ade_fold,
+    read_ade_negatives,
+    read_negative_abstracts,
+)
+from training.common.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
+from training.evaluation.result import Measured, Part
+
+FOLDS, GROUPS = "ade_fold_", "ade_group_"
+#: The folds of the papers; and ten parts such that no abstract of one stands in another.
+SPLITS = tuple(f"{kind}{number}" for kind in (FOLDS, GROUPS) for number in range(1, 11))
+PRIMARY = "re_corpus_f1"
+LABELS = (DRUG, ADE)
+SEED = 42
+Place = tuple[int, int]
+Linked = set[tuple[Place, Place]]
+NEGATIVES = "ADE corpus negatives of a fifth of the abstracts, never trained on"
+#: Columns: triples of DRUG, ADE, mentions by boundary, relations strict, by boundary, as the authors count
+#: and given the entities; then false relations, false effects, sentences without an event and with one.
+_ENTITY, _STRICT, _BOUNDARY, _AUTHORS, _GIVEN = 6, 9, 12, 15, 18
+_FALSE, _EFFECTS, _NEGATIVE, _POSITIVE, _COLUMNS = 21, 22, 23, 24, 25
+#: Sentences of the corpus without an adverse event, for each with one.
+PROPORTION = 16695 / 4272
+_ONE_TYPE = "macro F1 over the types of relation, of which the corpus has one, so that micro is the same"
+
+
+def _corpus_f1(sums: Counts) -> Counts:
+    right, found, gold = sums[:, _STRICT:_BOUNDARY].T
+    false = PROPORTION * sums[:, _POSITIVE] * divided(sums[:, _FALSE], sums[:, _NEGATIVE])
+    return f1_of(right, found + false, gold)
+
+
+MEASURES = (
+    Measure(
+        PRIMARY,
+        "strict F1 as if sentences without an adverse event were 3.91 times those with one, as in the whole "
+        "corpus: their false relations count, in that proportion",
+        _corpus_f1,
+    ),
+    macro_f1("ner_strict_macro_f1", "exact boundaries and label; macro F1 over DRUG, ADE", [0, 3]),
+    micro_f1("ner_strict_micro_f1", "exact boundaries and label; micro F1 over DRUG, ADE", [0, 3]),
+    micro_f1("ner_boundary_f1", "exact boundaries, whatever the label; micro F1", [_ENTITY]),
+    macro_f1(
+        "re_strict_macro_f1",
+        f"both mentions exact in boundaries and labels, every gold relation counts; {_ONE_TYPE}",
+        [_STRICT],
+    ),
+    micro_f1("re_boundary_f1", "both mentions exact in boundaries, of any label; micro F1", [_BOUNDARY]),
+    micro_f1(
+        "re_strict_f1_authors",
+        "as the code of CLDR counts: strict, but a gold relation that the space of relations affirms is "
+        "never missed; with a wrong mention it is a false one",
+        [_AUTHORS],
+    ),
+    micro_f1("re_given_f1", "relations between the gold mentions; micro F1", [_GIVEN]),
+    ratio(
+        "false_relations_per_1000",
+        "relations found in 1,000 sentences without an adverse event; lower is better",
+        (_FALSE, _NEGATIVE),
+        times=1000,
+    ),
+    ratio(
+        "false_effects_per_1000",
+        "effects found in 1,000 sentences without an adverse event; lower is better",
+        (_EFFECTS, _NEGATIVE),
+        times=1000,
+    ),
+)
+DICTIONARY = "longest match of training mentions, each with its commonest label"
+EVERY_PAIR = "link every pair of predicted mentions"
+BASELINES = {
+    "ner_strict_macro_f1": DICTIONARY,
+    "ner_strict_micro_f1": DICTIONARY,
+    "ner_boundary_f1": DICTIONARY,
+    PRIMARY: EVERY_PAIR,
+    "re_strict_macro_f1": EVERY_PAIR,
+    "re_boundary_f1": EVERY_PAIR,
+    "re_strict_f1_authors": EVERY_PAIR,
+    "re_given_f1": "link every pair of gold mentions",
+    "false_relations_per_1000": EVERY_PAIR,
+    "false_effects_per_1000": DICTIONARY,
+}
+
+
+class Corpus(NamedTuple):
+    part: str
+    training: list[GoldText]
+    test: list[GoldText]
+    negatives: list[GoldText]
+
+    @property
+    def data(self) -> str:
+        return f"{self.part}, and {NEGATIVES}"
+
+    @property
+    def records(self) -> list[GoldText]:
+        """Every row of the counts: the test sentences, then those without an adverse event."""
+        return self.test + self.negatives
+
+
+def split_texts(ade: Path, split: str) -> tuple[list[GoldText], list[GoldText]]:
+    """Training and test sentences; those of a group share no abstract with the other groups."""
+    if split.startswith(FOLDS):
+        return read_ade_fold(ade, int(split.removeprefix(FOLDS)))
+    number = int(split.removeprefix(GROUPS)) - 1
+    texts, abstract = list(read_ade(ade).values()), read_ade_abstracts(ade)
+    order = sorted({abstract[t.id] for t in texts})
+    random.Random(SEED).shuffle(order)
+    tested = set(order[number::10])
+    return (
+        [t for t in texts if abstract[t.id] not in tested],
+        [t for t in texts if abstract[t.id] in tested],
+    )
+
+
+def split_negatives(ade: Path, split: str) -> tuple[list[GoldText], list[GoldText]]:
+    """Sentences without an adverse event (for training, held out).
+
+    Held out are a fifth of their abstracts, the same for all splits. For training there is none of an
+    abstract of a test sentence, nor a sentence that is tested; in a group none is held out of an abstract
+    that is trained on.
+    """
+    training, test = split_texts(ade, split)
+    abstract = read_ade_abstracts(ade)
+    tested = {abstract[t.id] for t in test}
+    known = {abstract[t.id] for t in training} if split.startswith(GROUPS) else set()
+    texts, of = read_ade_negatives(ade / "negatives.txt"), read_negative_abstracts(ade / "negatives.txt")
+    order = sorted(set(of))
+    random.Random(SEED).shuffle(order)
+    held = set(order[: round(len(order) / 5)])
+    held_texts = {t.text for t, a in zip(texts, of, strict=True) if a in held} | {t.text for t in test}
+    return (
+        [
+            t
+            for t, a in zip(texts, of, strict=True)
+            if a not in held and a not in tested and t.text not in held_texts
+        ],
+        [t for t, a in zip(texts, of, strict=True) if a in held and a not in known],
+    )
+
+
+def read(data: Path, split: str, limit: int) -> Corpus:
+    """A part of the corpus and the held-out negatives, the first `limit` of each."""
+    training, test = split_texts(data / "ade", split)
+    _, negatives = split_negatives(data / "ade", split)
+    last = limit or None
+    name = split.removeprefix("ade_").replace("_", " ")
+    return Corpus(f"ADE corpus {name} test", training, test[:last], negatives[:last])
+
+
+def measure(model: Any, corpus: Corpus) -> Measured:
+    """`model` has `relate`, which tells the relations among mentions that are given, beside `predict`."""
+    texts = [t.text for t in corpus.test]
+    started = time.perf_counter()
+    found = model.predict(texts)
+    alarms = model.predict([t.text for t in corpus.negatives])
+    seconds = time.perf_counter() - started
+    given = model.relate(texts, [gold_mentions(t) for t in corpus.test])
+    dictionary = DictionaryTagger(corpus.training)
+    test = Part(corpus.part, len(texts))
+    negatives = Part(NEGATIVES, len(corpus.negatives))
+    both = Part(corpus.data, len(corpus.records))
+    return Measured(
+        _counts(
+            corpus,
+            mention_spans(f.mentions for f in found),
+            [
+                (relations(f), given_relations(t, g))
+                for f, t, g in zip(found, corpus.test, given, strict=True)
+            ],
+            [(len(relations(a)), effects(mention_spans([a.mentions])[0])) for a in alarms],
+        ),
+        _counts(
+            corpus,
+            dictionary.predict(texts),
+            [(pairs(f), every_pair(t)) for f, t in zip(found, corpus.test, strict=True)],
+            [
+                (len(pairs(a)), effects(d))
+                for a, d in zip(alarms, dictionary.predict(t.text for t in corpus.negatives), strict=True)
+            ],
+        ),
+        MEASURES,
+        BASELINES,
+        seconds,
+        {m.name: negatives if m.name.startswith("false") else test for m in MEASURES} | {PRIMARY: both},
+    )
+
+
+def gold_mentions(text: GoldText) -> list[Mention]:
+    return [Mention(m.start, m.end, text.text[m.start : m.end], m.label, 1.0) for m in text.mentions]
+
+
+def relations(found: TaggedText) -> Linked:
+    """The relations of a text as pairs of spans, drug first."""
+    return {(_span(found.mentions[r.head]), _span(found.mentions[r.tail])) for r in found.relations}
+
+
+def pairs(found: TaggedText) -> Linked:
+    """Every drug with every effect of a text as pairs of spans."""
+    return _product(found.mentions)
+
+
+def given_relations(text: GoldText, given: Sequence[Any]) -> Linked:
+    """Relations among a text's gold mentions as pairs of spans."""
+    return {(_span(text.mentions[r.head]), _span(text.mentions[r.tail])) for r in given}
+
+
+def every_pair(text: GoldText) -> Linked:
+    return _product(text.mentions)
+
+
+def gold_relations(text: GoldText) -> Linked:
+    return {(_span(text.mentions[d]), _span(text.mentions[e])) for d, e in text.relations}
+
+
+def effects(spans: Spans) -> int:
+    return sum(label == ADE for _, _, label in spans)
+
+
+def authors_triple(found: Linked, given: Linked, gold: Linked) -> tuple[int, int, int]:
+    """(true positives, true and false positives, true positives and false negatives) as the code of CLDR
+    counts.
+
+    Each pair of last words that the space of relations affirms is predicted; it is true where both mentions
+    are found exactly, else false. Missed is a gold relation whose pair of words it denies.
+    """
+    right = found & gold
+    predicted = {_last_words(r) for r in found | (given & gold)}
+    wrong = predicted - {_last_words(r) for r in right}
+    missed = gold - given - found
+    return len(right), len(right) + len(wrong), len(right) + len(missed)
+
+
+def _counts(
+    corpus: Corpus,
+    spans: Sequence[Spans],
+    linked: Sequence[tuple[Linked, Linked]],
+    alarms: Sequence[tuple[int, int]],
+) -> Counts:
+    """`linked`: relations found, and found given the entities; `alarms`: relations and effects of each."""
+    n = len(corpus.test)
+    counts = np.zeros((len(corpus.records), _COLUMNS))
+    counts[:n, :_ENTITY] = span_counts(spans, gold_spans(corpus.test), LABELS)
+    for row, text, own, (found, given) in zip(counts[:n], corpus.test, spans, linked, strict=True):
+        gold = gold_relations(text)
+        row[_ENTITY:_STRICT] = _triple({(s, e) for s, e, _ in own}, {_span(m) for m in text.mentions})
+        row[_STRICT:_BOUNDARY] = _triple(found, gold)
+        row[_BOUNDARY:_AUTHORS] = _triple({frozenset(r) for r in found}, {frozenset(r) for r in gold})
+        row[_AUTHORS:_GIVEN] = authors_triple(found, given, gold)
+        row[_GIVEN:_FALSE] = _triple(given, gold)
+    counts[n:, _FALSE : _EFFECTS + 1] = np.array(alarms).reshape(-1, 2)
+    counts[n:, _NEGATIVE] = 1
+    counts[:n, _POSITIVE] = 1
+    return counts
+
+
+def _triple(found: set[Any], gold: set[Any]) -> tuple[int, int, int]:
+    return len(found & gold), len(found), len(gold)
+
+
+def _product(mentions: Sequence[Mentioned]) -> Linked:
+    drug, effect = ([_span(m) for m in mentions if m.label == label] for label in LABELS)
+    return {(d, e) for d in drug for e in effect}
+
+
+def _last_words(relation: tuple[Place, Place]) -> Place:
+    """Both ends: a word ends where its mention does."""
+    return relation[0][1], relation[1][1]
+
+
+def _span(mention: Mentioned) -> Place:
+    return mention.start, mention.end

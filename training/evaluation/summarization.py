@@ -1,0 +1,191 @@
+"""Short questions: ROUGE of what a release makes of MeQSum's test questions, and whether it is about the same
+things as the reference, beside three methods that nobody trained.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from models.scores import Counts, Measure, ratio
+from models.text import sentences
+from training.evaluation.result import EvaluationError, Measured
+from training.evaluation.summarization_baselines import centroid_sentence, template
+
+if TYPE_CHECKING:
+    from models.releases.manifest import Release
+    from models.summarization.medical_entities import Entity
+
+SPLITS = ("meqsum_test",)
+PRIMARY = "rouge1"
+ROUGES = ("rouge1", "rouge2", "rougeL")
+#: Columns of `summary_counts`: the three of ROUGES, words, one.
+_WORDS, _ONE = 3, 4
+#: Columns of `entity_counts` behind them: a focus found, entities of reference and answer, of the reference,
+#: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
+#: whether it begins as the reference does.
+_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
+#: The ROUGE columns of the centroid sentence and of the template, each with the beginning behind them.
+_CENTROID, _TEMPLATE = 11, 15
+#: Words that tell what kind of question it is: "what are the treatments", "how long does it".
+KIND = 4
+BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
+HOW = "F1 in percent, mean over questions, rouge-score with stemming"
+OTHERS = {
+    "centroid": (_CENTROID, "the sentence nearest to the sum of all sentences' word counts"),
+    "template": (_TEMPLATE, "question type by its words, filled with the first entity of the question"),
+}
+
+
+class Question(NamedTuple):
+    text: str
+    summary: str
+
+
+class Corpus(NamedTuple):
+    data: str
+    records: list[Question]
+    stanza: Path
+    """where Stanza's models are taken from, if they are there"""
+
+
+def read(data: Path, split: str, limit: int) -> Corpus:
+    lines = (data / "questions/meqsum.jsonl").read_text(encoding="utf-8").splitlines()
+    part = split.removeprefix("meqsum_")
+    found = [Question(r["question"], r["summary"]) for r in map(json.loads, lines) if r["split"] == part]
+    return Corpus(f"MeQSum {part} part", found[:limit] if limit else found, data / "stanza")
+
+
+def measures(recogniser: str) -> tuple[Measure, ...]:
+    """All scores; those of entities name who found them."""
+    entities = f"entities by {recogniser}"
+    return (
+        *(ratio(name, f"{name} {HOW}", (i, _ONE)) for i, name in enumerate(ROUGES)),
+        ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
+        ratio(
+            "entity_consistency",
+            f"entities of both reference and answer over those of the references (ECL, Eq. 8), {entities}",
+            (_SHARED, _GOLD),
+        ),
+        ratio(
+            "unfaithful",
+            f"share of answers that name an entity which neither question nor reference names, {entities}",
+            (_STRANGE, _ONE),
+        ),
+        ratio(
+            "focus_identification",
+            f"share of references in which a focus is found, whatever the answer; {entities}",
+            (_FOCUS, _ONE),
+        ),
+        ratio("extractive", "share of answers that are a sentence of the question", (_EXTRACTIVE, _ONE)),
+        ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
+        *(
+            ratio(f"{rouge}_{name}", f"{rouge} {HOW}, of a trivial method: {what}", (first + i, _ONE))
+            for name, (first, what) in OTHERS.items()
+            for i, rouge in enumerate(ROUGES)
+        ),
+        *(
+            ratio(
+                f"beginning_{name}", f"{BEGINNING}, of a trivial method: {what}", (first + len(ROUGES), _ONE)
+            )
+            for name, (first, what) in OTHERS.items()
+        ),
+    )
+
+
+def measure(model: Any, corpus: Corpus) -> Measured:
+    from models.ner.model import NerModel  # noqa: PLC0415
+    from models.summarization.medical_entities import recogniser  # noqa: PLC0415  a model library
+
+    found_by = recogniser(NerModel.load(bundled_tagger()), corpus.stanza)
+    texts, references = [q.text for q in corpus.records], [q.summary for q in corpus.records]
+    started = time.perf_counter()
+    found = model.predict(texts)
+    seconds = time.perf_counter() - started
+    gold = found_by.entities(references)
+    named = found_by.entities(texts)
+    trivial = [
+        np.hstack([summary_counts(answers, references)[:, : len(ROUGES)], beginnings(answers, references)])
+        for answers in ([centroid_sentence(t) for t in texts], list(map(template, texts, named)))
+    ]
+
+    def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
+        entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
+        flags = np.array(extractive, np.float64).reshape(-1, 1)
+        begun = beginnings(answers, references)
+        return np.hstack([summary_counts(answers, references), entities, flags, begun, *trivial])
+
+    scores = measures(found_by.name)
+    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning"]
+    return Measured(
+        counts([s.text for s in found], [s.method == "extractive" for s in found]),
+        counts([first_sentence(t) for t in texts], [True] * len(texts)),
+        scores,
+        dict.fromkeys(ours, "first sentence"),
+        seconds,
+    )
+
+
+def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Counts:
+    """(texts, 5): F1 in percent of ROUGE-1, 2 and L with stemming (package rouge-score), words, one."""
+    try:
+        from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  of the training extra
+    except ImportError:
+        raise EvaluationError("summaries are scored by rouge-score: install pvstream[train]") from None
+    scorer = RougeScorer(list(ROUGES), use_stemmer=True)
+    rows = []
+    for prediction, reference in zip(predictions, references, strict=True):
+        found = scorer.score(reference, prediction)
+        rows.append([*(100 * found[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
+    return np.array(rows, np.float64).reshape(len(rows), _ONE + 1)
+
+
+def beginnings(answers: Sequence[str], references: Sequence[str]) -> Counts:
+    """(texts, 1): 1 where an answer is the same kind of question as its reference, by its first words."""
+    same = [_kind(a) == _kind(r) for a, r in zip(answers, references, strict=True)]
+    return np.array(same, np.float64).reshape(-1, 1)
+
+
+def _kind(question: str) -> list[str]:
+    return re.findall(r"\w+", question.lower())[:KIND]
+
+
+def entity_counts(
+    answers: Sequence[str],
+    records: Sequence[Question],
+    found: Sequence[Sequence[Entity]],
+    gold: Sequence[Sequence[Entity]],
+) -> Counts:
+    """(texts, 4): 1 where the reference has an entity, entities of both, of the reference, and 1 where the
+    answer names one that neither question nor reference names. An entity counts once a text, whatever its
+    case.
+    """
+    from models.drugs import DrugLexicon  # noqa: PLC0415  read only where it is needed
+    from models.summarization.medical_entities import named_in, normal  # noqa: PLC0415
+
+    lexicon = DrugLexicon.load()
+    rows = []
+    for record, ours, theirs in zip(records, found, gold, strict=True):
+        one, other = ({tuple(normal(e.text)) for e in entities} for entities in (ours, theirs))
+        known = (record.text, record.summary)
+        strange = any(not any(named_in(e.text, text, lexicon) for text in known) for e in ours)
+        rows.append([bool(other), len(one & other), len(other), strange])
+    return np.array(rows, np.float64).reshape(len(answers), 4)
+
+
+def first_sentence(text: str) -> str:
+    """Nothing of a text without a word."""
+    return next((text[s.start : s.end] for s in sentences(text)), "")
+
+
+def bundled_tagger() -> Release:
+    """The NER release that comes with the code."""
+    from models.releases.store import bundled, open_release  # noqa: PLC0415
+
+    return open_release(bundled("ner"))

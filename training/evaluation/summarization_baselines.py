@@ -1,0 +1,45 @@
+"""Short questions without training: the central sentence, and a template for what kind of question it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from models.summarization.question_cues import CUES, PLACE
+from models.text import sentences
+
+if TYPE_CHECKING:
+    from models.summarization.medical_entities import Entity
+
+
+def centroid_sentence(text: str) -> str:
+    """The sentence whose word counts have the greatest cosine to the sum of all sentences'; the first of
+    equals, nothing of a text without a word.
+    """
+    found = [text[s.start : s.end] for s in sentences(text)]
+    bags = [Counter(re.findall(r"\w+", s.lower())) for s in found]
+    whole: Counter[str] = sum(bags, Counter())
+
+    def cosine(bag: Counter[str]) -> float:
+        length = math.sqrt(sum(n * n for n in bag.values()))
+        return sum(n * whole[word] for word, n in bag.items()) / length if length else 0.0
+
+    best = max(range(len(found)), key=lambda i: cosine(bags[i]), default=None)
+    return "" if best is None else found[best]
+
+
+def template(text: str, entities: Sequence[Entity]) -> str:
+    """The question of the text's type about its first entity, or about its first three words where it has
+    none.
+    """
+    lower = text.lower()
+    question = next(t for words, t in CUES if not words or re.search(rf"\b(?:{words})\b", lower))
+    about = (
+        entities[0].text
+        if entities
+        else " ".join(re.sub(r"^\s*subject\s*:", "", text, flags=re.I).split()[:3])
+    )
+    return question.replace(PLACE, about)

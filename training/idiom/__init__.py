@@ -1,0 +1,1 @@
+"""Training of idiom-aware sentence vectors (He et al. 2024)."""

@@ -1,0 +1,1 @@
+"""Training of normalization with dynamic context refining (CONORM-EN)."""

@@ -1,0 +1,244 @@
+"""CLDR: the upper half of an encoder by a contrast between pairs of words in the text and two-node graphs of
+relations (Theodoropoulos et al. 2021, Eq. 5).
+
+The lower half is frozen and without dropout, so what it gives is computed once.
+
+Not the paper's: beside it a contrast between related pairs and those that are not, among which are the ones
+that the space of entities finds in sentences without an adverse event.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.encoder.layer_split import Lower, Read, Upper
+from models.encoder.model import Encoder, surface_words
+from training.common import adapter
+from training.common.precision import mixed
+from training.relation.data import Example, Found, batches, offsets, word_states
+from training.relation.graph_layers import PairGraph, hard_pairs
+from training.relation.knn_scores import PAIR_SCORES, pair_scores
+from training.relation.losses import graph_contrast, paired_contrast, word_contrast
+from training.relation.settings import Settings, open_weights, optimizer_of, step
+
+K_PAIRS = 5
+#: Training sentences whose pairs stand for all in an epoch's validation.
+SAMPLE = 1500
+#: Rate of the graph's weights, which begin as chance.
+GRAPH_LR = 1e-3
+
+
+class Frozen:
+    """What the frozen parts give, once for all epochs: middle states of each sentence, and the initial
+    encoder's vectors of its words.
+    """
+
+    def __init__(self, lower: Lower, data: Sequence[Example], precision: str) -> None:
+        read: list[Read] = []
+        with torch.no_grad(), mixed(precision):
+            for start in range(0, len(data), 256):
+                read += lower.read([surface_words(e.gold.text) for e in data[start : start + 256]])
+        # Of a sentence that is longer than the encoder's limit the first window.
+        self.middle = {
+            e.gold.id: r.middle[0][: len(e.pieces) + 2].half().clone()
+            for e, r in zip(data, read, strict=True)
+        }
+        self.words = torch.cat([r.vectors[: len(e.tags)] for e, r in zip(data, read, strict=True)])
+        firsts = offsets(data).tolist()
+        self.first = {e.gold.id: f for e, f in zip(data, firsts, strict=True)}
+
+
+class UpperSpace(ABC):
+    """What CLDR and CLGS share: the halves, and vectors of all words of some sentences."""
+
+    graph: nn.Module
+
+    def __init__(
+        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
+    ) -> None:
+        """`encoder`: the initial one, of which a copy is trained."""
+        torch.manual_seed(settings.seed)
+        self.settings = settings
+        below = settings.lower(encoder.model)
+        copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+        open_weights(copied, below)
+        self.upper = Upper(copied, below)
+        self.train = [e for e in train if self.learnt(e)]
+        self.frozen = Frozen(Lower(encoder, below), [*self.train, *valid], settings.precision)
+        self.optimizer: Any = None
+        self.schedule: Any = None
+
+    def learnt(self, example: Example) -> bool:
+        """Whether there is something to learn from a sentence."""
+        return len(example.pairs) > 0
+
+    def trained(self) -> list[nn.Module]:
+        return [self.upper.model, self.graph]
+
+    def _optimize(self) -> None:
+        groups: list[dict[str, Any]] = [
+            {"params": adapter.trained_parameters(self.upper.model), "lr": self.settings.pair_lr},
+            {"params": adapter.trained_parameters(self.graph), "lr": GRAPH_LR},
+        ]
+        self.parameters = [p for g in groups for p in g["params"]]
+        steps = -(-len(self.train) // self._batch())
+        self.optimizer, self.schedule = optimizer_of(groups, self.settings.pair_epochs, steps)
+
+    def states(self, batch: Sequence[Example]) -> Tensor:
+        """(words of the batch, d) of the trained encoder; gradients flow."""
+        with mixed(self.settings.precision):
+            hidden = self.upper.forward_states([self.frozen.middle[e.gold.id] for e in batch])
+        return word_states(hidden, batch)
+
+    def vectors(self, data: Sequence[Example], size: int = 64) -> Tensor:
+        """(words, d) of the trained encoder, sentence after sentence in the order given."""
+        order = sorted(range(len(data)), key=lambda i: len(data[i].pieces))
+        found: list[Tensor] = [torch.empty(0)] * len(data)
+        with torch.no_grad():
+            for start in range(0, len(order), size):
+                part = order[start : start + size]
+                batch = [data[i] for i in part]
+                counts = [len(e.tags) for e in batch]
+                for i, own in zip(part, torch.split(self.states(batch), counts), strict=True):
+                    found[i] = own
+        return torch.cat(found)
+
+    def epoch(self, number: int) -> float:
+        seed = self.settings.seed * 1000 + number
+        generator = torch.Generator().manual_seed(seed)
+        self.upper.model.train()
+        losses = [
+            step(self, self.loss(batch, generator), self.parameters)
+            for batch in batches(self.train, self._batch(), random.Random(seed))
+        ]
+        self.upper.model.eval()
+        return sum(losses) / len(losses)
+
+    def _batch(self) -> int:
+        return self.settings.pair_batch
+
+    @abstractmethod
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        """Of one batch; gradients flow."""
+
+    @abstractmethod
+    def validate(self) -> dict[str, float]:
+        """Scores on the validation sentences."""
+
+    def initial(self, batch: Sequence[Example]) -> Tensor:
+        """Where each sentence's words begin among the initial vectors, (sentences,)."""
+        return torch.tensor([self.frozen.first[e.gold.id] for e in batch])
+
+
+class PairSpace(UpperSpace):
+    """CLDR in training."""
+
+    def __init__(self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Found) -> None:
+        super().__init__(settings, encoder, train, valid.examples)
+        self.valid = valid
+        self.graph = PairGraph(encoder.dimension, settings.self_loop)
+        self._optimize()
+
+    def learnt(self, example: Example) -> bool:
+        return len(example.pairs) > 0 or (self.settings.pair_contrast > 0 and len(example.unrelated) > 0)
+
+    def _batch(self) -> int:
+        """The paper's number of sentences with a relation in a batch, and their share of those without."""
+        related = sum(len(e.pairs) > 0 for e in self.train)
+        return max(1, round(self.settings.pair_batch * len(self.train) / max(1, related)))
+
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        states = self.states(batch)
+        loss = self._graph_loss(batch, states, generator)
+        if self.settings.pair_contrast:
+            vectors, related = pairs_of(batch, states)
+            loss = loss + self.settings.pair_contrast * word_contrast(
+                vectors, related.long(), self.settings.samples, generator, self.settings.temperature
+            )
+        return loss
+
+    def _graph_loss(self, batch: Sequence[Example], states: Tensor, generator: torch.Generator) -> Tensor:
+        """Eq. 5, or what the published code has in its place."""
+        chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
+        if not len(chosen):
+            return 0 * states.sum()
+        graphs = self.graph(self.frozen.words[chosen + self.initial(batch)[sentence, None, None]])
+        places = chosen + offsets(batch)[sentence, None, None]
+        text = states[places if self.settings.paired else places[:, :1]].flatten(-2)
+        if self.settings.text_relu:
+            text = text.relu()
+        if self.settings.paired:
+            return paired_contrast(text, graphs, self.settings.temperature)
+        return graph_contrast(text[:, 0], graphs, self.settings.temperature)
+
+    def validate(self) -> dict[str, float]:
+        """Strict F1 of the relations that five neighbours of the training part's affirm, in the proportion of
+        the corpus; 0 where the space of entities finds none to ask about.
+        """
+        if not self.valid.examples:
+            return dict.fromkeys(PAIR_SCORES, 0.0)
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        sample = random.Random(self.settings.seed).sample(self.train, min(SAMPLE, len(self.train)))
+        support, related = self.pairs(sample, generator)
+        queries, gold = pairs_of(self.valid.examples, self.vectors(self.valid.examples))
+        return pair_scores(support, related, queries, gold, self.valid, [K_PAIRS])[K_PAIRS]
+
+    def pairs(self, data: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """(pairs, 2 d), and which are related: those of the sentences, or every relation and two drawn wrong
+        pairs for it where training knows no others.
+        """
+        if self.settings.pair_contrast:
+            return pairs_of(data, self.vectors(data))
+        chosen, sentence = candidates(data, 2, generator)
+        places = chosen + offsets(data)[sentence, None, None]
+        related = torch.zeros(places.shape[:2], dtype=torch.bool)
+        related[:, 0] = True
+        return self.vectors(data)[places].flatten(2).flatten(0, 1), related.flatten()
+
+
+def pairs_of(batch: Sequence[Example], states: Tensor) -> tuple[Tensor, Tensor]:
+    """(pairs, 2 d), and which are related, from the words' states (words, d), sentence after sentence."""
+    first = offsets(batch).tolist()
+    both = [
+        (torch.from_numpy(rows) + f, related)
+        for e, f in zip(batch, first, strict=True)
+        for rows, related in ((e.pairs, True), (e.unrelated, False))
+    ]
+    related = torch.cat([torch.full((len(rows),), kind) for rows, kind in both])
+    return states[torch.cat([rows for rows, _ in both])].flatten(1), related
+
+
+def candidates(
+    batch: Sequence[Example], negatives: int, generator: torch.Generator, inside: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(relations, 1 + negatives, 2) words, the right pair first, and the sentence of each relation.
+
+    A wrong word is outside of every mention of that kind; `inside`: it may be another word of the same
+    phrase, as in the published code. It is never the word that it is paired with. Relations for which a
+    sentence has no wrong word are left out.
+    """
+    counts = torch.tensor([len(e.pairs) for e in batch])
+    sentence = torch.repeat_interleave(torch.arange(len(batch)), counts)
+    pairs = torch.cat([torch.from_numpy(e.pairs) for e in batch])
+    width = max(len(e.tags) for e in batch)
+    allowed = torch.zeros((2, len(batch), width), dtype=torch.bool)
+    for row, e in enumerate(batch):
+        for side, own in enumerate((e.drug, e.effect)):
+            last = torch.ones(len(own), dtype=torch.bool)
+            last[e.pairs[:, side]] = False
+            allowed[side, row, : len(own)] = last if inside else ~torch.from_numpy(own)
+    wrong = allowed[:, sentence]
+    number = torch.arange(len(pairs))
+    wrong[0, number, pairs[:, 1]] = False
+    wrong[1, number, pairs[:, 0]] = False
+    kept = wrong.any(2).all(0)
+    pairs, sentence = pairs[kept], sentence[kept]
+    made = hard_pairs(pairs, wrong[0, kept], wrong[1, kept], negatives, generator)
+    return torch.cat([pairs.unsqueeze(1), made], 1), sentence

@@ -1,0 +1,213 @@
+"""Sentences as CLNER, CLDR and CLGS are trained on them: pieces, the words that these make, tags, and the
+last words of what is related.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder, Words, surface_words
+from models.ner.model import tags_of
+from models.relation.model import LABELS
+from models.relation.neighbours import Numbers
+from models.text import words
+from models.types import ADE, DRUG, Span
+from training.common.corpora import GoldText, hold_out
+from training.common.spans import word_tags
+from training.evaluation.relation import split_negatives, split_texts
+
+TAGS = tags_of(LABELS)
+#: The tag of a word that is neither learnt nor an example for others.
+UNKNOWN = -1
+#: Sentences without an event on which false effects and false relations are counted in validation.
+ALARMS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence; words are those whose pieces are all within the encoder's limit."""
+
+    gold: GoldText
+    pieces: list[int]
+    word_of: Numbers
+    """(pieces,): which word a piece belongs to"""
+    tags: Numbers
+    """(words,)"""
+    pairs: Numbers
+    """(relations, 2): last words of drug and effect"""
+    unrelated: Numbers
+    """(pairs, 2): those of a drug and an effect that the one did not cause"""
+    drug: NDArray[np.bool_]
+    """(words,): within a drug"""
+    effect: NDArray[np.bool_]
+
+
+class Corpus(NamedTuple):
+    train: list[GoldText]
+    valid: list[GoldText]
+    negatives: list[GoldText]
+    """sentences without an adverse event to train with"""
+    alarms: list[GoldText]
+    """some of them kept for validation"""
+
+
+def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
+    """Training and validation sentences of a split (10 %, as in the paper), none of which is tested."""
+    train, test = split_texts(data / "ade", split)
+    negatives, _ = split_negatives(data / "ade", split)
+    tested = {t.text for t in test}
+    rest, valid = hold_out([t for t in train if t.text not in tested], 0.1, seed)
+    share = min(0.1, ALARMS / max(1, len(negatives)))
+    plain, alarms = hold_out(negatives, share, seed)
+    last = limit or None
+    return Corpus(rest[:last], valid[:last], plain[:last], alarms[:last])
+
+
+def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:
+    """The bundled lexicon, and what is a drug in these texts."""
+    named = {t.text[m.start : m.end].lower() for t in texts for m in t.mentions if m.label == DRUG}
+    return [DrugLexicon.load(), DrugLexicon({name: name for name in named})]
+
+
+def examples(
+    texts: Sequence[GoldText], encoder: Encoder, lexicons: Sequence[DrugLexicon] = ()
+) -> list[Example]:
+    """`lexicons`: where a sentence has no gold mention, their drugs are not learnt as words outside of one:
+    the corpus annotates a drug only where it did harm.
+    """
+    split = encoder.split([surface_words(t.text) for t in texts])
+    limit = encoder.max_pieces - 2
+    return [_example(t, words(t.text), s, limit, lexicons) for t, s in zip(texts, split, strict=True)]
+
+
+def _example(
+    text: GoldText, spans: Sequence[Span], split: Words, limit: int, lexicons: Sequence[DrugLexicon]
+) -> Example:
+    count = np.array(split.count, dtype=np.int64)
+    n = int((np.array(split.first, dtype=np.int64) + count <= limit).sum())
+    spans, count = spans[:n], count[:n]
+    tags = np.array([TAGS.index(t) for t in word_tags(text, spans, None)], dtype=np.int64)
+    if not text.mentions:
+        for lexicon in lexicons:
+            for span, _ in lexicon.find(text.text):
+                tags[_within(spans, span.start, span.end)] = UNKNOWN
+    # A word of which the tokenizer leaves nothing has no vector to learn from.
+    tags[count == 0] = UNKNOWN
+    last = [last_word(spans, m.end) for m in text.mentions]
+    related = {(last[d], last[e]) for d, e in text.relations}
+    rest = every_pair([(m.label, place) for m, place in zip(text.mentions, last, strict=True)]) - related
+    inside = {label: np.zeros(n, bool) for label in LABELS}
+    for m in text.mentions:
+        inside[m.label] |= _within(spans, m.start, m.end)
+    return Example(
+        text,
+        split.pieces[: int(count.sum())],
+        np.repeat(np.arange(n), count),
+        tags,
+        _pair_rows(related),
+        _pair_rows(rest),
+        inside[DRUG],
+        inside[ADE],
+    )
+
+
+def every_pair(last: Sequence[tuple[str, int]]) -> set[tuple[int, int]]:
+    """Each drug's last word with each effect's, from labels and last words."""
+    return {(d, e) for label, d in last if label == DRUG for other, e in last if other == ADE}
+
+
+def paired(example: Example, mentions: Sequence[tuple[int, int, str]]) -> Example:
+    """A sentence with the pairs of the mentions that a tagger found, in place of its own: related are those
+    whose mentions are exactly a gold relation's.
+    """
+    gold = example.gold.mentions
+    wanted = {(gold[d].start, gold[d].end, gold[e].start, gold[e].end) for d, e in example.gold.relations}
+    spans = words(example.gold.text)[: len(example.tags)]
+    pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+    for drug in (m for m in mentions if m[2] == DRUG):
+        for effect in (m for m in mentions if m[2] == ADE):
+            kind = (*drug[:2], *effect[:2]) in wanted
+            pairs[kind].add((last_word(spans, drug[1]), last_word(spans, effect[1])))
+    return replace(example, pairs=_pair_rows(pairs[True]), unrelated=_pair_rows(pairs[False]))
+
+
+class Found(NamedTuple):
+    """Validation sentences with the pairs that the space of entities finds in them."""
+
+    examples: list[Example]
+    """with and without an event"""
+    wanted: int
+    """relations that there are"""
+    weight: float
+    """of a sentence without an event, so that they count in the corpus' proportion"""
+
+    def weights(self) -> Tensor:
+        """(pairs,), as `pairs_of` puts them."""
+        counts = torch.tensor([len(e.pairs) + len(e.unrelated) for e in self.examples], dtype=torch.long)
+        weights = torch.tensor([1.0 if e.gold.mentions else self.weight for e in self.examples])
+        return weights.repeat_interleave(counts)
+
+
+def _pair_rows(pairs: set[tuple[int, int]]) -> Numbers:
+    """(pairs, 2) without what was cut off, or is one word."""
+    return np.array(sorted(p for p in pairs if min(p) >= 0 and p[0] != p[1]), np.int64).reshape(-1, 2)
+
+
+def last_word(spans: Sequence[Span], end: int) -> int:
+    """The word in which a mention ends; -1 where it was cut off."""
+    return next((i for i, s in enumerate(spans) if s.start < end <= s.end), -1)
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
+    return np.array([s.start < end and start < s.end for s in spans], dtype=bool)
+
+
+def batches(
+    data: Sequence[Example], size: int, rng: random.Random, near: int = 20
+) -> Iterator[list[Example]]:
+    """Shuffled; sentences of like length together, out of `near` batches, so that little padding is
+    computed.
+    """
+    order = list(data)
+    rng.shuffle(order)
+    made = []
+    for start in range(0, len(order), size * near):
+        pool = sorted(order[start : start + size * near], key=lambda e: len(e.pieces))
+        made += [pool[i : i + size] for i in range(0, len(pool), size)]
+    rng.shuffle(made)
+    yield from made
+
+
+def word_states(hidden: Tensor, batch: Sequence[Example]) -> Tensor:
+    """(words of the batch, d): the mean of each word's pieces, from hidden states (sentences, pieces, d) with
+    the special token first; sentence after sentence. Gradients flow.
+    """
+    lengths = [len(e.pieces) for e in batch]
+    rows = torch.repeat_interleave(torch.arange(len(batch)), torch.tensor(lengths))
+    columns = torch.cat([torch.arange(1, n + 1) for n in lengths])
+    first = offsets(batch)
+    numbers = torch.from_numpy(
+        np.concatenate([e.word_of + f for e, f in zip(batch, first.tolist(), strict=True)])
+    )
+    n_words = int(sum(len(e.tags) for e in batch))
+    device = hidden.device
+    sums = hidden.new_zeros((n_words, hidden.shape[-1]))
+    sums = sums.index_add(0, numbers.to(device), hidden[rows.to(device), columns.to(device)])
+    counts = torch.bincount(numbers, minlength=n_words).clamp(min=1).unsqueeze(1).to(device)
+    return sums / counts
+
+
+def offsets(batch: Sequence[Example]) -> Tensor:
+    """(sentences,): the row of each sentence's first word among the words of the batch."""
+    counts = torch.tensor([0, *(len(e.tags) for e in batch)])
+    return counts.cumsum(0)[:-1]

@@ -1,0 +1,104 @@
+"""How well neighbours tag words and judge pairs while the spaces are trained; by one matrix product, where a
+release searches in FAISS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from models.ner.model import spans_of
+from models.relation.model import LABELS
+from models.relation.neighbours import Floats, Numbers, Vote, decoded, votes
+from models.scores import f1, strict_spans
+from models.text import words
+from models.types import ADE
+from training.common.spans import gold_spans
+from training.relation.data import TAGS, Example, Found
+
+#: Queries of one product, which holds their cosines with the whole support.
+_CHUNK = 512
+PAIR_SCORES = ("corpus F1", "precision", "recall")
+
+
+class Queries(NamedTuple):
+    """Sentences with gold mentions, and sentences without an event."""
+
+    valid: list[Example]
+    alarms: list[Example]
+
+    @property
+    def examples(self) -> list[Example]:
+        return self.valid + self.alarms
+
+
+def nearest(queries: Tensor, support: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Cosines and rows (queries, k) of the nearest, from (queries, d) and (rows, d)."""
+    ours, theirs = normalize(queries, dim=-1), normalize(support, dim=-1)
+    k = min(k, len(theirs))
+    found = [(part @ theirs.T).topk(k, dim=1) for part in torch.split(ours, _CHUNK)]
+    return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])
+
+
+def tag_scores(
+    support: Tensor,
+    tags: Tensor,
+    queries: Tensor,
+    data: Queries,
+    ks: Sequence[int],
+    vote: Vote,
+    transitions: Floats | None = None,
+) -> dict[int, dict[str, float]]:
+    """For each k the strict micro and macro F1 of the mentions, and effects in 1,000 sentences without an
+    event.
+
+    `support` (words, d) with its `tags`; `queries` (words, d), those of `data`, sentence after sentence.
+    `transitions`: as in `Support`.
+    """
+    cosines, rows = nearest(queries, support, max(ks))
+    scores = {}
+    for k in ks:
+        shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
+        found = decoded(shares, [len(e.tags) for e in data.examples], transitions)
+        spans = mentions_of(found, data.examples)
+        n = len(data.valid)
+        strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)
+        alarms = sum(label == ADE for text in spans[n:] for _, _, label in text)
+        scores[k] = {
+            "strict micro F1": strict.micro.f1,
+            "macro F1": strict.macro_f1,
+            "false effects per 1000": 1000 * alarms / max(1, len(data.alarms)),
+        }
+    return scores
+
+
+def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, int, str]]]:
+    """Spans of each sentence from the tags of all their words."""
+    found, at = [], 0
+    for example in data:
+        own = [TAGS[t] for t in tags[at : at + len(example.tags)]]
+        at += len(own)
+        spans = words(example.gold.text)
+        found.append([(spans[a].start, spans[b - 1].end, label) for label, a, b in spans_of(own)])
+    return found
+
+
+def pair_scores(
+    support: Tensor, related: Tensor, queries: Tensor, gold: Tensor, data: Found, ks: Sequence[int]
+) -> dict[int, dict[str, float]]:
+    """For each k the strict F1 of the pairs that the majority of their neighbours call related; (pairs, d)
+    and their verdicts on both sides, the queries those of `data`.
+    """
+    weights = data.weights()
+    _, rows = nearest(queries, support, max(ks))
+    scores = {}
+    for k in ks:
+        found = related[rows[:, :k]].float().mean(1) > 0.5  # noqa: PLR2004  majority
+        right = int((found & gold).sum())
+        score = f1(right, round(float(weights[found].sum())), data.wanted)
+        scores[k] = dict(zip(PAIR_SCORES, (score.f1, score.precision, score.recall), strict=True))
+    return scores

@@ -1,0 +1,270 @@
+"""The support sets of a release: projected, balanced and condensed, with what each step costs in score.
+
+Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, and whatever
+the tagger pairs in sentences without an adverse event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from models.encoder.faiss_index import unit
+from models.encoder.layer_split import Read
+from models.encoder.model import surface_words
+from models.ner.model import CONTINUATION, OUTSIDE
+from models.relation.neighbours import Floats, Numbers, Support, Vote, votes
+from training.relation.data import TAGS, UNKNOWN, Example, Found, offsets
+from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
+
+console = Console()
+MAX_BYTES = 8_000_000
+K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (1, 3, 5, 7, 9)
+#: The paper's, taken where no other is better on validation.
+PAPER_WORDS, PAPER_PAIRS = 7, 5
+#: Weight of what tags follow each other beside the votes.
+TRANSITIONS = 0.3
+#: Instead of the logarithm of nothing: far below what any number of votes makes up for.
+NEVER = -1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the support may be."""
+
+    dimension: int = 64
+    pair_dimension: int = 128
+    outside: int = 12000
+    """words of no mention before condensing"""
+    words: int = 8000
+    """words after it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some sentences as the encoder read them."""
+
+    examples: list[Example]
+    read: list[Read]
+
+    def words(self) -> Floats:
+        """(words, d) unit vectors, sentence after sentence."""
+        return unit(np.concatenate([r.vectors[: len(e.tags)].numpy() for e, r in self.each()]))
+
+    def tags(self) -> Numbers:
+        return np.concatenate([e.tags for e in self.examples])
+
+    def each(self) -> list[tuple[Example, Read]]:
+        return list(zip(self.examples, self.read, strict=True))
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Rows of the pair support as they are collected."""
+
+    vectors: list[Floats] = field(default_factory=list)
+    related: list[bool] = field(default_factory=list)
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, sentence: str, drug: tuple[str, Floats], effect: tuple[str, Floats], related: bool) -> None:
+        self.vectors.append(np.concatenate([drug[1], effect[1]]))
+        self.related.append(related)
+        self.rows.append((sentence, drug[0], effect[0]))
+
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        return torch.from_numpy(np.stack(self.vectors)), torch.tensor(self.related)
+
+
+def fit_projection(vectors: Floats, dimension: int) -> Floats:
+    """(d, dimension): the directions along which unit vectors differ most (no centring: cosines must
+    survive), rounded to 16 bits.
+    """
+    gram = torch.from_numpy(vectors.T @ vectors).double()
+    directions = torch.linalg.eigh(gram).eigenvectors.flip(1)[:, :dimension]
+    return np.ascontiguousarray(directions.half().float().numpy())
+
+
+def balanced(x: Floats, y: Numbers, outside: int, rng: np.random.Generator) -> Numbers:
+    """Rows of every word of a mention and of `outside` words of none: half those nearest to mentions, half by
+    chance.
+    """
+    inside, others = np.flatnonzero(y > 0), np.flatnonzero(y == 0)
+    if len(others) <= outside or not len(inside):
+        return np.sort(np.concatenate([inside, others[:outside]]))
+    sample = rng.choice(inside, min(4000, len(inside)), replace=False)
+    near, _ = nearest(torch.from_numpy(x[others]), torch.from_numpy(x[sample]), 1)
+    order = np.argsort(-near[:, 0].numpy())
+    rest = rng.choice(order[outside // 2 :], outside - outside // 2, replace=False)
+    return np.sort(np.concatenate([inside, others[order[: outside // 2]], others[rest]]))
+
+
+def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator) -> Numbers:
+    """Rows of at most `size` words, of every tag its share: first goes what k neighbours outvote (Wilson's
+    editing), then what chance leaves out.
+
+    Tags lie in dense clouds, of which a sample votes as the whole. Hart's rule, which collects what is voted
+    down, keeps the noise at their borders and costs two points of F1 here.
+    """
+    if len(y) <= size:
+        return np.arange(len(y))
+    cosines, rows = nearest(torch.from_numpy(x), torch.from_numpy(x), k + 1)
+    # A word is its own nearest.
+    shares = votes(cosines[:, 1:].numpy(), y[rows[:, 1:].numpy()], len(TAGS))
+    agreed = np.flatnonzero(shares.argmax(1) == y)
+    kept = []
+    for tag in np.unique(y[agreed]):
+        own = agreed[y[agreed] == tag]
+        kept.append(rng.permutation(own)[: max(1, size * len(own) // len(agreed))])
+    return np.sort(np.concatenate(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class WordRows:
+    """The support of the entities."""
+
+    projection: Floats
+    """(d, dimension)"""
+    vectors: Floats
+    """(words, dimension)"""
+    tags: Numbers
+    k: int
+    transitions: Floats
+
+
+def transitions_of(data: Sequence[Example]) -> Floats:
+    """(tags + 1, tags): how probable a tag is after another in some sentences, the last row as a sentence's
+    first, as weighted logarithms; every tag that may follow is counted once more than it was seen.
+    """
+    n = len(TAGS)
+    pairs = np.concatenate([np.stack([np.append(n, e.tags)[:-1], e.tags]) for e in data], axis=1)
+    counts = np.array([[float(_may_follow(tag, before)) for tag in TAGS] for before in (*TAGS, OUTSIDE)])
+    np.add.at(counts, tuple(pairs[:, (pairs != UNKNOWN).all(0)]), 1)
+    shares = counts / counts.sum(1, keepdims=True)
+    found = np.full(shares.shape, NEVER, np.float32)
+    found[shares > 0] = TRANSITIONS * np.log(shares[shares > 0])
+    return found
+
+
+def _may_follow(tag: str, before: str) -> bool:
+    if tag.startswith("I-"):
+        return before in (tag, f"B-{tag[2:]}")
+    return tag != CONTINUATION
+
+
+def word_support(
+    train: Part, queries: Part, data: Queries, dense: Floats, sizes: Sizes, vote: Vote, seed: int
+) -> WordRows:
+    """Projected, balanced and condensed words of `train`, and the k that is best on `data`, whose words
+    `queries` are; prints what each step costs.
+    """
+    rng = np.random.default_rng(seed)
+    known = train.tags() != UNKNOWN
+    y, hidden, asked = train.tags()[known], train.words()[known], queries.words()
+    table = Table("words", "rows", "MB", "k", "strict micro F1", "macro F1", "false effects per 1000")
+    transitions = transitions_of([e for e in train.examples if e.gold.mentions])
+
+    def scored(
+        name: str, projection: Floats, rows: Numbers, ks: Sequence[int], follow: Floats | None = transitions
+    ) -> dict[int, float]:
+        x = unit(hidden[rows] @ projection).astype(np.float16).astype(np.float32)
+        found = tag_scores(
+            torch.from_numpy(x),
+            torch.from_numpy(y[rows]),
+            torch.from_numpy(unit(asked @ projection)),
+            data,
+            ks,
+            vote,
+            follow,
+        )
+        for k, scores in found.items():
+            size = f"{x.size * 2 / 1e6:.1f}"
+            table.add_row(name, str(len(rows)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
+        return {k: scores["strict micro F1"] for k, scores in found.items()}
+
+    everything = np.arange(len(y))
+    scored("all, as trained", dense, everything, [PAPER_WORDS])
+    x = unit(hidden @ dense)
+    if sizes.dimension < dense.shape[1]:
+        projection = (dense @ fit_projection(x, sizes.dimension)).astype(np.float16).astype(np.float32)
+    else:
+        projection = dense.astype(np.float16).astype(np.float32)
+    x = unit(hidden @ projection)
+    scored("projected", projection, everything, [PAPER_WORDS])
+    rows = balanced(x, y, sizes.outside, rng)
+    scored("balanced", projection, rows, [PAPER_WORDS])
+    rows = rows[condensed(x[rows], y[rows], sizes.words, PAPER_WORDS, rng)]
+    scored("condensed, each word by itself", projection, rows, [PAPER_WORDS], None)
+    by_k = scored("condensed", projection, rows, K_WORDS)
+    console.print(table)
+    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
+
+
+def best_k(scores: dict[int, float], paper: int) -> int:
+    """The paper's k unless another is better."""
+    best = max(scores.values())
+    return paper if scores.get(paper) == best else next(k for k, v in scores.items() if v == best)
+
+
+def pair_rows(data: Sequence[Example], vectors: Sequence[Floats]) -> Pairs:
+    """The related and the unrelated pairs of some sentences; `vectors` (words, d) of each sentence."""
+    pairs = Pairs()
+    for example, vector in zip(data, vectors, strict=True):
+        surface = surface_words(example.gold.text)
+        for rows, related in ((example.pairs, True), (example.unrelated, False)):
+            for d, e in rows.tolist():
+                pairs.add(example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)
+    return pairs
+
+
+def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension: int) -> Floats:
+    """(d, dimension), from the words that stand in pairs and an equal share of others."""
+    first = offsets(data).tolist()
+    x = unit(np.concatenate(hidden))
+    used = np.unique(np.concatenate([e.pairs.ravel() + f for e, f in zip(data, first, strict=True)]))
+    rest = np.setdiff1d(np.arange(len(x)), used)
+    rest = np.random.default_rng(0).permutation(rest)[: len(used)]
+    return fit_projection(x[np.concatenate([used, rest])], min(dimension, x.shape[1]))
+
+
+def support_of(words: WordRows, pairs: Pairs) -> Support:
+    related, ids = np.array(pairs.related), [row[0] for row in pairs.rows]
+    return Support(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
+
+
+def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
+    """What a release's support file holds; raises ValueError where the vectors are too large together."""
+    tensors = {
+        "projection": torch.from_numpy(projection).half(),
+        "pair_projection": torch.from_numpy(pairs_projection).half(),
+        "words": torch.from_numpy(support.words).half(),
+        "tags": torch.from_numpy(support.tags).to(torch.uint8),
+        "pairs": torch.from_numpy(support.pairs).half(),
+        "related": torch.from_numpy(support.related).to(torch.uint8),
+    }
+    size = sum(t.numel() * t.element_size() for t in tensors.values())
+    if size > MAX_BYTES:
+        raise ValueError(f"the support is {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    if support.transitions is not None:
+        tensors["transitions"] = torch.from_numpy(support.transitions)
+    return tensors
+
+
+def choose_pairs(name: str, pairs: Pairs, valid: Pairs, data: Found) -> int:
+    """k by the F1 on validation, whose pairs `valid` are; prints all. The paper's where there are none."""
+    if not valid.rows:
+        return PAPER_PAIRS
+    support, related = pairs.tensors()
+    queries, gold = valid.tensors()
+    found = pair_scores(support, related, queries, gold, data, K_PAIRS)
+    table = Table("pairs", "rows", "MB", "k", *PAIR_SCORES)
+    for k, scores in found.items():
+        size = f"{support.numel() * 2 / 1e6:.1f}"
+        table.add_row(name, str(len(support)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
+    console.print(table)
+    return best_k({k: scores["corpus F1"] for k, scores in found.items()}, PAPER_PAIRS)

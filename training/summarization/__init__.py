@@ -1,0 +1,1 @@
+"""Training of the summarizer with entity-driven contrastive learning (ECL, Lu et al. 2024)."""
