@@ -17,13 +17,12 @@ import typer
 from benchmarks.machine import described, write_whole
 from benchmarks.ner_folds import fold_row
 from training.common.precision import resolved
-from training.ner.data import Scheme
-from training.ner.run import Settings
+from training.ner.settings import Settings
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
-    "without the sub-word flag": {"scheme": Scheme(flag=False)},
-    "BIO instead of BIOX": {"scheme": Scheme(biox=False)},
+    "without the sub-word flag": {"flag": False},
+    "BIO instead of BIOX": {"biox": False},
     "one phase": {"phases": 1},
     "without repair": {"repair": False},
     "low-rank adapter, rank 16": {"rank": 16, "lr": 5e-4},

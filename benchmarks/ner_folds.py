@@ -20,7 +20,8 @@ from rich.console import Console
 from benchmarks.folds import summary
 from benchmarks.machine import described, write_whole
 from training.common.precision import resolved
-from training.ner.run import Settings, make
+from training.ner.assemble import make
+from training.ner.settings import Settings
 
 console = Console()
 #: Means that CLDR's authors and SpERT's publish for these folds; see COMPARABLE.

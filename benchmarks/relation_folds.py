@@ -29,7 +29,8 @@ from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
-from training.ner import run as ner
+from training.ner import assemble as ner
+from training.ner.settings import Settings as TaggerSettings
 from training.relation import run as relation
 from training.relation.settings import Settings
 from training.relation.support_set import Sizes
@@ -86,7 +87,7 @@ def _product(mentions: Sequence[Mention]) -> list[Relation]:
 
 def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, float]:
     """Plain fine-tuning on one split; without the lexicon, which the corpus does not annotate by."""
-    settings = ner.Settings(
+    settings = TaggerSettings(
         corpora="ade", split=split, epochs=epochs, rank=0, lr=2e-4, seed=seed, precision=resolved("auto")
     )
     with tempfile.TemporaryDirectory() as folder:

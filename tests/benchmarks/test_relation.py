@@ -21,7 +21,8 @@ from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training.common.corpora import GoldText
-from training.ner import run as ner
+from training.ner import assemble as ner
+from training.ner.settings import Settings as TaggerSettings
 from training.relation import run as relation
 from training.relation.linear_probe import probe
 from training.relation.settings import Settings
@@ -59,7 +60,7 @@ def test_a_part_without_shared_abstracts_stands_beside_plain_fine_tuning_on_the_
 ) -> None:
     seen = []
 
-    def trained(settings: ner.Settings, *arguments: Any) -> Any:
+    def trained(settings: TaggerSettings, *arguments: Any) -> Any:
         seen.append((settings.corpora, settings.split))
         return made(replace(settings, base=tiny_bert, epochs=2), *arguments)
 

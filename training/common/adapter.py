@@ -51,7 +51,9 @@ def files(model: nn.Module) -> dict[str, dict[str, Tensor]]:
     """What a release holds of a trained encoder: file name to tensors, in 16 bits."""
     if adapter := adapter_tensors(model):
         return {ADAPTER: adapter}
-    return {WEIGHTS: {n: t.half().contiguous() for n, t in model.state_dict().items() if _is_trained(n)}}
+    return {
+        WEIGHTS: {n: t.half().cpu().contiguous() for n, t in model.state_dict().items() if _is_trained(n)}
+    }
 
 
 def _is_trained(name: str) -> bool:
@@ -67,9 +69,9 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
             lora_a: Any = module.lora_A["default"]
             lora_b: Any = module.lora_B["default"]
             layer = name.removeprefix("base_model.model.")
-            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().contiguous()
+            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().cpu().contiguous()
             scaled = lora_b.weight.detach() * module.scaling["default"]
-            tensors[f"{layer}.lora_b"] = scaled.half().contiguous()
+            tensors[f"{layer}.lora_b"] = scaled.half().cpu().contiguous()
     return tensors
 
 
@@ -78,6 +80,12 @@ def only_linear(model: nn.Module) -> None:
     weights = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear)}
     for parameter in model.parameters():
         parameter.requires_grad_(parameter.requires_grad and id(parameter) in weights)
+
+
+def unchanged(base: nn.Module, trained: nn.Module) -> bool:
+    """Whether training left every weight as it was in the base."""
+    before = dict(base.named_parameters())
+    return all(torch.equal(p.detach().cpu(), before[name]) for name, p in trained.named_parameters())
 
 
 def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
@@ -90,7 +98,7 @@ def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor
     before, tensors = dict(base.named_parameters()), {}
     linear = {f"{n}.weight" for n, m in trained.named_modules() if isinstance(m, nn.Linear)}
     for name, parameter in trained.named_parameters():
-        change = parameter.detach().float() - before[name].detach().float()
+        change = parameter.detach().float().cpu() - before[name].detach().float().cpu()
         if not bool(change.any()):
             continue
         if name not in linear:

@@ -69,14 +69,20 @@ OFFERED = Annotated[
 
 
 def offer(release: Release, data: Path | None) -> None:
-    """Runs `pvstream publish` on a release, with its gate; the run ends as that command does.
-
-    A process of its own: training knows nothing of Kafka.
+    """Runs `pvstream publish` on a release, with its gate, in a process of its own (training does not import
+    Kafka clients). Raises typer.Exit with the command's exit code where it fails.
     """
     command = [sys.executable, "-m", "streams", "publish", str(release.path)]
     done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
     if done.returncode:
         raise typer.Exit(done.returncode)
+
+
+def finish(release: Release, data: Path | None, offered: bool) -> None:
+    """The end of every training program: prints the scores and, where asked for, offers the release."""
+    print_scores(Console(), release)
+    if offered:
+        offer(release, data)
 
 
 def print_scores(console: Console, release: Release) -> None:

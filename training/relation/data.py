@@ -23,7 +23,7 @@ from models.relation.neighbours import Numbers
 from models.text import words
 from models.types import ADE, DRUG, Span
 from training.common.corpora import GoldText, hold_out
-from training.common.spans import word_tags
+from training.common.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
 
 TAGS = tags_of(LABELS)
