@@ -31,9 +31,8 @@ from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
-from training.relation import run as relation
-from training.relation.settings import Settings
-from training.relation.support_set import Sizes
+from training.relation import release as relation
+from training.relation.settings import Objective, Settings, SupportSizes
 
 console = Console()
 ROOT = Path(__file__).parent.parent
@@ -97,7 +96,7 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
 
 
 def fold_row(
-    objective: relation.Objective, settings: Settings, sizes: Sizes, data: Path, run: Path | None
+    objective: Objective, settings: Settings, sizes: SupportSizes, data: Path, run: Path | None
 ) -> dict[str, Any]:
     """Scores of one fold's test part, each with its baseline."""
     with tempfile.TemporaryDirectory() as folder:
@@ -171,7 +170,7 @@ def main(
     ] = False,
     plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: left out")] = 8,
     run: Annotated[Path | None, typer.Option(help="folder in which a killed fold goes on")] = None,
-    objective: relation.Objective = "all",
+    objective: Objective = "all",
     epochs: int = DEFAULT.epochs,
     pair_epochs: int = DEFAULT.pair_epochs,
     cross_entropy: float = DEFAULT.cross_entropy,
@@ -190,7 +189,7 @@ def main(
         vote=vote,
         negatives=negatives,
     )
-    sizes = Sizes()
+    sizes = SupportSizes()
     made = {
         "settings": {k: v for k, v in asdict(settings).items() if k != "split"} | {"objective": objective},
         "support": asdict(sizes),

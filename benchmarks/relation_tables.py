@@ -29,9 +29,8 @@ from training.relation.assemble import Encoders
 from training.relation.clgs import GraphSpace
 from training.relation.data import examples, read
 from training.relation.linear_probe import probe
-from training.relation.run import train
-from training.relation.settings import Settings
-from training.relation.support_set import Sizes
+from training.relation.release import Trainer
+from training.relation.settings import Settings, SupportSizes
 
 console = Console()
 DEFINITIONS = {
@@ -79,11 +78,12 @@ def main(
         plain, clner, cldr = (
             Encoders.load(settings, path, None) for path in (folder, folder / "clner", opened.path)
         )
-        untrained = GraphSpace(settings, plain.encoder, *[examples(corpus.valid, plain.encoder)] * 2)
+        valid = examples(corpus.valid, plain.encoder)
+        untrained = GraphSpace(settings, plain.encoder, valid, valid)
         found: dict[str, Any] = {"split": f"{settings.split}, test part", "sentences": len(test)}
         asked = examples(test, plain.encoder)
         found["similarity_check_untrained"] = untrained.similarity_check_of(asked, plain.encoder)
-        trained = train("clgs", settings, Sizes(), corpus, folder / "clgs", run)
+        trained = Trainer(settings, folder / "clgs", run).train("clgs", SupportSizes(), corpus)
         assert isinstance(trained.space, GraphSpace)
         found["similarity_check"] = trained.space.similarity_check_of(asked, plain.encoder)
         found["similarity_check_baseline"] = 1 / (1 + settings.hard)

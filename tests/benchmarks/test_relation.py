@@ -23,10 +23,9 @@ from tests.training.fakes import mentions, tagger
 from training.common.corpora import GoldText
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
-from training.relation import run as relation
+from training.relation import release as relation
 from training.relation.linear_probe import probe
-from training.relation.settings import Settings
-from training.relation.support_set import Sizes
+from training.relation.settings import Settings, SupportSizes
 
 SMALL = {"epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
 
@@ -124,7 +123,7 @@ def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
 
 def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
-    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    release = relation.make("all", settings, SupportSizes(), corpus, tmp_path)
     spaces.main(
         data=corpus, release=release.path, output=tmp_path / "maps", each=8, result=tmp_path / "maps.json"
     )
@@ -147,7 +146,7 @@ def test_the_tables_stand_beside_what_nobody_trained(
     corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
-    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    release = relation.make("all", settings, SupportSizes(), corpus, tmp_path)
     result = tmp_path / "tables.json"
     seen: list[Tensor] = []
 

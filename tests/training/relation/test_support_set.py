@@ -14,7 +14,7 @@ from models.encoder.model import Encoder
 from models.relation.neighbours import FLOOR, Floats, Numbers, Support, decoded, votes
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
-from training.relation.data import TAGS, UNKNOWN, Found, examples
+from training.relation.data import TAGS, UNKNOWN, ValidationPairs, examples
 from training.relation.knn_scores import Queries, nearest, pair_scores, tag_scores
 from training.relation.support_set import (
     MAX_BYTES,
@@ -175,8 +175,8 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
     related = torch.tensor([True, False, True])
     # The sentence's four pairs, of which three are right, and the other's one, which counts twice.
     asked = replace(data.valid[0], pairs=data.valid[0].pairs, unrelated=data.valid[0].pairs[:1])
-    alarm = replace(data.alarms[0], unrelated=np.array([[0, 1]]))
-    wanted = Found([asked, alarm], 6, 2.0)
+    alarm = replace(data.negatives[0], unrelated=np.array([[0, 1]]))
+    wanted = ValidationPairs([asked, alarm], 6, 2.0)
     assert wanted.weights().tolist() == [1, 1, 1, 1, 2]
     gold = torch.tensor([True, True, True, False, False])
     queries = torch.eye(3)[[0, 1, 2, 1, 0]]
