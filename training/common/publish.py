@@ -1,5 +1,5 @@
-"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it
-will be served.
+"""From a folder of trained files to a published release; canary answers and scores are those of the model as
+it is loaded for serving.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def publish_release(
     scores: Callable[[Any], list[Score]],
     root: Path,
 ) -> Release:
-    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under
-    `root`.
+    """Loads the files as a release is loaded, in 32 bits, records the canary answers, evaluates, and
+    publishes under `root`.
     """
     draft = Manifest.model_validate(
         {

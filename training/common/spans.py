@@ -1,4 +1,4 @@
-"""Gold and predicted mentions as spans to be counted, and the trivial tagger to compare with."""
+"""Gold and predicted mentions as spans to be counted, and the dictionary baseline of tagging."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class Mentioned(Protocol):
 
 
 def mention_spans(mentions: Iterable[Iterable[Mentioned]]) -> list[list[tuple[int, int, str]]]:
-    """The mentions of each text as spans to be counted."""
+    """The mentions of each text as (start, end, label)."""
     return [[(m.start, m.end, m.label) for m in found] for found in mentions]
 
 
 def gold_spans(texts: Iterable[GoldText]) -> list[list[tuple[int, int, str]]]:
+    """The gold mentions of each text as (start, end, label)."""
     return mention_spans(t.mentions for t in texts)
 
 
 class DictionaryTagger:
-    """The trivial baseline of tagging: the longest string that was a mention in training, with its commonest
-    label there.
+    """The trivial baseline of tagging: the longest strings that are mentions in training, with their most
+    frequent label there.
     """
 
     def __init__(self, training: Iterable[GoldText]) -> None:
@@ -43,6 +44,7 @@ class DictionaryTagger:
         self._longest = max((len(words) for words in self._label), default=0)
 
     def predict(self, texts: Iterable[str]) -> list[list[tuple[int, int, str]]]:
+        """The mentions of each text as (start, end, label)."""
         return [self._tag(text) for text in texts]
 
     def _tag(self, text: str) -> list[tuple[int, int, str]]:

@@ -11,8 +11,8 @@ from training.common.corpora import GoldText
 
 
 def word_tags(gold: GoldText, spans: Sequence[Span], lexicon: DrugLexicon | None) -> list[str]:
-    """B, I and O of each word. Of overlapping mentions the longest is kept; a corpus without drugs gets the
-    lexicon's.
+    """The B, I or O tag of each word. Of overlapping mentions the longest is kept. `lexicon`: tags the drugs
+    of a corpus that does not annotate them.
     """
     tags = [OUTSIDE] * len(spans)
     wanted = [(m.start, m.end, m.label) for m in sorted(gold.mentions, key=lambda m: m.start - m.end)]

@@ -17,7 +17,7 @@ from torch import Tensor
 from models.encoder.model import Encoder
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.coding_split import normal, pts_by_term, query, right_terms
+from training.common.coding_split import mention_key, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 
 GRID = (0.0, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
@@ -44,7 +44,7 @@ def collect(golds: Sequence[GoldCoding], by_term: ByTerm) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for gold in golds:
         if right := right_terms(gold, by_term):
-            found.setdefault(normal(query(gold).surface), set()).update(right)
+            found.setdefault(mention_key(query(gold).surface), set()).update(right)
     return {p: min(pts) for p, pts in sorted(found.items()) if len(pts) == 1 and p and p not in by_term}
 
 
@@ -57,8 +57,10 @@ def draws(golds: Sequence[GoldCoding], by_term: ByTerm, seed: int) -> Iterator[t
         held = set(rng.sample(drugs, max(1, round(DRUGS * len(drugs)))))
         away = set(rng.sample(terms, max(1, round(TERMS * len(terms)))))
         test = [g for g in golds if g.drug in held or right_terms(g, by_term) & away]
-        strings = {normal(g.mention) for g in test}
-        rest = [g for g in golds if normal(g.mention) not in strings and not right_terms(g, by_term) & away]
+        strings = {mention_key(g.mention) for g in test}
+        rest = [
+            g for g in golds if mention_key(g.mention) not in strings and not right_terms(g, by_term) & away
+        ]
         yield rest, test
 
 

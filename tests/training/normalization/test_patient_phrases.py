@@ -11,7 +11,7 @@ from models.encoder.model import Encoder
 from models.normalization import patient_phrases as files
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.coding_split import normal, pts_by_term, right_terms
+from training.common.coding_split import mention_key, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
 from training.normalization.patient_phrases import (
     DRAWS,
@@ -71,7 +71,7 @@ def test_a_draw_holds_out_whole_drugs_and_whole_terms() -> None:
     assert len(found) == DRAWS
     assert found == list(draws(GOLDS, BY_TERM, 1)) != list(draws(GOLDS, BY_TERM, 2))
     for rest, test in found:
-        assert not {normal(g.mention) for g in rest} & {normal(g.mention) for g in test}
+        assert not {mention_key(g.mention) for g in rest} & {mention_key(g.mention) for g in test}
         away = {pt for g in test for pt in right_terms(g, BY_TERM)} - {
             pt for g in rest for pt in right_terms(g, BY_TERM)
         }
