@@ -26,6 +26,11 @@ def words(text: str, within: Span | None = None) -> list[Span]:
     return [Span(*m.span()) for m in found]
 
 
+def word_texts(text: str) -> list[str]:
+    """The words of a text as strings, as `Encoder.split` reads them."""
+    return [text[w.start : w.end] for w in words(text)]
+
+
 def sentences(text: str) -> list[Span]:
     """Spans of sentences without the white space around them; together they hold every word of the text."""
     spans: list[Span] = []

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, Words
+from models.encoder.model import Encoder, WordPieces
 from models.ner.model import CONTINUATION, Head
 from models.text import words
 from training.common.corpora import GoldText
@@ -54,7 +54,9 @@ def examples(
     return made
 
 
-def _example(split: Words, gold: Sequence[str], tags: Sequence[str], scheme: Scheme, limit: int) -> Example:
+def _example(
+    split: WordPieces, gold: Sequence[str], tags: Sequence[str], scheme: Scheme, limit: int
+) -> Example:
     numbers, flags = [], []
     for tag, count in zip(gold, split.count, strict=True):
         inside = CONTINUATION if scheme.biox else tag.replace("B-", "I-")

@@ -26,7 +26,8 @@ from transformers import get_linear_schedule_with_warmup
 
 from models import drugs
 from models.drugs import DrugLexicon
-from models.encoder.model import ADAPTER, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, base_digest
 from models.ner.model import Head, NerModel, tags_of
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans

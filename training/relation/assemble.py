@@ -18,10 +18,12 @@ from torch import Tensor
 
 from models import drugs
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import ADAPTER, Encoder, Words, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder, WordPieces
+from models.encoder.weights import ADAPTER
 from models.relation.model import ABOVE, RelationModel
 from models.relation.neighbours import Floats, Vote, decoded, votes
+from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
 from training.common.precision import mixed
@@ -54,7 +56,7 @@ class Encoders:
     encoder: Encoder
     dense: Floats
     """(d, width): CLNER's layer, or the identity where there is none"""
-    upper: Upper | None = None
+    upper: UpperLayers | None = None
     precision: str = "float32"
 
     @classmethod
@@ -67,17 +69,17 @@ class Encoders:
         found.precision = settings.precision
         if paths[ABOVE]:
             below = settings.lower(encoder.model)
-            found.encoder = Lower(encoder, below)
-            found.upper = Upper(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
+            found.encoder = SplitEncoder(encoder, below)
+            found.upper = UpperLayers(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
         return found
 
     def read(self, data: Sequence[Example]) -> Part:
         with torch.inference_mode(), mixed(self.precision):
-            surfaces = [surface_words(e.gold.text) for e in data]
-            if isinstance(self.encoder, Lower):
-                return Part(list(data), self.encoder.read(surfaces))
+            surfaces = [word_texts(e.gold.text) for e in data]
+            if isinstance(self.encoder, SplitEncoder):
+                return Part(list(data), self.encoder.encode(surfaces))
             vectors = self.encoder.word_vectors(surfaces)
-            return Part(list(data), [Read(Words([], [], []), v, []) for v in vectors])
+            return Part(list(data), [EncodedSentence(WordPieces([], [], []), v, []) for v in vectors])
 
     def above(self, part: Part) -> list[Floats]:
         """(words, d) unit vectors in the space of relations, of each sentence."""
@@ -88,7 +90,7 @@ class Encoders:
         return [unit(h[: len(e.tags)].numpy()) for e, h in zip(part.examples, hidden, strict=True)]
 
 
-def write_above(settings: Settings, upper: Upper, folder: Path) -> None:
+def write_above(settings: Settings, upper: UpperLayers, folder: Path) -> None:
     """The upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
     save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / ABOVE)

@@ -18,8 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder
+from models.text import word_texts
 from training.common import adapter
 from training.common.precision import mixed
 from training.relation.data import Example, Found, batches, offsets, word_states
@@ -40,14 +41,14 @@ class Frozen:
     encoder's vectors of its words.
     """
 
-    def __init__(self, lower: Lower, data: Sequence[Example], precision: str) -> None:
-        read: list[Read] = []
+    def __init__(self, lower: SplitEncoder, data: Sequence[Example], precision: str) -> None:
+        read: list[EncodedSentence] = []
         with torch.no_grad(), mixed(precision):
             for start in range(0, len(data), 256):
-                read += lower.read([surface_words(e.gold.text) for e in data[start : start + 256]])
+                read += lower.encode([word_texts(e.gold.text) for e in data[start : start + 256]])
         # Of a sentence that is longer than the encoder's limit the first window.
         self.middle = {
-            e.gold.id: r.middle[0][: len(e.pieces) + 2].half().clone()
+            e.gold.id: r.split_states[0][: len(e.pieces) + 2].half().clone()
             for e, r in zip(data, read, strict=True)
         }
         self.words = torch.cat([r.vectors[: len(e.tags)] for e, r in zip(data, read, strict=True)])
@@ -69,9 +70,9 @@ class UpperSpace(ABC):
         below = settings.lower(encoder.model)
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
         open_weights(copied, below)
-        self.upper = Upper(copied, below)
+        self.upper = UpperLayers(copied, below)
         self.train = [e for e in train if self.learnt(e)]
-        self.frozen = Frozen(Lower(encoder, below), [*self.train, *valid], settings.precision)
+        self.frozen = Frozen(SplitEncoder(encoder, below), [*self.train, *valid], settings.precision)
         self.optimizer: Any = None
         self.schedule: Any = None
 

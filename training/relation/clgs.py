@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.encoder.layer_split import Lower
+from models.encoder.layer_split import SplitEncoder
 from models.encoder.model import Encoder
 from training.relation.cldr import Frozen, UpperSpace
 from training.relation.data import Example
@@ -78,7 +78,7 @@ class GraphSpace(UpperSpace):
         """
         wanted = [e for e in data if len(e.pairs) and has_wrong_words(e)]
         self.frozen = Frozen(
-            Lower(initial, self.settings.lower(initial.model)), wanted, self.settings.precision
+            SplitEncoder(initial, self.settings.lower(initial.model)), wanted, self.settings.precision
         )
         return self.similarity_check(wanted)
 

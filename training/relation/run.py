@@ -19,7 +19,8 @@ import typer
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models.encoder.model import ADAPTER, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, base_digest
 from models.relation.model import ABOVE, RelationModel
 from models.relation.neighbours import Vote
 from models.releases.manifest import Release, TrainingData

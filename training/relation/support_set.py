@@ -16,10 +16,10 @@ from rich.table import Table
 from torch import Tensor
 
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import Read
-from models.encoder.model import surface_words
+from models.encoder.layer_split import EncodedSentence
 from models.ner.model import CONTINUATION, OUTSIDE
 from models.relation.neighbours import Floats, Numbers, Support, Vote, votes
+from models.text import word_texts
 from training.relation.data import TAGS, UNKNOWN, Example, Found, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 
@@ -51,7 +51,7 @@ class Part:
     """Some sentences as the encoder read them."""
 
     examples: list[Example]
-    read: list[Read]
+    read: list[EncodedSentence]
 
     def words(self) -> Floats:
         """(words, d) unit vectors, sentence after sentence."""
@@ -60,7 +60,7 @@ class Part:
     def tags(self) -> Numbers:
         return np.concatenate([e.tags for e in self.examples])
 
-    def each(self) -> list[tuple[Example, Read]]:
+    def each(self) -> list[tuple[Example, EncodedSentence]]:
         return list(zip(self.examples, self.read, strict=True))
 
 
@@ -215,7 +215,7 @@ def pair_rows(data: Sequence[Example], vectors: Sequence[Floats]) -> Pairs:
     """The related and the unrelated pairs of some sentences; `vectors` (words, d) of each sentence."""
     pairs = Pairs()
     for example, vector in zip(data, vectors, strict=True):
-        surface = surface_words(example.gold.text)
+        surface = word_texts(example.gold.text)
         for rows, related in ((example.pairs, True), (example.unrelated, False)):
             for d, e in rows.tolist():
                 pairs.add(example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)

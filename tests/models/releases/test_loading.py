@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.encoder.model import base_digest
+from models.encoder.weights import base_digest
 from models.releases.loading import Loaded, load, model_class, plain, same_answers
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
