@@ -19,8 +19,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from models.encoder.weights import ADAPTER, WEIGHTS, base_digest, load_model, load_tokenizer
-from models.releases.manifest import Release, ReleaseError
+from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
+from models.releases.manifest import Release
 
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches are no faster on a CPU and need more memory.
@@ -190,8 +190,7 @@ def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = to
     when the files do not fit the base.
     """
     manifest = release.manifest
-    if manifest.base_sha256 is not None and base_digest(manifest.base) != manifest.base_sha256:
-        raise ReleaseError(f"{release.version}: the base {manifest.base} has another sha256 than declared")
+    check_base(manifest.base, manifest.base_sha256, release.version)
     return Encoder.load(
         manifest.base,
         device=device,

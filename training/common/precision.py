@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import torch
 
-from models.releases.loading import formats
+from models.releases.loading import number_formats
 
 Precision = Literal["auto", "float32", "bfloat16"]
 HELP = "auto: 16-bit products where they are faster (AMX, GPU); weights stay in 32 bits"
@@ -18,7 +18,7 @@ def resolved(precision: Precision, device: str = "cpu") -> Literal["float32", "b
     """What `auto` means on this machine; a run's settings hold the answer, so that it goes on as it began."""
     if precision != "auto":
         return precision
-    return "bfloat16" if "bfloat16" in formats(device) else "float32"
+    return "bfloat16" if "bfloat16" in number_formats(device) else "float32"
 
 
 def mixed(precision: str, device: str = "cpu") -> Any:

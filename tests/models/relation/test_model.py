@@ -16,7 +16,7 @@ from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayer
 from models.encoder.model import Encoder
 from models.ner.model import tags_of
 from models.relation.model import LABELS, Floats, RelationModel, Support
-from models.releases.loading import Loaded, plain
+from models.releases.loading import Loaded, as_json
 from models.text import word_texts
 from models.types import ADE, DRUG, Mention, TaggedText
 
@@ -325,13 +325,13 @@ def test_tags_follow_each_other_as_in_training_and_their_share_is_that_of_the_ta
 def test_a_canary_holds_where_near_neighbours_change_places_and_not_where_an_answer_changes(
     model: RelationModel,
 ) -> None:
-    answers = plain(model.predict([SENTENCE]))
+    answers = as_json(model.predict([SENTENCE]))
     assert answers[0]["relations"][0]["neighbours"]
 
     def holds(change: Callable[[Any], Any]) -> bool:
         other = copy.deepcopy(answers)
         change(other[0])
-        return bool(Loaded("relation", "v1", "k", model, ([SENTENCE], other, 0.02)).answers_canary())
+        return bool(Loaded("relation", "v1", "k", model, ([SENTENCE], other, 0.02)).passes_canary())
 
     assert holds(lambda a: None)
     assert holds(lambda a: a["relations"][0].update(score=0.6, neighbours=[]))
