@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.machine import described, write_whole
-from models.encoder.model import ADAPTER
+from models.encoder.weights import ADAPTER
 from models.releases.store import bundled, open_release
 from models.scores import F1
 from training.common.corpora import GoldText

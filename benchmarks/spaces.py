@@ -22,10 +22,11 @@ from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 from benchmarks.machine import described
 from models.encoder.faiss_index import unit
-from models.encoder.model import Encoder, surface_words
+from models.encoder.model import Encoder
 from models.relation.model import RelationModel
 from models.relation.neighbours import Floats
 from models.releases.store import open_release
+from models.text import word_texts
 from training.evaluation.relation import split_texts
 from training.relation.cldr import candidates
 from training.relation.data import TAGS, Example, examples, offsets
@@ -120,7 +121,7 @@ def main(
     plain = Encoder.load(opened.manifest.base)
     _, test = split_texts(data / "ade", split)
     shown = [e for e in examples(test, plain) if len(e.pairs)]
-    surfaces = [surface_words(e.gold.text) for e in shown]
+    surfaces = [word_texts(e.gold.text) for e in shown]
     read = model.read(surfaces)
     counts = [len(e.tags) for e in shown]
 

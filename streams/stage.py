@@ -177,7 +177,7 @@ def _predict(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> 
 
 async def _canary_passes(loaded: Loaded, ports: Ports) -> bool:
     try:
-        return await ports.infer(loaded.answers_canary)
+        return await ports.infer(loaded.passes_canary)
     except Exception:
         return False
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import models  # sets MKL's mode, which must be done before torch computes
-from models.releases.loading import plain, same_answers
+from models.releases.loading import as_json, same_answers
 
 assert models
 #: Of a score that is rounded to four decimals.
@@ -49,4 +49,4 @@ def same_records(found: Any, expected: Any) -> bool:
     """Whether outputs of a model are equal: all but floating-point numbers exactly; those, too, where
     `BITS_HOLD`, else to 1e-4.
     """
-    return same_answers(plain(found), plain(expected), 0.0 if BITS_HOLD else TOLERANCE)
+    return same_answers(as_json(found), as_json(expected), 0.0 if BITS_HOLD else TOLERANCE)

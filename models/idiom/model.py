@@ -16,7 +16,7 @@ import torch
 from tokenizers import AddedToken
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import ExtendedEmbedding, extend
+from models.encoder.added_tokens import ExtendedEmbedding, extend_embedding
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
@@ -65,7 +65,7 @@ def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> Extende
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):
         raise ValueError("a token to be added is in the vocabulary already, or twice in the list")
-    return extend(encoder, first, rows)
+    return extend_embedding(encoder, first, rows)
 
 
 class LastTwo(nn.Module):

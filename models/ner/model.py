@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, Words, encoder_of
+from models.encoder.model import Encoder, WordPieces, encoder_of
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
 from models.text import sentences, words
@@ -97,7 +97,7 @@ class NerModel:
         hidden = iter(self.encoder.encode_pieces([w for ws in windows for w in ws]))
         return [self._decode(s, [next(hidden) for _ in ws]) for s, ws in zip(split, windows, strict=True)]
 
-    def _decode(self, sentence: Words, hidden: list[Tensor]) -> tuple[list[int], list[float]]:
+    def _decode(self, sentence: WordPieces, hidden: list[Tensor]) -> tuple[list[int], list[float]]:
         n = len(sentence.first)
         tags, best = [0] * n, [1.0] * n
         kept = [w for w in range(n) if sentence.count[w]]

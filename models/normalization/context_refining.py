@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import extend, extended
+from models.encoder.added_tokens import extend_embedding, extended_embedding
 from models.encoder.model import Encoder
 from models.text import sentences
 from models.types import Query, Span
@@ -53,13 +53,13 @@ def context_encoder(encoder: Encoder, rows: Tensor | None, window: int) -> Encod
         rows = own.weight.detach().float().mean(0).repeat(2, 1)
     if rows.shape != (2, encoder.dimension):
         raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {encoder.dimension})")
-    extend(encoder, own.num_embeddings, rows)
+    extend_embedding(encoder, own.num_embeddings, rows)
     return Encoder(encoder.model, encoder.tokenizer, window)
 
 
 def start_and_end(context: Encoder) -> tuple[int, int]:
     """The numbers of [S] and [E]."""
-    first = extended(context).first
+    first = extended_embedding(context).first
     return first, first + 1
 
 
@@ -151,7 +151,7 @@ def mean_pooled(encoder: Encoder, sequences: Sequence[Sequence[int]]) -> Tensor:
 
 def tensors(refining: DynamicContextRefining, context: Encoder) -> dict[str, Tensor]:
     """What a release holds of them beside the adapter, in 16 bits."""
-    named = {"M_K": refining.M_K, "M_Q": refining.M_Q, "tokens": extended(context).rows}
+    named = {"M_K": refining.M_K, "M_Q": refining.M_Q, "tokens": extended_embedding(context).rows}
     return {name: t.detach().half().cpu().contiguous() for name, t in named.items()}
 
 

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter
 
 from models import terminology
 from models.encoder.faiss_index import CosineIndex
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder, base_digest, encoder_of
+from models.encoder.model import Encoder, encoder_of
+from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
 from models.normalization import context_refining, patient_phrases
 from models.normalization.context_refining import Refiner
 from models.normalization.patient_phrases import Phrases

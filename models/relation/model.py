@@ -19,8 +19,8 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.faiss_index import CosineIndex, unit
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, Words, encoder_of
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder, WordPieces, encoder_of
 from models.ner.model import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, Support, Vote, decoded, votes
 from models.releases.manifest import Release, ReleaseError
@@ -35,7 +35,7 @@ LABELS = (DRUG, ADE)
 ABOVE = "above.safetensors"
 _TRANSITIONS = (len(tags_of(LABELS)) + 1, len(tags_of(LABELS)))
 #: Pieces are needed by an upper half alone.
-_UNREAD = Words([], [], [])
+_UNREAD = WordPieces([], [], [])
 
 
 class _Sentence(NamedTuple):
@@ -72,12 +72,12 @@ class RelationModel:
         lexicon: DrugLexicon | None = None,
         device: str = "cpu",
         *,
-        upper: Upper | None = None,
+        upper: UpperLayers | None = None,
         pair_projection: Floats | None = None,
         vote: Vote = "majority",
     ) -> None:
         """`projection`: (encoder dimension, projected dimension) of words; that of pairs is the same where
-        none is given. `encoder` is a `Lower` where there is an `upper`.
+        none is given. `encoder` is a `SplitEncoder` where there is an `upper`.
         """
         self.encoder = encoder
         self.upper = upper
@@ -102,9 +102,9 @@ class RelationModel:
         upper = None
         if ABOVE in release.manifest.files:
             below, pieces = configuration["below"], configuration["max_pieces"]
-            encoder = Lower(encoder, below)
+            encoder = SplitEncoder(encoder, below)
             base, above = release.manifest.base, release.file(ABOVE)
-            upper = Upper(
+            upper = UpperLayers(
                 Encoder.load(base, device=device, dtype=dtype, max_pieces=pieces, adapter=above), below
             )
         tensors = {k: v.float().numpy() for k, v in read_tensors(release.file("support.safetensors")).items()}
@@ -182,7 +182,7 @@ class RelationModel:
         """
         return [self._projected(r) for r in self.read(surfaces)]
 
-    def project_pairs(self, read: Sequence[Read]) -> list[Floats]:
+    def project_pairs(self, read: Sequence[EncodedSentence]) -> list[Floats]:
         """Unit vectors (words, projected dimension) in the space of relations, whose pairs are a pair's
         support.
         """
@@ -190,12 +190,12 @@ class RelationModel:
             hidden = self.upper.word_vectors_above(read) if self.upper else [r.vectors for r in read]
         return [unit(unit(h.numpy()) @ self.pair_projection) for h in hidden]
 
-    def read(self, surfaces: Sequence[Sequence[str]]) -> list[Read]:
+    def read(self, surfaces: Sequence[Sequence[str]]) -> list[EncodedSentence]:
         """Each sentence, given as words, as the encoder reads it."""
         with torch.inference_mode():
             if self.upper is not None:
-                return cast(Lower, self.encoder).read(surfaces)
-            return [Read(_UNREAD, vectors, []) for vectors in self.encoder.word_vectors(surfaces)]
+                return cast(SplitEncoder, self.encoder).encode(surfaces)
+            return [EncodedSentence(_UNREAD, vectors, []) for vectors in self.encoder.word_vectors(surfaces)]
 
     def judge(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
         """Share of the k nearest training pairs that are related, and those neighbours, nearest first."""
@@ -220,14 +220,14 @@ class RelationModel:
         tags = decoded(shares, lengths, self.support.transitions)
         return tags, shares[np.arange(len(tags)), tags]
 
-    def _read(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[Read]:
+    def _read(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[EncodedSentence]:
         return self.read([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
 
-    def _projected(self, read: Read) -> Floats:
+    def _projected(self, read: EncodedSentence) -> Floats:
         return unit(unit(read.vectors.numpy()) @ self.projection)
 
     def _tag(
-        self, batch: Sequence[str], split: Sequence[_Sentence], read: Sequence[Read]
+        self, batch: Sequence[str], split: Sequence[_Sentence], read: Sequence[EncodedSentence]
     ) -> list[list[_Tagged]]:
         if not split:
             return []
@@ -261,7 +261,7 @@ class RelationModel:
         self,
         n_texts: int,
         split: Sequence[_Sentence],
-        read: Sequence[Read],
+        read: Sequence[EncodedSentence],
         tagged: Sequence[Sequence[_Tagged]],
     ) -> list[list[Relation]]:
         """What the space of relations says of every drug with every effect of a sentence."""

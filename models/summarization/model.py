@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from models.encoder.model import Encoder, base_digest, encoder_of, resolve_base
+from models.encoder.model import Encoder, encoder_of
+from models.encoder.weights import base_digest, resolve_base
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.beam_search import Search

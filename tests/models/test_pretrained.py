@@ -75,4 +75,4 @@ def test_a_release_loads_and_answers_its_canary(release: Release, dtype: str) ->
     loaded = load(release, dtype=dtype)
     assert release.manifest.canary.inputs
     assert loaded.version == release.version
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()

@@ -25,7 +25,8 @@ from safetensors.torch import save_file
 from models.acronym.m_network import MNetwork, Pooling
 from models.acronym.model import CLINICAL as DICTIONARY
 from models.acronym.model import HEAD, load_dictionary
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
 from models.releases.manifest import Release, Score, TrainingData
 from training.acronym.data import CORPORA, read_training, split_acronyms
 from training.acronym.trainer import Anchor, Objective, Settings, Trainer, train

@@ -20,7 +20,7 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from models.acronym.m_network import Head, Pooling, Shape, Vectors, join, means, padded, pointers
-from models.encoder.layer_split import Upper, layers_of
+from models.encoder.layer_split import UpperLayers, layers_of
 from models.encoder.model import Encoder
 from training.acronym.data import at_most, with_rivals
 from training.acronym.frozen_states import Bank, Item, chunked
@@ -89,7 +89,7 @@ def loss_of(energies: Tensor, objective: Objective, margin: float) -> Tensor:
     return (right - wrong.masked_fill(~there, 0) + margin).clamp(min=0)[there].mean()
 
 
-def upper_of(settings: Settings, encoder: Encoder) -> tuple[Upper | None, Encoder]:
+def upper_of(settings: Settings, encoder: Encoder) -> tuple[UpperLayers | None, Encoder]:
     """The encoder to train, and its last `layers` layers alone, which are all that is trained; None where
     nothing of it is.
     """
@@ -106,7 +106,7 @@ def upper_of(settings: Settings, encoder: Encoder) -> tuple[Upper | None, Encode
         # Drawing its numbers would take a fifth of a step; the head has its own.
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    upper = Upper(trained, below)
+    upper = UpperLayers(trained, below)
     return upper, trained
 
 

@@ -11,7 +11,8 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS
 
 
 def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:

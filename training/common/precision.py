@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import torch
 import typer
 
-from models.releases.loading import formats
+from models.releases.loading import number_formats
 
 Precision = Literal["auto", "float32", "bfloat16"]
 HELP = "auto: 16-bit products where they are faster (AMX, GPU); weights stay in 32 bits"
@@ -22,7 +22,7 @@ def resolved(precision: Precision, device: torch.device | str = "cpu") -> Litera
     """
     if precision != "auto":
         return precision
-    return "bfloat16" if "bfloat16" in formats(torch.device(device).type) else "float32"
+    return "bfloat16" if "bfloat16" in number_formats(torch.device(device).type) else "float32"
 
 
 def mixed(precision: str, device: torch.device | str = "cpu") -> Any:

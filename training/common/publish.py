@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from models.releases.loading import canary_inputs, model_class, plain
+from models.releases.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import (
     Canary,
     Manifest,
@@ -53,12 +53,12 @@ def publish_release(
             "scores": [],
             "training_data": [source.model_dump() for source in training_data],
             "code_commit": code_commit(),
-            "canary": {"inputs": plain(list(canary)), "outputs": []},
+            "canary": {"inputs": as_json(list(canary)), "outputs": []},
         }
     )
     model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
     inputs = canary_inputs(model, draft.canary.inputs)
-    answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
+    answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
 
 

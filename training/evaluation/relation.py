@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, Measure, Spans, divided, f1_of, macro_f1, micro_f1, ratio, span_counts
+from models.scores import (
+    Counts,
+    Measure,
+    Spans,
+    divide_or_zero,
+    f1_of,
+    macro_f1,
+    micro_f1,
+    ratio,
+    span_counts,
+)
 from models.types import ADE, DRUG, Mention, TaggedText
 from training.common.corpora import (
     GoldText,
@@ -45,7 +55,7 @@ _ONE_TYPE = "macro F1 over the types of relation, of which the corpus has one, s
 
 def _corpus_f1(sums: Counts) -> Counts:
     right, found, gold = sums[:, _STRICT:_BOUNDARY].T
-    false = PROPORTION * sums[:, _POSITIVE] * divided(sums[:, _FALSE], sums[:, _NEGATIVE])
+    false = PROPORTION * sums[:, _POSITIVE] * divide_or_zero(sums[:, _FALSE], sums[:, _NEGATIVE])
     return f1_of(right, found + false, gold)
 
 

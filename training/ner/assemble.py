@@ -14,7 +14,8 @@ from rich.console import Console
 from safetensors.torch import save_file
 
 from models import drugs
-from models.encoder.model import Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest
 from models.ner.model import NerModel, tags_of
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, Words
+from models.encoder.model import Encoder, WordPieces
 from models.ner.model import CONTINUATION, Head
 from models.text import words
 from training.common.corpora import GoldText, hold_out, read_psytar
@@ -80,7 +80,9 @@ def examples(
     return made
 
 
-def _example(split: Words, gold: Sequence[str], tags: Sequence[str], *, biox: bool, flag: bool) -> Example:
+def _example(
+    split: WordPieces, gold: Sequence[str], tags: Sequence[str], *, biox: bool, flag: bool
+) -> Example:
     numbers, flags = [], []
     for tag, count in zip(gold, split.count, strict=True):
         inside = CONTINUATION if biox else tag.replace("B-", "I-")

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.model import ADAPTER, Encoder
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER
 from models.ner.model import Head, NerModel, tags_of
 from models.types import LABELS
 from training.common import adapter

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.encoder.model import ADAPTER, WEIGHTS
+from models.encoder.weights import ADAPTER, WEIGHTS
 from models.normalization.context_refining import tensors
 from models.normalization.model import DCR, ISOLATED, NormalizationModel
 from training.common.adapter import adapter_tensors, files

@@ -21,7 +21,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models import terminology
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
 from models.normalization import patient_phrases
 from models.normalization.model import DCR, ISOLATED, PHRASE_VECTORS, PHRASES, NormalizationModel
 from models.normalization.patient_phrases import Phrases

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import extended
+from models.encoder.added_tokens import extended_embedding
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.normalization.context_refining import (
@@ -57,7 +57,7 @@ class Trainer:
         """that training and validation took, before a kill too"""
         own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
         self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
-        extended(self.context).rows.requires_grad_(True)
+        extended_embedding(self.context).rows.requires_grad_(True)
         self.isolated = trainable(isolated, settings.rank or 16) if settings.isolated else isolated
         self.isolated.model.eval()
         self.refining = DynamicContextRefining(isolated.dimension).to(device)

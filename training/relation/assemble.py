@@ -18,10 +18,12 @@ from torch import Tensor
 
 from models import drugs
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import ADAPTER, Encoder, Words, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder, WordPieces
+from models.encoder.weights import ADAPTER
 from models.relation.model import ABOVE, RelationModel
 from models.relation.neighbours import Floats, Vote, decoded, votes
+from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
 from training.common.precision import mixed
@@ -53,7 +55,7 @@ class Encoders:
     encoder: Encoder
     dense: Floats
     """(d, width): CLNER's layer, or the identity where there is none"""
-    upper: Upper | None = None
+    upper: UpperLayers | None = None
     precision: str = "float32"
 
     @classmethod
@@ -66,18 +68,18 @@ class Encoders:
         found.precision = settings.precision
         if paths[ABOVE]:
             below = settings.frozen_layers(encoder.model)
-            found.encoder = Lower(encoder, below)
-            found.upper = Upper(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
+            found.encoder = SplitEncoder(encoder, below)
+            found.upper = UpperLayers(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
         return found
 
     def read(self, data: Sequence[Example]) -> Part:
         """Sentences with the vectors of their words in the entity space's encoder."""
         with torch.inference_mode(), mixed(self.precision):
-            sentences = [surface_words(e.gold.text) for e in data]
-            if isinstance(self.encoder, Lower):
-                return Part(list(data), self.encoder.read(sentences))
+            sentences = [word_texts(e.gold.text) for e in data]
+            if isinstance(self.encoder, SplitEncoder):
+                return Part(list(data), self.encoder.encode(sentences))
             vectors = self.encoder.word_vectors(sentences)
-            return Part(list(data), [Read(Words([], [], []), v, []) for v in vectors])
+            return Part(list(data), [EncodedSentence(WordPieces([], [], []), v, []) for v in vectors])
 
     def above(self, part: Part) -> list[Floats]:
         """(words, d) unit vectors in the relation space, of each sentence."""
@@ -88,7 +90,7 @@ class Encoders:
         return [unit(h[: len(e.tags)].numpy()) for e, h in zip(part.examples, hidden, strict=True)]
 
 
-def write_above(settings: Settings, upper: Upper, folder: Path) -> None:
+def write_above(settings: Settings, upper: UpperLayers, folder: Path) -> None:
     """Writes the upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
     save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / ABOVE)

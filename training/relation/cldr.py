@@ -17,8 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder
+from models.text import word_texts
 from training.common import adapter
 from training.common.batching import by_length
 from training.common.loop import Trainee, steps_of, warmup_linear
@@ -48,14 +49,14 @@ class CachedStates:
     initial encoder's vectors of its words.
     """
 
-    def __init__(self, lower: Lower, data: Sequence[Example], precision: str) -> None:
-        read: list[Read] = []
+    def __init__(self, lower: SplitEncoder, data: Sequence[Example], precision: str) -> None:
+        read: list[EncodedSentence] = []
         with torch.no_grad(), mixed(precision, lower.model.device):
             for start in range(0, len(data), 256):
-                read += lower.read([surface_words(e.gold.text) for e in data[start : start + 256]])
+                read += lower.encode([word_texts(e.gold.text) for e in data[start : start + 256]])
         # Of a sentence that is longer than the encoder's limit the first window.
         self.middle = {
-            e.gold.id: r.middle[0][: len(e.pieces) + 2].half().cpu().clone()
+            e.gold.id: r.split_states[0][: len(e.pieces) + 2].half().cpu().clone()
             for e, r in zip(data, read, strict=True)
         }
         self.words = torch.cat([r.vectors[: len(e.tags)] for e, r in zip(data, read, strict=True)])
@@ -86,9 +87,9 @@ class UpperSpace(Trainee):
         frozen = settings.frozen_layers(encoder.model)
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
         train_linear_layers(copied, frozen)
-        self.upper = Upper(copied, frozen)
+        self.upper = UpperLayers(copied, frozen)
         self.train = [e for e in train if self.is_trained_on(e)]
-        self.cached = CachedStates(Lower(encoder, frozen), [*self.train, *valid], settings.precision)
+        self.cached = CachedStates(SplitEncoder(encoder, frozen), [*self.train, *valid], settings.precision)
 
     def is_trained_on(self, example: Example) -> bool:
         """Whether a sentence holds a pair to train on."""

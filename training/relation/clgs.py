@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.encoder.layer_split import Lower
+from models.encoder.layer_split import SplitEncoder
 from models.encoder.model import Encoder
 from training.relation.cldr import CachedStates, UpperSpace
 from training.relation.data import Example
@@ -83,7 +83,7 @@ class GraphSpace(UpperSpace):
         encoder that training started from.
         """
         usable = [e for e in data if len(e.pairs) and has_wrong_words(e)]
-        lower = Lower(initial, self.settings.frozen_layers(initial.model))
+        lower = SplitEncoder(initial, self.settings.frozen_layers(initial.model))
         self.cached = CachedStates(lower, usable, self.settings.precision)
         return self.similarity_check(usable)
 

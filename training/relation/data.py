@@ -17,11 +17,11 @@ from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.layer_split import layers_of
-from models.encoder.model import Encoder, Words, surface_words
+from models.encoder.model import Encoder, WordPieces
 from models.ner.model import tags_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Numbers
-from models.text import words
+from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common import adapter
 from training.common.batching import length_batches
@@ -92,13 +92,13 @@ def examples(
     """`lexicons`: in a sentence without a gold mention, their drugs are not trained on as words outside of
     mentions, because the corpus annotates a drug only where it caused an event.
     """
-    split = encoder.split([surface_words(t.text) for t in texts])
+    split = encoder.split([word_texts(t.text) for t in texts])
     limit = encoder.max_pieces - 2
     return [_example(t, words(t.text), s, limit, lexicons) for t, s in zip(texts, split, strict=True)]
 
 
 def _example(
-    text: GoldText, spans: Sequence[Span], split: Words, limit: int, lexicons: Sequence[DrugLexicon]
+    text: GoldText, spans: Sequence[Span], split: WordPieces, limit: int, lexicons: Sequence[DrugLexicon]
 ) -> Example:
     count = np.array(split.count, dtype=np.int64)
     n = int((np.array(split.first, dtype=np.int64) + count <= limit).sum())

@@ -12,7 +12,8 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.encoder.model import ADAPTER, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, base_digest
 from models.relation.model import ABOVE, RelationModel
 from models.releases.manifest import Release, TrainingData
 from training.common.loop import TrainingLoop

@@ -16,10 +16,10 @@ from rich.table import Table
 from torch import Tensor
 
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import Read
-from models.encoder.model import surface_words
+from models.encoder.layer_split import EncodedSentence
 from models.ner.model import CONTINUATION, OUTSIDE
 from models.relation.neighbours import Floats, Numbers, Support, Vote, votes
+from models.text import word_texts
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 from training.relation.settings import SupportSizes
@@ -40,7 +40,7 @@ class Part:
     """Sentences with their encoded words."""
 
     examples: list[Example]
-    read: list[Read]
+    read: list[EncodedSentence]
 
     def words(self) -> Floats:
         """(words, d) unit vectors, sentence after sentence."""
@@ -49,7 +49,7 @@ class Part:
     def tags(self) -> Numbers:
         return np.concatenate([e.tags for e in self.examples])
 
-    def each(self) -> list[tuple[Example, Read]]:
+    def each(self) -> list[tuple[Example, EncodedSentence]]:
         return list(zip(self.examples, self.read, strict=True))
 
 
@@ -204,7 +204,7 @@ def pair_rows(data: Sequence[Example], vectors: Sequence[Floats]) -> Pairs:
     """The related and the unrelated pairs of sentences; `vectors`: (words, d) of each sentence."""
     pairs = Pairs()
     for example, vector in zip(data, vectors, strict=True):
-        texts = surface_words(example.gold.text)
+        texts = word_texts(example.gold.text)
         for rows, related in ((example.pairs, True), (example.unrelated, False)):
             for d, e in rows.tolist():
                 pairs.add(example.gold.id, (texts[d], vector[d]), (texts[e], vector[e]), related)

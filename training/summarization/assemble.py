@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from safetensors.torch import save_file
 
-from models.encoder.model import MINI, Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import MINI, base_digest
 from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities

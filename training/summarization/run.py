@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 
 from models import drugs
-from models.encoder.model import MINI, resolve_base
+from models.encoder.weights import MINI, resolve_base
 from models.ner.model import NerModel
 from models.releases.store import open_release
 from models.summarization import medical_entities

@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.encoder.model import Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest
 from models.idiom.model import (
     LAST,
     LAST_TWO,
@@ -23,7 +24,7 @@ from models.idiom.model import (
     token,
     with_pooling,
 )
-from models.releases.loading import load, plain
+from models.releases.loading import as_json, load
 from models.releases.manifest import File, Manifest, Release
 from models.releases.store import describe, publish
 
@@ -150,7 +151,7 @@ def released(base: str, tmp_path: Path, **configuration: Any) -> Release:
     wanted = {"max_pieces": 64, "pooling": LAST_TWO, "expressions": []} | configuration
     draft = manifest(base, folder, configuration=wanted)
     model = IdiomModel.load(Release(folder, draft, "draft"))
-    canary = {"inputs": TEXTS, "outputs": plain(model.predict(TEXTS))}
+    canary = {"inputs": TEXTS, "outputs": as_json(model.predict(TEXTS))}
     return publish(folder, manifest(base, folder, configuration=wanted, canary=canary), tmp_path / "root")
 
 
@@ -160,7 +161,7 @@ def test_a_release_loads_marks_and_answers_its_canary(
 ) -> None:
     release = released(request.getfixturevalue(base), tmp_path, expressions=["home run", "big fish"])
     loaded = load(release, dtype="float32")
-    assert (loaded.task, loaded.answers_canary()) == ("idiom", True)
+    assert (loaded.task, loaded.passes_canary()) == ("idiom", True)
     found = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])
     assert isinstance(found, Tensor)
     assert torch.allclose(found.norm(dim=1), torch.ones(4), atol=1e-5)
@@ -187,8 +188,8 @@ def test_no_text_has_no_vector(tiny_bert: str, tmp_path: Path) -> None:
 
 def test_a_canary_records_the_cosines_of_neighbours_only() -> None:
     vectors = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    assert plain(vectors) == [0.6, 0.8]
+    assert as_json(vectors) == [0.6, 0.8]
     with pytest.raises(TypeError):
-        plain(torch.zeros(3))
+        as_json(torch.zeros(3))
     with pytest.raises(TypeError):
-        plain(object())
+        as_json(object())

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.encoder.added_tokens import extended
+from models.encoder.added_tokens import extended_embedding
 from models.encoder.model import Encoder
 from models.normalization.context_refining import (
     DynamicContextRefining,
@@ -92,7 +92,7 @@ def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> N
 
 
 def test_the_two_tokens_are_unlike_each_other_and_unlike_what_the_base_knows(refiner: Refiner) -> None:
-    vocabulary, (start, end) = extended(refiner.context), start_and_end(refiner.context)
+    vocabulary, (start, end) = extended_embedding(refiner.context), start_and_end(refiner.context)
     known, *added = vocabulary(torch.tensor([[3, start, end]]))[0]
     assert torch.equal(known, vocabulary.base.weight[3])
     assert torch.equal(torch.stack(added), vocabulary.rows)

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from models.drugs import DrugLexicon
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder
 from models.ner.model import tags_of
 from models.relation.model import LABELS, Floats, RelationModel, Support
-from models.releases.loading import Loaded, plain
+from models.releases.loading import Loaded, as_json
+from models.text import word_texts
 from models.types import ADE, DRUG, Mention, TaggedText
 
 TAGS = tags_of(LABELS)
@@ -44,7 +45,7 @@ def model(mini: Encoder) -> RelationModel:
         1,
     )
     first, second, third = plain.project(
-        [surface_words(t) for t in (SENTENCE, "Rash after ibuprofen.", "Aspirin for a headache.")]
+        [word_texts(t) for t in (SENTENCE, "Rash after ibuprofen.", "Aspirin for a headache.")]
     )
 
     def pair(drug: Floats, effect: Floats) -> Floats:
@@ -241,9 +242,15 @@ def test_given_mentions_are_related_whatever_the_tagger_finds(model: RelationMod
 @pytest.fixture(scope="module")
 def halved(model: RelationModel, mini: Encoder) -> RelationModel:
     """The same model with the encoder in two halves, the upper one as it was."""
-    upper = Upper(Encoder(copy.deepcopy(mini.model), mini.tokenizer, mini.max_pieces), 3)
+    upper = UpperLayers(Encoder(copy.deepcopy(mini.model), mini.tokenizer, mini.max_pieces), 3)
     return RelationModel(
-        Lower(mini, 3), model.projection, model.support, 1, 1, upper=upper, pair_projection=model.projection
+        SplitEncoder(mini, 3),
+        model.projection,
+        model.support,
+        1,
+        1,
+        upper=upper,
+        pair_projection=model.projection,
     )
 
 
@@ -264,7 +271,7 @@ def test_the_upper_half_reads_only_sentences_with_a_drug_and_an_effect(
     assert halved.upper is not None
     whole, seen = halved.upper.word_vectors_above, list[int]()
 
-    def counted(read: list[Read]) -> list[torch.Tensor]:
+    def counted(read: list[EncodedSentence]) -> list[torch.Tensor]:
         seen.append(len(read))
         return whole(read)
 
@@ -318,13 +325,13 @@ def test_tags_follow_each_other_as_in_training_and_their_share_is_that_of_the_ta
 def test_a_canary_holds_where_near_neighbours_change_places_and_not_where_an_answer_changes(
     model: RelationModel,
 ) -> None:
-    answers = plain(model.predict([SENTENCE]))
+    answers = as_json(model.predict([SENTENCE]))
     assert answers[0]["relations"][0]["neighbours"]
 
     def holds(change: Callable[[Any], Any]) -> bool:
         other = copy.deepcopy(answers)
         change(other[0])
-        return bool(Loaded("relation", "v1", "k", model, ([SENTENCE], other, 0.02)).answers_canary())
+        return bool(Loaded("relation", "v1", "k", model, ([SENTENCE], other, 0.02)).passes_canary())
 
     assert holds(lambda a: None)
     assert holds(lambda a: a["relations"][0].update(score=0.6, neighbours=[]))

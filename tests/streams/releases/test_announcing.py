@@ -41,7 +41,7 @@ def test_what_cannot_be_announced_is_told_in_one_line(
     for arguments, told in [
         (["rollback", "summarization", live], f"summarization {live} is live already"),
         (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
+        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is not a task and version"),
         (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
         (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
         (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),

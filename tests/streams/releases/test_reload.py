@@ -193,7 +193,7 @@ async def test_an_announced_release_becomes_the_live_one(store: Store) -> None:
     assert handle.since > since
     assert handle.refused is None
     assert (reloads("loaded"), reloads("refused")) == (before[0] + 2, before[1])
-    assert handle.current.answers_canary()
+    assert handle.current.passes_canary()
 
 
 async def test_a_refused_release_leaves_everything_as_it_was(

@@ -13,7 +13,8 @@ import torch
 from models.acronym.m_network import MNetwork
 from models.acronym.model import AcronymModel, Trained
 from models.acronym.prototypes import Use
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release

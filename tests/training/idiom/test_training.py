@@ -310,7 +310,7 @@ def test_a_draw_takes_a_record_as_often_as_it_says() -> None:
     measure = spearman("s", "", (0, 1))
     counts = np.random.default_rng(0).normal(size=(5, 2))
     weights = np.array([[1.0, 1, 1, 1, 1], [3, 0, 1, 1, 0]])
-    drawn = measure.drawn(counts, weights)
+    drawn = measure.of_draws(counts, weights)
     assert drawn[0] == pytest.approx(measure.of(counts))
     assert drawn[1] == pytest.approx(measure.of(counts[[0, 0, 0, 2, 3]]))
 

@@ -13,7 +13,8 @@ import torch
 import typer
 from safetensors.torch import load_file
 
-from models.encoder.model import ADAPTER, Encoder, merge_adapter
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, merge_adapter
 from models.ner.model import NerModel
 from models.releases.loading import load
 from models.releases.store import open_release

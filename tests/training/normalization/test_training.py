@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from models.encoder.added_tokens import extended
+from models.encoder.added_tokens import extended_embedding
 from models.encoder.model import Encoder
 from models.normalization.context_refining import start_and_end
 from models.normalization.model import NormalizationModel
@@ -216,7 +216,7 @@ def test_training_lowers_the_loss_and_leaves_the_base_alone(tiny_bert: str, opti
     if not settings.isolated:
         assert trainer.isolated.model is base.model
         assert torch.equal(trainer.vectors, base.embed([t.llt for t in TERMS]))
-    rows = extended(trainer.context).rows
+    rows = extended_embedding(trainer.context).rows
     assert not torch.allclose(rows[0], rows[1])
 
 
@@ -241,7 +241,7 @@ def test_no_gradient_reaches_s_isolated(tiny_bert: str) -> None:
     assert all(p.grad is None for p in trainer.isolated.model.parameters())
     assert not trainer.isolated.model.training
     assert all(p.grad is not None and p.grad.any() for p in trainer.refining.parameters())
-    assert extended(trainer.context).rows.grad is not None
+    assert extended_embedding(trainer.context).rows.grad is not None
     trained = [n for n, p in trainer.context.model.named_parameters() if p.grad is not None]
     assert all("lora_" in n or n.endswith(".rows") for n in trained)
 
@@ -360,7 +360,7 @@ def test_a_release_can_begin_with_anothers_adapter(folder: Path, tiny_bert: str)
     assert all(other[n].numel() == 2 * t.numel() for n, t in one.items())
     begun = load_file(second.file("isolated.safetensors"))
     assert all(torch.equal(begun[n], t) for n, t in one.items())
-    assert load(second, dtype="float32").answers_canary()
+    assert load(second, dtype="float32").passes_canary()
 
 
 def test_a_release_with_matrices_but_no_trained_context_is_refused(

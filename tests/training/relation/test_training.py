@@ -11,7 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.encoder.model import ADAPTER, Encoder
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER
 from models.relation.model import ABOVE, RelationModel
 from models.relation.neighbours import votes
 from models.releases.loading import load

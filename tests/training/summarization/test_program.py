@@ -76,7 +76,7 @@ def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
     assert scores["unfaithful"].value == 0
     assert scores["rouge1"].baseline is not None
     loaded = load(release, dtype="float32")
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()
     out = capsys.readouterr().out
     assert "validation ROUGE-1" in out and "focus identification rate" in out
     # Without an epoch, a release is made of the weights of a run.
@@ -105,7 +105,7 @@ def test_forms_stand_beside_the_decoder_where_they_are_wanted(
     assert len(configuration["ranker"]) == (0 if choose == "templates" else len(FEATURES))
     assert set(configuration["choice"]["scores"]) == {"pointer", "templates", "ranked"}
     assert ("ranked" if choose == "ranked" else "forms alone") in release.manifest.kind
-    assert load(release, dtype="float32").answers_canary()
+    assert load(release, dtype="float32").passes_canary()
     assert "by what writes" in capsys.readouterr().out
 
 
@@ -121,7 +121,7 @@ def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:
     (path,) = (tmp_path / "out/summarization").iterdir()
     loaded = load(open_release(path), dtype="float32")
     assert loaded.kind.startswith("ECL: hub decoder")
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()
 
 
 def test_words_that_come_twice_and_those_of_forms_are_known() -> None:
