@@ -20,8 +20,9 @@ from models import drugs
 from models.encoder.faiss_index import unit
 from models.encoder.layer_split import Lower, Read, Upper
 from models.encoder.model import ADAPTER, Encoder, Words, surface_words
-from models.relation.model import ABOVE, RelationModel
-from models.relation.neighbours import Floats, Vote, decoded, votes
+from models.relation.model import RelationModel, Voting
+from models.relation.neighbours import Floats, Vote, decode_tags, votes
+from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
 from training.common import adapter
 from training.common.corpora import GoldText
 from training.common.precision import mixed
@@ -60,15 +61,17 @@ class Encoders:
     @classmethod
     def load(cls, settings: Settings, folder: Path, dense: Tensor | None) -> Encoders:
         """From the adapters that stand in a folder."""
-        paths = {name: folder / name if (folder / name).exists() else None for name in (ADAPTER, ABOVE)}
+        paths = {
+            name: folder / name if (folder / name).exists() else None for name in (ADAPTER, UPPER_ADAPTER)
+        }
         encoder = Encoder.load(settings.base, adapter=paths[ADAPTER])
         matrix = torch.eye(encoder.dimension) if dense is None else dense
         found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32))
         found.precision = settings.precision
-        if paths[ABOVE]:
+        if paths[UPPER_ADAPTER]:
             below = settings.lower(encoder.model)
             found.encoder = Lower(encoder, below)
-            found.upper = Upper(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
+            found.upper = Upper(Encoder.load(settings.base, adapter=paths[UPPER_ADAPTER]), below)
         return found
 
     def read(self, data: Sequence[Example]) -> Part:
@@ -91,7 +94,7 @@ class Encoders:
 def write_above(settings: Settings, upper: Upper, folder: Path) -> None:
     """The upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
-    save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / ABOVE)
+    save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / UPPER_ADAPTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ def find_pairs(
         asked = torch.from_numpy(unit(encoders.read(data).words() @ words.projection))
         cosines, rows = nearest(asked, torch.from_numpy(words.vectors), words.k)
         shares = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
-        tags = decoded(shares, [len(e.tags) for e in data], words.transitions)
+        tags = decode_tags(shares, [len(e.tags) for e in data], words.transitions)
         found += [paired(e, m) for e, m in zip(data, mentions_of(tags, data), strict=True)]
     return [e for e in found if len(e.pairs) or len(e.unrelated)]
 
@@ -162,18 +165,16 @@ def assemble(
     )
     k_pairs = choose_pairs("projected", pairs, queries, entities.valid)
     words = entities.words
-    found = RelationModel(
-        *(encoders.encoder, words.projection, support_of(words, pairs), words.k, k_pairs),
-        upper=encoders.upper,
-        pair_projection=directions,
-        vote=settings.vote,
+    spaces = EmbeddingSpaces(
+        encoders.encoder, words.projection, upper=encoders.upper, pair_projection=directions
     )
+    found = RelationModel(spaces, support_of(words, pairs), Voting(words.k, k_pairs, settings.vote))
     _write(found, pairs, folder)
     return found
 
 
 def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
-    tensors = tensors_of(model.support, model.projection, model.pair_projection)
+    tensors = tensors_of(model.support, model.spaces.projection, model.spaces.pair_projection)
     save_file(tensors, folder / "support.safetensors")
     table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
     (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")

@@ -20,8 +20,9 @@ from rich.console import Console
 from safetensors.torch import save_file
 
 from models.encoder.model import ADAPTER, Encoder, base_digest
-from models.relation.model import ABOVE, RelationModel
+from models.relation.model import RelationModel
 from models.relation.neighbours import Vote
+from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, TrainingData
 from training.common.precision import HELP, Precision, resolved
 from training.common.publish import OFFERED, offer, print_scores, publish_release
@@ -96,7 +97,7 @@ def published(
         "clgs": "relations by CLGS, entities in the plain encoder's space",
     }
     name = settings.split.removeprefix("ade_").replace("_", " ")
-    upper = {"below": settings.lower(model.encoder.model)} if (folder / ABOVE).exists() else {}
+    upper = {"below": settings.lower(model.spaces.encoder.model)} if (folder / UPPER_ADAPTER).exists() else {}
     return publish_release(
         folder,
         task="relation",
@@ -105,10 +106,10 @@ def published(
         base_sha256=base_digest(settings.base),
         configuration=upper
         | {
-            "max_pieces": model.encoder.max_pieces,
-            "k_words": model.k_words,
-            "k_pairs": model.k_pairs,
-            "vote": model.vote,
+            "max_pieces": model.spaces.encoder.max_pieces,
+            "k_words": model.voting.k_words,
+            "k_pairs": model.voting.k_pairs,
+            "vote": model.voting.vote,
             "training": asdict(settings),
             "support": asdict(sizes),
         },
