@@ -85,7 +85,8 @@ def main(
 ) -> None:
     import torch  # noqa: PLC0415
 
-    from models.acronym.model import AcronymModel, Trained, ZeroShot  # noqa: PLC0415
+    from models.acronym.model import AcronymModel  # noqa: PLC0415
+    from models.acronym.scorers import TrainedScorer, ZeroShotScorer  # noqa: PLC0415
     from models.encoder.model import Encoder  # noqa: PLC0415
     from models.releases.store import open_release  # noqa: PLC0415
 
@@ -97,9 +98,9 @@ def main(
     )
     trained = AcronymModel.load(opened, dtype=number)
     scorer = trained.scorer
-    encoder = scorer.network.reader if isinstance(scorer, Trained) else base
+    encoder = scorer.network.encoder if isinstance(scorer, TrainedScorer) else base
     models = {
-        "zero_shot": (AcronymModel(base, trained.dictionary, ZeroShot(base)), Clock(base.model)),
+        "zero_shot": (AcronymModel(base, trained.dictionary, ZeroShotScorer(base)), Clock(base.model)),
         "release": (trained, Clock(encoder.model)),
     }
     sentences = texts(data, limit)

@@ -59,13 +59,14 @@ class Timed:
         loaded = load(release)
         self.version, self.model = release.version, loaded.model
         model: Any = loaded.model
+        spaces = model.spaces
         self.encoder, self.search = Clock(), Clock()
-        self.encoder.around(model.encoder, "forward")
-        if getattr(model, "upper", None) is not None:
-            self.encoder.around(model.upper, "forward_states")
-        for index in (model._words, model._pairs):
+        self.encoder.around(spaces.encoder, "forward")
+        if spaces.upper is not None:
+            self.encoder.around(spaces.upper, "forward_states")
+        for index in (model._word_index, model._pair_index):
             self.search.around(index, "search")
-        self.format = str(model.encoder.model.dtype).removeprefix("torch.")
+        self.format = str(spaces.encoder.model.dtype).removeprefix("torch.")
         self.rates: list[float] = []
         self.seconds = 0.0
 

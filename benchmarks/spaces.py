@@ -122,13 +122,13 @@ def main(
     _, test = split_texts(data / "ade", split)
     shown = [e for e in examples(test, plain) if len(e.pairs)]
     surfaces = [word_texts(e.gold.text) for e in shown]
-    read = model.read(surfaces)
+    read = model.spaces.encode(surfaces)
     counts = [len(e.tags) for e in shown]
 
     def cut(vectors: Sequence[Floats]) -> list[Floats]:
         return [v[:n] for v, n in zip(vectors, counts, strict=True)]
 
-    words, pairs = cut(model.project(surfaces)), cut(model.project_pairs(read))
+    words, pairs = cut(model.spaces.entity_vectors(read)), cut(model.spaces.relation_vectors(read))
     with torch.inference_mode():
         base = cut([unit(v.numpy()) for v in plain.word_vectors(surfaces)])
     output.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from models.acronym.model import best_long_form
+from models.acronym.definitions import best_long_form
 from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
 from models.text import words

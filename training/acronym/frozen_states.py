@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from models.acronym.m_network import Reader, Reading, Shape
-from models.acronym.model import question
+from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces
+from models.acronym.m_network import HeadConfig, texts_of
+from models.acronym.questions import question
 from models.encoder.layer_split import layers_of
 from models.encoder.model import Encoder, padded
 from models.types import Span
@@ -28,7 +29,7 @@ class Item(NamedTuple):
 
     anchor: int
     others: list[int]
-    """the rest of what `Question.places` gives"""
+    """the rest of what `texts_of` gives"""
     seen: list[list[float]]
     acronym: str
     sense: int
@@ -40,22 +41,22 @@ class Bank:
     enough.
     """
 
-    def __init__(self, encoder: Encoder, below: int, shape: Shape, precision: str) -> None:
+    def __init__(self, encoder: Encoder, below: int, shape: HeadConfig, precision: str) -> None:
         self.shape = shape
         lower = _lower(encoder, below)
         if precision == "bfloat16":
             # Nothing here needs gradients: 16 bits throughout spare the casts.
             lower.model.to(torch.bfloat16)
-        self.reader = Reader(lower)
-        self.readings: list[Reading] = []
+        self.reader = AcronymEncoder(lower)
+        self.readings: list[MarkedPieces] = []
         self.states: list[Tensor] = []
-        self._at: dict[Reading, int] = {}
+        self._at: dict[MarkedPieces, int] = {}
 
     def items(self, rows: Sequence[Row]) -> list[Item]:
         """A text that is known already is not read again."""
         questions = [question(r.text, r.span, Span(0, len(r.text)), r.senses) for r in rows]
-        places = [q.places(self.shape) for q in questions]
-        readings = self.reader.read([place for own in places for place in own])
+        places = [texts_of(q, self.shape) for q in questions]
+        readings = self.reader.tokenize([place for own in places for place in own])
         self._read([r for r in dict.fromkeys(readings) if r not in self._at])
         senses: dict[tuple[str, str], int] = {}
         found, at = [], 0
@@ -70,7 +71,7 @@ class Bank:
         """Of memory that the states take."""
         return sum(s.numel() * s.element_size() for s in self.states) / 1e6
 
-    def _read(self, readings: Sequence[Reading]) -> None:
+    def _read(self, readings: Sequence[MarkedPieces]) -> None:
         start = len(self.readings)
         self.readings += readings
         self._at |= {r: start + i for i, r in enumerate(readings)}

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from models.acronym.m_network import MNetwork, Question
-from models.acronym.model import question
-from models.acronym.prototypes import Mixture, Prototypes, Use
+from models.acronym.m_network import MNetwork
+from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
+from models.acronym.questions import Question, question
 from models.acronym.surface_features import undotted
 from models.types import Span
 from training.evaluation.acronym import Row, scores
@@ -57,16 +57,16 @@ def look(network: MNetwork, source: str, rows: Sequence[Row], with_network: bool
     """Asks the network; without it only the anchors are encoded and every logit is 0."""
     asked = questions(rows)
     logits: list[list[float]] = [[0.0] * len(q.long_forms) for q in asked]
-    near = torch.zeros(len(asked), network.reader.dimension)
+    near = torch.zeros(len(asked), network.encoder.dimension)
     order = sorted(range(len(asked)), key=lambda i: len(rows[i].text))
     for start in range(0, len(order), BATCH):
         part = order[start : start + BATCH]
         if with_network:
-            found, near[part] = network.answers([asked[i] for i in part])
+            found, near[part] = network.scores([asked[i] for i in part])
             for i, row in zip(part, found, strict=True):
                 logits[i] = row
         else:
-            near[part] = network.near([asked[i] for i in part])
+            near[part] = network.near_vectors([asked[i] for i in part])
     return Known(source, list(rows), logits, near)
 
 
@@ -85,7 +85,7 @@ def prototypes(known: Sequence[Known], mixture: Mixture, counted: Mapping[str, S
             key = (undotted(row.short_form), row.gold)
             counts[key] = counts.get(key, 0) + 1
         for key, members in sorted(groups.items()):
-            uses.append(Use(*key, part.source, counts.get(key, 0)))
+            uses.append(PrototypeEntry(*key, part.source, counts.get(key, 0)))
             vectors.append(unit[members].mean(0))
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, 1)
     return Prototypes(uses, stacked, mixture)

@@ -22,9 +22,11 @@ import typer
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models.acronym.m_network import MNetwork, Pooling
+from models.acronym.acronym_encoder import Pooling
+from models.acronym.m_network import MNetwork
 from models.acronym.model import CLINICAL as DICTIONARY
-from models.acronym.model import HEAD, load_dictionary
+from models.acronym.model import load_dictionary
+from models.acronym.scorers import HEAD
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
 from models.releases.manifest import Release, Score, TrainingData
@@ -120,7 +122,7 @@ def publish_trained(
         configuration={
             "max_pieces": settings.max_pieces,
             "short_forms": len(load_dictionary(dictionary)),
-            "network": settings.shape._asdict(),
+            "network": settings.shape.to_manifest(),
             **({"mixture": uses.made.mixture._asdict()} if uses else {}),
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
             "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}},

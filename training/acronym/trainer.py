@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from models.acronym.m_network import Head, Pooling, Shape, Vectors, join, means, padded, pointers
+from models.acronym.acronym_encoder import Pooling, Vectors, join, means
+from models.acronym.m_network import Head, HeadConfig, pad_features, vector_rows
 from models.encoder.layer_split import UpperLayers, layers_of
 from models.encoder.model import Encoder
 from training.acronym.data import at_most, with_rivals
@@ -69,8 +70,8 @@ class Settings:
     precision: str
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.pooling, self.size, self.distance, self.fit, self.alone, self.surface)
+    def shape(self) -> HeadConfig:
+        return HeadConfig(self.pooling, self.size, self.distance, self.fit, self.alone, self.surface)
 
 
 def loss_of(energies: Tensor, objective: Objective, margin: float) -> Tensor:
@@ -179,8 +180,8 @@ class Trainer:
         at = {unique[i]: row for row, i in enumerate(i for part in chunks for i in part)}
         rows = torch.tensor([at[n] for n in texts])
         vectors = Vectors(*(part[rows] for part in join(parts)))
-        where = pointers([len(item.seen) for item in items], self.settings.shape)
-        seen = padded([item.seen for item in items]) if self.settings.surface else torch.zeros(0)
+        where = vector_rows([len(item.seen) for item in items], self.settings.shape)
+        seen = pad_features([item.seen for item in items]) if self.settings.surface else torch.zeros(0)
         found: Tensor = self.head(vectors, where, seen)
         return found
 

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from models.acronym import prototypes as stored
 from models.acronym.m_network import MNetwork
-from models.acronym.prototypes import Mixture, Prototypes, Use
+from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
 from models.releases.manifest import Score
 from training.acronym.data import at_most, read_training, read_written
 from training.acronym.prototypes import (
@@ -44,7 +44,7 @@ class Uses(NamedTuple):
 
     def write(self, folder: Path) -> None:
         """Vectors in 16 bits; a use without rows counts nothing but has a place."""
-        lines = ["\t".join(stored.COLUMNS), *("\t".join(map(str, use)) for use in self.made.uses)]
+        lines = ["\t".join(stored.COLUMNS), *("\t".join(map(str, use)) for use in self.made.entries)]
         (folder / stored.TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
         save_file({"vectors": self.made.vectors.half().contiguous()}, folder / stored.VECTORS)
 
@@ -100,11 +100,11 @@ def with_aliases(made: Prototypes, dictionary: Mapping[str, Sequence[str]]) -> P
     """Adds each prototype under the dictionary's spelling of its long form where that is another
     ("intraarterial", "intra-arterial").
     """
-    uses, vectors = list(made.uses), list(made.vectors)
-    for use, vector in zip(made.uses, made.vectors, strict=True):
+    uses, vectors = list(made.entries), list(made.vectors)
+    for use, vector in zip(made.entries, made.vectors, strict=True):
         for form in dictionary.get(use.short_form, ()):
             if form != use.long_form and _letters(form) == _letters(use.long_form):
-                uses.append(Use(use.short_form, form, use.source, use.rows))
+                uses.append(PrototypeEntry(use.short_form, form, use.source, use.rows))
                 vectors.append(vector)
     return Prototypes(uses, torch.stack(vectors) if vectors else made.vectors, made.mixture)
 

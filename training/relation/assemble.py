@@ -21,8 +21,9 @@ from models.encoder.faiss_index import unit
 from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.model import Encoder, WordPieces
 from models.encoder.weights import ADAPTER
-from models.relation.model import ABOVE, RelationModel
-from models.relation.neighbours import Floats, Vote, decoded, votes
+from models.relation.model import RelationModel, Voting
+from models.relation.neighbours import Floats, Vote, decode_tags, votes
+from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
 from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
@@ -61,15 +62,17 @@ class Encoders:
     @classmethod
     def load(cls, settings: Settings, folder: Path, dense: Tensor | None) -> Encoders:
         """From the adapters in a folder; `dense` (d, width)."""
-        paths = {name: folder / name if (folder / name).exists() else None for name in (ADAPTER, ABOVE)}
+        paths = {
+            name: folder / name if (folder / name).exists() else None for name in (ADAPTER, UPPER_ADAPTER)
+        }
         encoder = Encoder.load(settings.base, adapter=paths[ADAPTER])
         matrix = torch.eye(encoder.dimension) if dense is None else dense
         found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32))
         found.precision = settings.precision
-        if paths[ABOVE]:
+        if paths[UPPER_ADAPTER]:
             below = settings.frozen_layers(encoder.model)
             found.encoder = SplitEncoder(encoder, below)
-            found.upper = UpperLayers(Encoder.load(settings.base, adapter=paths[ABOVE]), below)
+            found.upper = UpperLayers(Encoder.load(settings.base, adapter=paths[UPPER_ADAPTER]), below)
         return found
 
     def read(self, data: Sequence[Example]) -> Part:
@@ -93,7 +96,7 @@ class Encoders:
 def write_above(settings: Settings, upper: UpperLayers, folder: Path) -> None:
     """Writes the upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
-    save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / ABOVE)
+    save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / UPPER_ADAPTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def find_pairs(
         asked = torch.from_numpy(unit(encoders.read(data).words() @ words.projection))
         cosines, rows = nearest(asked, torch.from_numpy(words.vectors), words.k)
         shares = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
-        tags = decoded(shares, [len(e.tags) for e in data], words.transitions)
+        tags = decode_tags(shares, [len(e.tags) for e in data], words.transitions)
         found += [paired(e, m) for e, m in zip(data, mentions_of(tags, data), strict=True)]
     return [e for e in found if len(e.pairs) or len(e.unrelated)]
 
@@ -173,18 +176,16 @@ def assemble(
     )
     k_pairs = choose_pairs("projected", pairs, queries, entities.valid)
     words = entities.words
-    found = RelationModel(
-        *(encoders.encoder, words.projection, support_of(words, pairs), words.k, k_pairs),
-        upper=encoders.upper,
-        pair_projection=directions,
-        vote=settings.vote,
+    spaces = EmbeddingSpaces(
+        encoders.encoder, words.projection, upper=encoders.upper, pair_projection=directions
     )
+    found = RelationModel(spaces, support_of(words, pairs), Voting(words.k, k_pairs, settings.vote))
     _write(found, pairs, folder)
     return found
 
 
 def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
-    tensors = tensors_of(model.support, model.projection, model.pair_projection)
+    tensors = tensors_of(model.support, model.spaces.projection, model.spaces.pair_projection)
     save_file(tensors, folder / "support.safetensors")
     table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
     (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")

@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 
 from models.ner.model import spans_of
 from models.relation.model import LABELS
-from models.relation.neighbours import Floats, Numbers, Vote, decoded, votes
+from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE
@@ -59,13 +59,13 @@ def tag_scores(
     event.
 
     `support` (words, d) with its `tags`; `queries` (words, d), those of `data`, sentence after sentence.
-    `transitions`: as in `Support`.
+    `transitions`: as in `SupportSet`.
     """
     cosines, rows = nearest(queries, support, max(ks))
     scores = {}
     for k in ks:
         shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
-        found = decoded(shares, [len(e.tags) for e in data.examples], transitions)
+        found = decode_tags(shares, [len(e.tags) for e in data.examples], transitions)
         spans = mentions_of(found, data.examples)
         n = len(data.valid)
         strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, base_digest
-from models.relation.model import ABOVE, RelationModel
+from models.relation.model import RelationModel
+from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, TrainingData
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
@@ -129,13 +130,13 @@ def _published(
 ) -> Release:
     settings = trainer.settings
     split = settings.split.removeprefix("ade_").replace("_", " ")
-    has_upper = (trainer.folder / ABOVE).exists()
+    has_upper = (trainer.folder / UPPER_ADAPTER).exists()
     configuration = {
-        **({"below": settings.frozen_layers(model.encoder.model)} if has_upper else {}),
-        "max_pieces": model.encoder.max_pieces,
-        "k_words": model.k_words,
-        "k_pairs": model.k_pairs,
-        "vote": model.vote,
+        **({"below": settings.frozen_layers(model.spaces.encoder.model)} if has_upper else {}),
+        "max_pieces": model.spaces.encoder.max_pieces,
+        "k_words": model.voting.k_words,
+        "k_pairs": model.voting.k_pairs,
+        "vote": model.voting.vote,
         "training": asdict(settings),
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),

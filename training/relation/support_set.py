@@ -18,7 +18,7 @@ from torch import Tensor
 from models.encoder.faiss_index import unit
 from models.encoder.layer_split import EncodedSentence
 from models.ner.model import CONTINUATION, OUTSIDE
-from models.relation.neighbours import Floats, Numbers, Support, Vote, votes
+from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
 from models.text import word_texts
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
@@ -221,12 +221,12 @@ def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension
     return fit_projection(x[np.concatenate([used, rest])], min(dimension, x.shape[1]))
 
 
-def support_of(words: WordRows, pairs: Pairs) -> Support:
+def support_of(words: WordRows, pairs: Pairs) -> SupportSet:
     related, ids = np.array(pairs.related), [row[0] for row in pairs.rows]
-    return Support(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
+    return SupportSet(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
 
 
-def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
+def tensors_of(support: SupportSet, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
     """The tensors of a release's support file; raises ValueError where they exceed MAX_BYTES."""
     tensors = {
         "projection": torch.from_numpy(projection).half(),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.acronym.m_network import Head, MNetwork, Shape
-from models.acronym.prototypes import Mixture, Prototypes, Use
+from models.acronym.m_network import Head, HeadConfig, MNetwork
+from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
 from models.encoder.model import Encoder
 from models.types import Span
 from tests.training.acronym import corpus
@@ -83,22 +83,22 @@ def test_held_out_abstracts_share_no_text_with_the_others(folder: Path) -> None:
 
 def test_prototypes_are_means_of_unit_vectors_and_count_only_what_is_counted(base: str) -> None:
     encoder = Encoder.load(base, max_pieces=64)
-    network = MNetwork(encoder, Head(encoder.dimension, Shape()))
+    network = MNetwork(encoder, Head(encoder.dimension, HeadConfig()))
     rows = [Row("a PD", Span(2, 4), ("x", "y"), "x"), Row("the PD hurt", Span(4, 6), ("x", "y"), "x")]
     known = look(network, "s", rows)
     made = prototypes([known], Mixture(), {"s": rows[:1]})
-    (use,) = made.uses
-    assert use == Use("PD", "x", "s", 1)
+    (use,) = made.entries
+    assert use == PrototypeEntry("PD", "x", "s", 1)
     mean = torch.nn.functional.normalize(known.near, dim=-1).mean(0)
     assert torch.allclose(made.vectors[0], torch.nn.functional.normalize(mean, dim=-1), atol=1e-6)
 
 
 def test_what_a_network_said_is_kept_in_the_folder_of_the_run(base: str, tmp_path: Path) -> None:
     encoder = Encoder.load(base, max_pieces=64)
-    network = MNetwork(encoder, Head(encoder.dimension, Shape()))
+    network = MNetwork(encoder, Head(encoder.dimension, HeadConfig()))
     rows = [Row("a PD", Span(2, 4), ("x", "y"), "x")]
     first = Looks(network, tmp_path, {"seed": 0})("casi", "casi", rows)
-    network.reader.model = None
+    network.encoder.model = None
     again = Looks(network, tmp_path, {"seed": 0})("casi", "casi", rows)
     assert again.network == first.network
     assert torch.equal(again.near, first.near)
@@ -123,7 +123,7 @@ def test_the_mixture_that_is_right_most_often_is_taken() -> None:
 
 
 def test_a_prototype_stands_under_the_dictionarys_spelling_too() -> None:
-    made = Prototypes([Use("IA", "intraarterial", "casi", 2)], torch.ones(1, 4), Mixture())
+    made = Prototypes([PrototypeEntry("IA", "intraarterial", "casi", 2)], torch.ones(1, 4), Mixture())
     found = with_aliases(made, {"IA": ["intra-arterial", "intracranial aneurysm"]})
-    assert [u.long_form for u in found.uses] == ["intraarterial", "intra-arterial"]
+    assert [u.long_form for u in found.entries] == ["intraarterial", "intra-arterial"]
     assert len(found.vectors) == 2

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from models.acronym.m_network import MNetwork
-from models.acronym.model import AcronymModel, Trained
-from models.acronym.prototypes import Use
+from models.acronym.model import AcronymModel
+from models.acronym.prototypes import PrototypeEntry
+from models.acronym.scorers import TrainedScorer
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
@@ -138,7 +139,7 @@ def test_only_the_last_layers_and_the_head_are_trained(
     assert (tmp_path / ADAPTER).exists() == bool(rank and layers)
     assert (tmp_path / WEIGHTS).exists() == bool(layers and not rank)
     before = Encoder.load(base).model.state_dict()
-    after = network.reader.model.state_dict()
+    after = network.encoder.model.state_dict()
     # A release keeps 16 bits, also of what was not trained.
     moved = {n for n in before if not torch.allclose(before[n], after[n], atol=1e-3)}
     assert bool(moved) == bool(layers)
@@ -226,7 +227,7 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     assert release.manifest.configuration["casi_rows"] == {"held_out": 0.3, "seed": 0}
     model = load(release, dtype="float32").model
     assert isinstance(model, AcronymModel)
-    assert isinstance(model.scorer, Trained)
+    assert isinstance(model.scorer, TrainedScorer)
     found, single = model.predict(["a pain with PD today; ONE and XYZ too", "ONE only"])
     assert [(e.short_form, e.source) for e in found] == [("PD", "dictionary"), ("ONE", "dictionary")]
     assert found[0].long_form in DICTIONARY["PD"]
@@ -237,10 +238,12 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     assert all(use.long_form != "UNSURED SENSE" for use in uses_offered(model))
 
 
-def uses_offered(model: AcronymModel) -> list[Use]:
-    assert isinstance(model.scorer, Trained)
-    assert model.scorer.uses is not None
-    return [u for u in model.scorer.uses.uses if u.long_form in model.dictionary.get(u.short_form, ())]
+def uses_offered(model: AcronymModel) -> list[PrototypeEntry]:
+    assert isinstance(model.scorer, TrainedScorer)
+    assert model.scorer.prototypes is not None
+    return [
+        u for u in model.scorer.prototypes.entries if u.long_form in model.dictionary.get(u.short_form, ())
+    ]
 
 
 def test_the_papers_network_has_no_prototypes_and_says_so(

@@ -11,7 +11,7 @@ import torch
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.relation.neighbours import FLOOR, Floats, Numbers, Support, decoded, votes
+from models.relation.neighbours import FLOOR, Floats, Numbers, SupportSet, decode_tags, votes
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
 from training.relation.data import TAGS, UNKNOWN, ValidationPairs, examples
@@ -107,8 +107,8 @@ def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None
             }
             best: tuple[int, ...] = max(sums, key=lambda tags: sums[tags])
             wanted += best
-        assert decoded(shares, lengths, transitions).tolist() == wanted
-        assert decoded(shares, lengths, None).tolist() == shares.argmax(1).tolist()
+        assert decode_tags(shares, lengths, transitions).tolist() == wanted
+        assert decode_tags(shares, lengths, None).tolist() == shares.argmax(1).tolist()
 
 
 def test_transitions_are_counted_within_sentences_and_a_run_has_a_beginning(tiny_bert: str) -> None:
@@ -189,7 +189,7 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
 
 def test_a_support_that_is_too_large_is_refused() -> None:
     n = MAX_BYTES // 2 // 64 + 1
-    many = Support(
+    many = SupportSet(
         np.zeros((n, 64), np.float32),
         np.zeros(n, np.int64),
         np.ones((1, 4), np.float32),

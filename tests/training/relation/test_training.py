@@ -13,8 +13,9 @@ from safetensors.torch import load_file, save_file
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
-from models.relation.model import ABOVE, RelationModel
+from models.relation.model import RelationModel
 from models.relation.neighbours import votes
+from models.relation.spaces import UPPER_ADAPTER
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
@@ -279,10 +280,10 @@ def test_the_program_publishes_what_it_trained(
     )  # fmt: skip
     release = only_release(tmp_path)
     assert (ADAPTER in release.manifest.files) == (objective in {"all", "clner"})
-    assert (ABOVE in release.manifest.files) == (objective != "clner")
+    assert (UPPER_ADAPTER in release.manifest.files) == (objective != "clner")
     model: Any = load(release, dtype="float32").model
     words = model.support.words
-    learnt = examples(read(corpus, "ade_fold_1", 42).train, model.encoder)
+    learnt = examples(read(corpus, "ade_fold_1", 42).train, model.spaces.encoder)
     assert np.array_equal(model.support.transitions, transitions_of(learnt))
     assert len(words) <= 60
     assert set(model.support.tags) <= {0, 2, 3, 4, 5}
@@ -328,8 +329,8 @@ def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
     save_file(tensors, support)
     model = RelationModel.load(release)
     assert model.support.transitions is None
-    tags, shares = model.word_tags(model.support.words, [len(model.support.words)])
-    cosines, rows = model._words.search(model.support.words, model.k_words)
+    tags, shares = model.tag_words(model.support.words, [len(model.support.words)])
+    cosines, rows = model._word_index.search(model.support.words, model.voting.k_words)
     alone = votes(cosines, model.support.tags[rows], len(TAGS))
     assert tags.tolist() == alone.argmax(1).tolist()
     assert shares.tolist() == alone.max(1).tolist()
