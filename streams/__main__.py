@@ -183,14 +183,14 @@ def main() -> None:
     from aiokafka.errors import KafkaError  # noqa: PLC0415
 
     from models.releases.manifest import ReleaseError  # noqa: PLC0415
-    from streams.broker.client_logs import Sparse  # noqa: PLC0415
+    from streams.broker.client_logs import RepeatFilter  # noqa: PLC0415
     from streams.releases.publishing import GateError  # noqa: PLC0415
     from streams.topics import TopicsError  # noqa: PLC0415
     from streams.worker import WorkerFailed  # noqa: PLC0415
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for handler in logging.getLogger().handlers:
-        handler.addFilter(Sparse())
+        handler.addFilter(RepeatFilter())
     for name in ("streams", "models"):
         logging.getLogger(name).setLevel(logging.INFO)
     try:

@@ -173,7 +173,7 @@ async def run_tail(
 async def run_topics(console: Console, settings: Settings, *, create: bool) -> None:
     """The table of topics beside what the broker has."""
     made = await topics.create(settings) if create else []
-    have = await topics.present(settings)
+    have = await topics.partition_counts(settings)
     table = Table("topic", "partitions", "cleanup", "retention", "on the broker")
     for topic in topics.TOPICS:
         there = f"{have[topic.name]} partitions" if topic.name in have else "missing"

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer
 
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
 from streams.codec import decode
-from streams.pipeline import ENDS, STAGES
+from streams.pipeline import FINAL_TOPICS, STAGES
 from streams.settings import Settings
 from streams.topics import CONSUMED, Topic
 
@@ -24,7 +24,7 @@ GROWTH = 40
 #: What may be on its way at a time. Keys spread over the partitions; half leaves room for an uneven spread.
 BUDGET = PARTITION_BYTES * PARTITIONS // 2
 SINKS: dict[str, Topic[Any]] = {s.sink.name: s.sink for s in STAGES}
-DEAD: dict[str, str] = {t.dead.name: t.name for t in CONSUMED}
+DEAD: dict[str, str] = {t.dead_letters.name: t.name for t in CONSUMED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Tally:
         if arrival.record.record_id in self._seen:
             self.duplicated.append(arrival.record.record_id)
         self._seen.add(arrival.record.record_id)
-        if arrival.source in ENDS and ENDS[arrival.source].name == arrival.topic:
+        if arrival.source in FINAL_TOPICS and FINAL_TOPICS[arrival.source].name == arrival.topic:
             self._landed(arrival)
 
     @property
@@ -111,7 +111,7 @@ def _arrival(message: Any) -> Arrival:
         return Arrival(message.topic, key, record.source, record)
     headers = {name: value.decode(errors="replace") for name, value in message.headers}
     died_in = DEAD[message.topic]
-    source = died_in if died_in in ENDS else _source_field(message.value)
+    source = died_in if died_in in FINAL_TOPICS else _source_field(message.value)
     return Arrival(message.topic, key, source, None, headers)
 
 

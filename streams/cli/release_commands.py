@@ -79,8 +79,8 @@ def releases(
 
     chosen = settings()
     embedded = chosen.broker == "embedded"
-    announced = {} if embedded else asyncio.run(topic.announced(chosen))
-    rows = publishing.known(chosen, announced)
+    announced = {} if embedded else asyncio.run(topic.read_announcements(chosen))
+    rows = publishing.list_releases(chosen, announced)
     for address in worker or ():
         for task, state in _running(address).items():
             for row in rows:
@@ -182,7 +182,7 @@ def shadow(
     stop: Annotated[bool, typer.Option("--stop", help="end the shadow of this task")] = False,
 ) -> None:
     """Runs a release beside the live one on a share of the records; see `<sink>.shadow` and /releases."""
-    from streams.releases.publishing import cast_shadow, end_shadow  # noqa: PLC0415
+    from streams.releases.publishing import end_shadow, start_shadow  # noqa: PLC0415
 
     _known_task(task)
     if stop == (release is not None):
@@ -191,7 +191,7 @@ def shadow(
         asyncio.run(end_shadow(task, real_broker()))
         out.print(f"{task}: the shadow ends")
         return
-    made = asyncio.run(cast_shadow(task, version_or_path(release), share, real_broker()))
+    made = asyncio.run(start_shadow(task, version_or_path(release), share, real_broker()))
     out.print(
         f"{task} {made.version} runs beside the live release on {share:.2%} of the records", highlight=False
     )

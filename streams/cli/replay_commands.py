@@ -186,10 +186,10 @@ async def _replayed(
 
 async def _models(tasks: list[str], chosen: Mapping[str, str | Path], settings: Any) -> dict[str, Loaded]:
     """The chosen releases, and the live ones of the other tasks."""
-    from streams.releases.announcements import announced  # noqa: PLC0415
+    from streams.releases.announcements import read_announcements  # noqa: PLC0415
     from streams.releases.opening import load_release  # noqa: PLC0415
 
-    live = await announced(settings)
+    live = await read_announcements(settings)
     found = {}
     for task in tasks:
         name = chosen.get(task) or (live[task].version if task in live else None)

@@ -1,4 +1,4 @@
-"""A record that no retry can save: its original bytes, and in the headers why, where and by which release."""
+"""Headers of a dead letter: why, where and by which release a record could not be processed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from streams.records import Inbound
 
-#: How often a redrive has sent the record back; the one header of ours that a record takes along.
+#: How often a redrive has sent the record back; the only `pv-` header that goes back with a record.
 ATTEMPTS = "pv-attempts"
 Reason = Literal["bad_record", "poison", "output_too_large"]
 
@@ -21,10 +21,10 @@ class Fault:
     detail: str
 
 
-def headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tuple[str, bytes]]:
-    """The record's own headers, how often it was sent back, and those that say what happened to it."""
+def dead_letter_headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tuple[str, bytes]]:
+    """The record's own headers, its number of redrive attempts, and headers that describe the fault."""
     own = [h for h in record.headers if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
-    why = {
+    described = {
         "pv-stage": stage,
         "pv-reason": fault.reason,
         "pv-detail": fault.detail[:500],
@@ -33,11 +33,11 @@ def headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tup
         "pv-partition": str(record.partition),
         "pv-offset": str(record.offset),
     }
-    return [*own, *((name, value.encode()) for name, value in why.items())]
+    return [*own, *((name, value.encode()) for name, value in described.items())]
 
 
-def describe(error: BaseException) -> str:
-    """Kind and place of an error without its message, which may quote a patient's words."""
+def describe_error(error: BaseException) -> str:
+    """Type and place of an error without its message, which may quote a patient's text."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"

@@ -12,7 +12,7 @@ from streams.broker.ranges import Progress
 from streams.codec import decode
 from streams.pipeline import STAGES
 from streams.records import Headers, Inbound
-from streams.stage import Done, Stage, run_stage
+from streams.stage import Processed, Stage, run_stage
 from streams.topics import Topic, TopicsError
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class _Collector:
         self._done += 1
         self._progress(self._done, self._total)
 
-    def observe(self, done: Sequence[Done]) -> None:
+    def observe(self, processed: Sequence[Processed]) -> None:
         """Nothing looks on."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import faust
 from faust.types import ConsumerMessage
 
-from streams.app import HeldEvent
+from streams.app import ExplicitAckEvent
 
 
 class Consumer:
@@ -37,7 +37,7 @@ def test_what_faust_skips_on_a_rebalance_is_not_acked() -> None:
     faults, ours = Consumer(), Consumer()
     assert event_of(faust.Event, faults).ack()
     assert faults.acked == [7], "Faust's own event is acked by whoever asks"
-    event = event_of(HeldEvent, ours)
+    event = event_of(ExplicitAckEvent, ours)
     assert not event.ack()
     assert ours.acked == []
     event.finished = True

@@ -135,7 +135,7 @@ def test_a_mention_past_the_end_of_the_text_is_refused() -> None:
 def test_a_relation_to_a_mention_that_is_not_there_is_refused() -> None:
     bad = orjson.loads(encode(GOLDEN["tagged-v1"]))
     bad["relations"][0]["tail"] = 2
-    with pytest.raises(BadRecord, match="not there"):
+    with pytest.raises(BadRecord, match="does not exist"):
         decode(TaggedReport, orjson.dumps(bad))
 
 

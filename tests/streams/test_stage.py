@@ -56,7 +56,7 @@ async def test_every_record_is_sent_or_buried_and_then_acked(
 
 
 async def test_a_failing_canary_crashes_the_stage_and_buries_nothing() -> None:
-    ports = FakePorts(loaded(FakeTagger(ill=True)))
+    ports = FakePorts(loaded(FakeTagger(failing=True)))
     with pytest.raises(StageBroken, match="canary"):
         await run(ports, [post(0), post(1)])
     assert ports.sent == []

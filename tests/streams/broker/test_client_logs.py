@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from streams.broker.client_logs import PAUSE, Sparse
+from streams.broker.client_logs import PAUSE, RepeatFilter
 
 
 class Clock:
@@ -27,11 +27,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def sparse(clock: Clock) -> Sparse:
-    return Sparse(clock)
+def sparse(clock: Clock) -> RepeatFilter:
+    return RepeatFilter(clock)
 
 
-def test_a_library_says_a_thing_once_until_the_pause_is_over(sparse: Sparse, clock: Clock) -> None:
+def test_a_library_says_a_thing_once_until_the_pause_is_over(sparse: RepeatFilter, clock: Clock) -> None:
     said = []
     for _ in range(100):
         said.append(sparse.filter(record("aiokafka.conn", "connection failed")))
@@ -39,28 +39,28 @@ def test_a_library_says_a_thing_once_until_the_pause_is_over(sparse: Sparse, clo
     assert [i for i, passed in enumerate(said) if passed] == [0, 40, 80]
 
 
-def test_what_differs_in_its_arguments_only_is_the_same_thing(sparse: Sparse) -> None:
+def test_what_differs_in_its_arguments_only_is_the_same_thing(sparse: RepeatFilter) -> None:
     assert sparse.filter(record("aiokafka.conn", "no answer from %s", "10.0.0.1"))
     assert not sparse.filter(record("aiokafka.conn", "no answer from %s", "10.0.0.2"))
 
 
-def test_another_thing_and_another_library_are_heard(sparse: Sparse) -> None:
+def test_another_thing_and_another_library_are_heard(sparse: RepeatFilter) -> None:
     assert sparse.filter(record("aiokafka.conn", "connection failed"))
     assert sparse.filter(record("aiokafka.conn", "connection closed"))
     assert sparse.filter(record("aiokafka.client", "connection failed"))
 
 
 @pytest.mark.parametrize("logger", ["streams", "streams.broker.watch", "models.releases.loading"])
-def test_our_own_messages_always_pass(logger: str, sparse: Sparse) -> None:
+def test_our_own_messages_always_pass(logger: str, sparse: RepeatFilter) -> None:
     assert all(sparse.filter(record(logger, "refused")) for _ in range(10))
 
 
 @pytest.mark.parametrize("logger", ["streamsets", "modelscope", "root", "aiokafka.streams"])
-def test_a_name_that_only_begins_or_ends_like_ours_is_a_librarys(logger: str, sparse: Sparse) -> None:
+def test_a_name_that_only_begins_or_ends_like_ours_is_a_librarys(logger: str, sparse: RepeatFilter) -> None:
     assert [sparse.filter(record(logger, "refused")) for _ in range(3)] == [True, False, False]
 
 
-def test_a_message_that_is_no_text_is_let_pass_once(sparse: Sparse) -> None:
+def test_a_message_that_is_no_text_is_let_pass_once(sparse: RepeatFilter) -> None:
     errors = [logging.LogRecord("kafka", logging.ERROR, "", 1, OSError("x"), (), None) for _ in range(2)]
     assert [sparse.filter(e) for e in errors] == [True, False]
 
@@ -74,7 +74,7 @@ def test_on_a_handler_it_thins_out_what_is_written(clock: Clock) -> None:
 
     logger = logging.Logger("faust.transport")
     handler = Handler()
-    handler.addFilter(Sparse(clock))
+    handler.addFilter(RepeatFilter(clock))
     logger.addHandler(handler)
     for attempt in range(20):
         logger.error("attempt %d failed", attempt)

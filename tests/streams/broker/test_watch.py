@@ -17,7 +17,7 @@ from tests.integration import processes
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broker, "ASK_SECONDS", 0.05)
+    monkeypatch.setattr(broker, "CHECK_SECONDS", 0.05)
 
 
 @asynccontextmanager
@@ -54,7 +54,7 @@ async def test_a_broker_that_answers_is_up_again(caplog: pytest.LogCaptureFixtur
     caplog.set_level(logging.WARNING, logger="streams")
     with EmbeddedBroker() as embedded:
         async with watching(embedded.bootstrap) as watch:
-            watch._found(False)
+            watch._update(False)
             await until(lambda: watch.up)
     assert "answers again" in caplog.text
     assert metrics.REGISTRY.get_sample_value("pv_broker_up") == 1

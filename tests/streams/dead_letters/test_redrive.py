@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.dead_letters.headers import Fault, headers
-from streams.dead_letters.redrive import REASONS, attempts_of, died_in, headers_back, reason_of, redrive
+from streams.dead_letters.headers import Fault, dead_letter_headers
+from streams.dead_letters.redrive import (
+    REASONS,
+    attempts_of,
+    reason_of,
+    redrive,
+    redrive_headers,
+    source_topic,
+)
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import CONSUMED, TopicsError
@@ -15,18 +22,18 @@ Pairs = list[tuple[str, bytes]]
 
 @pytest.mark.parametrize("topic", CONSUMED)
 def test_a_dead_topic_belongs_to_the_topic_it_is_named_after(topic: object) -> None:
-    assert died_in(f"{topic.name}.dead") is topic  # type: ignore[attr-defined]
+    assert source_topic(f"{topic.name}.dead") is topic  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["posts", "events.dead", "posts.dead.dead", "", ".dead"])
 def test_any_other_topic_is_refused_with_the_names_there_are(name: str) -> None:
     with pytest.raises(TopicsError, match=r"posts\.dead"):
-        died_in(name)
+        source_topic(name)
 
 
 async def test_an_unknown_reason_is_refused_before_the_broker_is_asked() -> None:
     nowhere = Settings(broker="kafka://127.0.0.1:1")
-    with pytest.raises(ValueError, match="no reason 'bored'; there are bad_record"):
+    with pytest.raises(ValueError, match="no reason 'bored'; the reasons are bad_record"):
         await redrive(nowhere, "posts.dead", reason="bored", limit=0, progress=lambda done, total: None)
 
 
@@ -51,7 +58,7 @@ def test_an_attempts_header_that_is_no_number_counts_as_none(text: bytes) -> Non
 
 def test_a_letter_goes_back_with_its_own_headers_and_one_attempt_more() -> None:
     letter: Pairs = [("trace", b"7"), ("pv-reason", b"poison"), ("pv-attempts", b"1"), ("trace", b"8")]
-    assert headers_back(letter) == [("trace", b"7"), ("trace", b"8"), ("pv-attempts", b"2")]
+    assert redrive_headers(letter) == [("trace", b"7"), ("trace", b"8"), ("pv-attempts", b"2")]
 
 
 @given(st.lists(st.tuples(st.text(max_size=8).map("x".__add__), st.binary(max_size=8)), max_size=5))
@@ -59,6 +66,6 @@ def test_headers_survive_any_number_of_deaths(own: Pairs) -> None:
     carried: Pairs = list(own)
     for death in range(1, 4):
         record = Inbound("posts", 0, death, None, b"", 0.0, tuple(carried))
-        letter = headers(record, "ner", Fault("poison", "ValueError"), "0123456789ab")
-        carried = headers_back(letter)
+        letter = dead_letter_headers(record, "ner", Fault("poison", "ValueError"), "0123456789ab")
+        carried = redrive_headers(letter)
         assert carried == [*own, ("pv-attempts", str(death).encode())]

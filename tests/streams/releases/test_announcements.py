@@ -13,7 +13,7 @@ from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import decode, encode
 from streams.records import Announcement
-from streams.releases.announcements import apply
+from streams.releases.announcements import apply_message
 
 WIRE = Path(__file__).parents[2] / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -49,7 +49,7 @@ GOLDEN = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A consumer's record, as far as `apply` looks at it."""
+    """A consumer's record, as far as `apply_message` looks at it."""
 
     key: bytes | None
     value: bytes | None
@@ -75,28 +75,28 @@ def test_a_shadow_has_a_key_of_its_own() -> None:
 def test_the_later_announcement_holds() -> None:
     found: dict[str, Announcement] = {}
     later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
-    assert apply(found, message(PUBLISHED)) == "ner"
-    assert apply(found, message(later)) == "ner"
+    assert apply_message(found, message(PUBLISHED)) == "ner"
+    assert apply_message(found, message(later)) == "ner"
     assert found == {"ner": later}
 
 
 def test_tasks_and_their_shadows_do_not_touch_each_other() -> None:
     found: dict[str, Announcement] = {}
     for task in TASKS:
-        apply(found, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
-        apply(found, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
+        apply_message(found, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
+        apply_message(found, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
     assert sorted(found) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
 
 
 def test_a_tombstone_ends_a_shadow_and_nothing_else() -> None:
     found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
-    assert apply(found, Message(b"ner.shadow", None)) == "ner.shadow"
+    assert apply_message(found, Message(b"ner.shadow", None)) == "ner.shadow"
     assert found == {"ner": PUBLISHED}
 
 
 def test_a_tombstone_for_what_does_not_run_changes_nothing() -> None:
     found = {"ner": PUBLISHED}
-    assert apply(found, Message(b"acronym.shadow", None)) == "acronym.shadow"
+    assert apply_message(found, Message(b"acronym.shadow", None)) == "acronym.shadow"
     assert found == {"ner": PUBLISHED}
 
 
@@ -108,9 +108,9 @@ def test_an_unknown_key_changes_nothing(
     key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = {"ner": PUBLISHED}
-    assert apply(found, Message(key, value)) is None
+    assert apply_message(found, Message(key, value)) is None
     assert found == {"ner": PUBLISHED}
-    assert "releases@7 is no announcement: unknown key" in caplog.text
+    assert "releases@7 is not an announcement: unknown key" in caplog.text
 
 
 def changed(**fields: object) -> bytes:
@@ -143,7 +143,7 @@ def changed(**fields: object) -> bytes:
 )
 def test_garbage_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
     found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
-    assert apply(found, Message(b"ner", value)) is None
+    assert apply_message(found, Message(b"ner", value)) is None
     assert found == {"ner": PUBLISHED, "ner.shadow": SHADOW}
     assert [r.levelname for r in caplog.records] == ["WARNING"]
     assert "\n" not in caplog.records[0].getMessage()
@@ -155,11 +155,11 @@ def test_garbage_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture)
 )
 def test_an_announcement_under_another_key_changes_nothing(announcement: Announcement, key: str) -> None:
     found: dict[str, Announcement] = {}
-    assert apply(found, message(announcement, key)) is None
+    assert apply_message(found, message(announcement, key)) is None
     assert found == {}
 
 
 def test_fields_of_a_later_version_are_passed_over() -> None:
     found: dict[str, Announcement] = {}
-    assert apply(found, Message(b"ner", changed(signed_by="somebody"))) == "ner"
+    assert apply_message(found, Message(b"ner", changed(signed_by="somebody"))) == "ner"
     assert found == {"ner": PUBLISHED}

@@ -47,7 +47,7 @@ def test_what_cannot_be_announced_is_told_in_one_line(
         (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
         (
             ["publish", str(release.path)],
-            f"summarization {release.version} was not compared with {live}: name the data, or use --force",
+            f"summarization {release.version} was not compared with {live}: use --data or --force",
         ),
         (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
         (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),

@@ -14,7 +14,7 @@ import pytest
 
 from models.releases.store import bundled
 from streams.releases.opening import load_release
-from streams.releases.shadow import Candidate
+from streams.releases.shadow import CandidateProcess
 from streams.settings import Settings
 from tests.streams.releases.test_shadow import SECONDS, STAGE, reports
 
@@ -25,12 +25,12 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @asynccontextmanager
-async def candidate(version: str, settings: Settings) -> AsyncIterator[Candidate]:
-    process = await asyncio.to_thread(Candidate, STAGE.name, version, settings)
+async def candidate(version: str, settings: Settings) -> AsyncIterator[CandidateProcess]:
+    process = await asyncio.to_thread(CandidateProcess, STAGE.name, version, settings)
     try:
         yield process
     finally:
-        await asyncio.to_thread(process.end)
+        await asyncio.to_thread(process.kill)
         assert not process._process.is_alive()
 
 
@@ -38,7 +38,7 @@ async def test_the_process_answers_as_the_live_model_does_until_it_is_killed(set
     version = bundled(STAGE.name).name
     live = load_release(STAGE.name, None, settings)
     async with candidate(version, settings) as process, asyncio.timeout(SECONDS):
-        assert await process.loaded() is None
+        assert await process.wait_loaded() is None
         assert await process.predict(reports()) == STAGE.predict(live.model, reports())
         # What the model cannot read is not the end of the process.
         assert await process.predict([object()]) is None
@@ -58,7 +58,7 @@ async def test_the_process_answers_as_the_live_model_does_until_it_is_killed(set
 
 async def test_a_process_that_is_killed_while_it_loads_frees_who_waits(settings: Settings) -> None:
     async with candidate(bundled(STAGE.name).name, settings) as process, asyncio.timeout(SECONDS):
-        waiting = asyncio.create_task(process.loaded())
+        waiting = asyncio.create_task(process.wait_loaded())
         await asyncio.sleep(0.05)
         process._process.kill()
         with pytest.raises(EOFError):
@@ -74,11 +74,11 @@ async def test_a_process_that_was_gone_before_it_was_asked_gives_the_same_error(
 
 
 async def test_ending_the_process_frees_who_waits(settings: Settings) -> None:
-    process = await asyncio.to_thread(Candidate, STAGE.name, bundled(STAGE.name).name, settings)
-    waiting = asyncio.create_task(process.loaded())
+    process = await asyncio.to_thread(CandidateProcess, STAGE.name, bundled(STAGE.name).name, settings)
+    waiting = asyncio.create_task(process.wait_loaded())
     await asyncio.sleep(0.05)
     started = time.monotonic()
-    await asyncio.to_thread(process.end)
+    await asyncio.to_thread(process.kill)
     assert time.monotonic() - started < 5
     with pytest.raises((EOFError, OSError)):
         async with asyncio.timeout(SECONDS):
@@ -87,7 +87,7 @@ async def test_ending_the_process_frees_who_waits(settings: Settings) -> None:
 
 async def test_a_version_that_is_not_there_is_refused_with_its_reason(settings: Settings) -> None:
     async with candidate("0" * 12, settings) as process, asyncio.timeout(SECONDS):
-        refusal = await process.loaded()
+        refusal = await process.wait_loaded()
     assert refusal is not None
     assert refusal.version == "0" * 12
     assert refusal.reason == f"summarization {'0' * 12} is not in the store {settings.store}"

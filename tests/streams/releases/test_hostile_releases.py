@@ -87,10 +87,10 @@ async def refused(forge: Forge, live: Loaded, version: str) -> str:
     """Announces the version to a worker's reloader; the reason of the refusal."""
     handle = Handle(live)
     reloader = Reloader((stage_named("ner"),), {"ner": handle}, forge.settings)
-    reloader._held["ner"] = Announcement(
+    reloader._announcements["ner"] = Announcement(
         task="ner", version=version, reason="publish", announced_at=datetime.now(UTC)
     )
-    keeping = asyncio.create_task(reloader._keep_live("ner"))
+    keeping = asyncio.create_task(reloader._update_live("ner"))
     reloader._changed["ner"].set()
     try:
         async with asyncio.timeout(30):

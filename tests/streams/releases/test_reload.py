@@ -27,7 +27,7 @@ from streams.records import Announcement
 from streams.releases import reload
 from streams.releases.handle import Handle
 from streams.releases.opening import load_release
-from streams.releases.reload import Reloader, first_load
+from streams.releases.reload import Reloader, load_at_start
 from streams.settings import Settings
 from tests.variants import variant
 
@@ -84,20 +84,20 @@ def shown(task: str = "summarization") -> list[tuple[str, float]]:
 
 
 def test_without_an_announcement_the_bundled_release_is_loaded(store: Store) -> None:
-    handle = first_load("summarization", None, store.settings)
+    handle = load_at_start("summarization", None, store.settings)
     assert handle.current.version == bundled("summarization").name
     assert (handle.pinned, handle.refused, handle.reloads) == (False, None, 0)
     assert shown() == [(bundled("summarization").name, 1.0)]
 
 
 def test_what_is_announced_is_loaded(store: Store) -> None:
-    handle = first_load("summarization", announcement(store.sound[0]), store.settings)
+    handle = load_at_start("summarization", announcement(store.sound[0]), store.settings)
     assert handle.current.version == store.sound[0]
     assert (handle.pinned, handle.refused) == (False, None)
 
 
 def test_the_bundled_release_can_be_announced_without_being_in_the_store(store: Store) -> None:
-    handle = first_load("summarization", announcement(bundled("summarization").name), store.settings)
+    handle = load_at_start("summarization", announcement(bundled("summarization").name), store.settings)
     assert handle.current.version == bundled("summarization").name
 
 
@@ -105,7 +105,7 @@ def test_the_bundled_release_can_be_announced_without_being_in_the_store(store: 
 def test_in_place_of_a_refused_release_the_one_before_it_is_loaded(missing: bool, store: Store) -> None:
     refused = "0" * 12 if missing else store.wrong
     before = reloads("refused")
-    handle = first_load("summarization", announcement(refused, store.sound[1]), store.settings)
+    handle = load_at_start("summarization", announcement(refused, store.sound[1]), store.settings)
     assert handle.current.version == store.sound[1]
     assert handle.refused is not None
     assert handle.refused.version == refused
@@ -117,7 +117,7 @@ def test_in_place_of_a_refused_release_the_one_before_it_is_loaded(missing: bool
 @pytest.mark.parametrize("previous", [None, "1" * 12])
 def test_where_both_are_refused_the_worker_does_not_start(previous: str | None, store: Store) -> None:
     with pytest.raises(ReleaseError):
-        first_load("summarization", announcement(store.wrong, previous), store.settings)
+        load_at_start("summarization", announcement(store.wrong, previous), store.settings)
     assert shown() == []
 
 
@@ -127,14 +127,14 @@ def test_a_release_for_another_task_is_refused(store: Store, tmp_path: Path) -> 
     (tmp_path / "acronym" / other.version).symlink_to(other.path)
     settings = Settings(store=str(tmp_path))
     with pytest.raises(ReleaseError, match="a release for summarization, not for acronym"):
-        first_load("acronym", announcement(other.version, task="acronym"), settings)
+        load_at_start("acronym", announcement(other.version, task="acronym"), settings)
 
 
 def test_what_the_settings_name_wins_over_what_is_announced(store: Store) -> None:
     pinned = store.settings.model_copy(
         update={"releases": {"summarization": store.root / "summarization" / store.sound[2]}}
     )
-    handle = first_load("summarization", announcement(store.sound[0]), pinned)
+    handle = load_at_start("summarization", announcement(store.sound[0]), pinned)
     assert handle.current.version == store.sound[2]
     assert handle.pinned
 
@@ -151,10 +151,10 @@ async def following(
     reloader = Reloader([stage_named(task)], {task: handle}, settings)
 
     def announce(version: str) -> None:
-        reloader._held[task] = announcement(version, task=task)
+        reloader._announcements[task] = announcement(version, task=task)
         reloader._changed[task].set()
 
-    keeping = asyncio.create_task(reloader._keep_live(task))
+    keeping = asyncio.create_task(reloader._update_live(task))
     try:
         yield reloader, announce
         assert not keeping.done(), "it must run for ever"
@@ -207,7 +207,7 @@ async def test_a_refused_release_leaves_everything_as_it_was(
         await until(lambda: handle.refused is not None)
         assert handle.current is current
         assert handle.refused is not None
-        assert (handle.refused.version, handle.refused.passing) == (store.wrong, False)
+        assert (handle.refused.version, handle.refused.retryable) == (store.wrong, False)
         assert (handle.since, handle.reloads) == (since, 0)
         assert shown() == [(store.sound[0], 1.0)]
         assert (reloads("loaded"), reloads("refused")) == (before[0], before[1] + 1)
@@ -295,13 +295,13 @@ async def test_an_error_of_any_kind_is_a_refusal_that_quotes_nothing(
         await until(lambda: handle.refused is not None)
     assert handle.current is current
     assert handle.refused is not None
-    assert (handle.refused.reason, handle.refused.passing) == ("MemoryError", False)
+    assert (handle.refused.reason, handle.refused.retryable) == ("MemoryError", False)
 
 
 async def test_a_store_that_fails_is_asked_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reload, "STORE_SECONDS", 0.05)
+    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.05)
     handle = loaded_as(store)
     current = handle.current
     before = reloads("refused")
@@ -311,7 +311,7 @@ async def test_a_store_that_fails_is_asked_again(
         await until(lambda: reloads("refused") >= before + 2)
         assert handle.current is current
         assert handle.refused is not None
-        assert (handle.refused.version, handle.refused.passing) == (store.sound[0], True)
+        assert (handle.refused.version, handle.refused.retryable) == (store.sound[0], True)
         deliver(open_release(store.root / "summarization" / store.sound[0]), settings.store)
         await until(lambda: handle.reloads == 1)
     assert handle.current.version == store.sound[0]
@@ -321,7 +321,7 @@ async def test_a_store_that_fails_is_asked_again(
 async def test_an_unsound_release_is_not_asked_for_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reload, "STORE_SECONDS", 0.01)
+    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.01)
     handle = loaded_as(store)
     before = reloads("refused")
     async with following(handle, store.settings) as (_, announce):
@@ -336,7 +336,7 @@ async def test_a_pinned_task_ignores_announcements(store: Store, caplog: pytest.
     current = handle.current
     async with following(handle, store.settings) as (_, announce):
         announce(store.sound[0])
-        await until(lambda: "the settings pin" in caplog.text)
+        await until(lambda: "but PV_RELEASES sets" in caplog.text)
         await asyncio.sleep(0.05)
     assert handle.current is current
     assert (handle.refused, handle.reloads) == (None, 0)
@@ -348,7 +348,7 @@ async def test_an_announcement_without_news_loads_nothing(store: Store) -> None:
     async with following(handle, store.settings) as (reloader, announce):
         announce(store.sound[0])
         await until(lambda: not reloader._changed["summarization"].is_set())
-        reloader._held.clear()
+        reloader._announcements.clear()
         reloader._changed["summarization"].set()
         await until(lambda: not reloader._changed["summarization"].is_set())
     assert handle.current is current
@@ -526,4 +526,4 @@ async def test_garbage_and_other_tasks_do_not_wake_a_stage(
     assert handle.current.version == store.sound[0]
     assert handle.current is not current
     assert handle.refused is None
-    assert sorted(reloader._held) == ["ner", "summarization"]
+    assert sorted(reloader._announcements) == ["ner", "summarization"]

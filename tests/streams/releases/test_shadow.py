@@ -20,9 +20,9 @@ from streams.pipeline import stage_named
 from streams.records import Report, Summary
 from streams.releases import shadow
 from streams.releases.announcements import Refusal
-from streams.releases.shadow import WAITING, Shadow, is_chosen
+from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow, is_chosen
 from streams.settings import Settings
-from streams.stage import Done, stamp
+from streams.stage import Processed, with_provenance
 from tests.fakes import inbound
 
 STAGE = stage_named("summarization")
@@ -38,8 +38,8 @@ def reports(n: int = 3, first: int = 0) -> list[Report]:
     return [Report(id=f"q-{first + i}", text=TEXTS[i % len(TEXTS)]) for i in range(n)]
 
 
-def done(report: Report, output: Any = None) -> Done:
-    return Done(inbound(0, encode(report), "questions"), report, output)
+def done(report: Report, output: Any = None) -> Processed:
+    return Processed(inbound(0, encode(report), "questions"), report, output)
 
 
 def counted(outcome: str) -> float:
@@ -96,18 +96,18 @@ def test_a_share_takes_so_many(template: str) -> None:
 def test_what_does_not_fit_is_counted_and_left_out(settings: Settings) -> None:
     beside = Shadow(STAGE, "0" * 12, 1.0, settings)
     before = counted("skipped")
-    for batch in range(WAITING + 3):
+    for batch in range(MAX_WAITING_BATCHES + 3):
         beside.offer([done(r) for r in reports(4, first=4 * batch)])
     assert beside.counts == {"agreed": 0, "differed": 0, "failed": 0, "skipped": 12}
     assert counted("skipped") == before + 12
-    assert beside._queue.qsize() == WAITING
+    assert beside._queue.qsize() == MAX_WAITING_BATCHES
 
 
 def test_only_what_is_chosen_is_offered_or_counted(settings: Settings) -> None:
     beside = Shadow(STAGE, "0" * 12, 0.3, settings)
     batch = [done(r) for r in reports(100)]
     chosen = [d for d in batch if is_chosen(d.report.id, 0.3)]
-    for _ in range(WAITING + 1):
+    for _ in range(MAX_WAITING_BATCHES + 1):
         beside.offer(batch)
     assert beside._queue.get_nowait() == chosen
     assert beside.counts["skipped"] == len(chosen)
@@ -115,7 +115,7 @@ def test_only_what_is_chosen_is_offered_or_counted(settings: Settings) -> None:
 
 def test_a_batch_without_chosen_records_takes_no_place(settings: Settings) -> None:
     beside = Shadow(STAGE, "0" * 12, 0.0001, settings)
-    for _ in range(WAITING + 1):
+    for _ in range(MAX_WAITING_BATCHES + 1):
         beside.offer([done(r) for r in reports(5)])
     beside.offer([])
     assert beside._queue.empty()
@@ -124,7 +124,7 @@ def test_a_batch_without_chosen_records_takes_no_place(settings: Settings) -> No
 
 def test_without_compared_records_there_is_no_agreement(settings: Settings) -> None:
     beside = Shadow(STAGE, "0" * 12, 0.5, settings)
-    assert beside.described() == {
+    assert beside.status() == {
         "version": "0" * 12,
         "share": 0.5,
         "loaded": False,
@@ -151,13 +151,13 @@ class FakeCandidate:
     def __init__(self, task: str, version: str, settings: Settings) -> None:
         type(self).made += 1
 
-    async def loaded(self) -> Refusal | None:
+    async def wait_loaded(self) -> Refusal | None:
         return self.refusal
 
     async def predict(self, batch: Sequence[Any]) -> Sequence[Any] | None:
         return type(self).answer(batch)
 
-    def end(self) -> None:
+    def kill(self) -> None:
         type(self).ended += 1
 
 
@@ -189,7 +189,7 @@ class FakeProducer:
 def fake(monkeypatch: pytest.MonkeyPatch) -> tuple[type[FakeCandidate], type[FakeProducer]]:
     process = type("Process", (FakeCandidate,), {})
     producer = type("Producer", (FakeProducer,), {"sent": []})
-    monkeypatch.setattr(shadow, "Candidate", process)
+    monkeypatch.setattr(shadow, "CandidateProcess", process)
     monkeypatch.setattr(shadow, "AIOKafkaProducer", producer)
     monkeypatch.setattr(shadow, "RETRY_SECONDS", 0.02)
     return process, producer
@@ -208,13 +208,13 @@ def summarized(batch: Sequence[Report], *, other: frozenset[str] = frozenset()) 
     return [extend(Summary, r, summary=s) for r, s in zip(batch, short, strict=True)]
 
 
-def live(batch: Sequence[Report]) -> list[Done]:
+def live(batch: Sequence[Report]) -> list[Processed]:
     """What the live release made of it; its scores differ, which decides nothing."""
     found = []
     for report, answer in zip(batch, summarized(batch), strict=True):
         record = inbound(0, encode(report), "questions")
         scored = replace(answer, summary=replace(answer.summary, score=0.7))
-        found.append(Done(record, report, stamp(scored, report, STAGE.name, "f" * 12, record)))
+        found.append(Processed(record, report, with_provenance(scored, report, STAGE.name, "f" * 12, record)))
     return found
 
 
@@ -230,7 +230,7 @@ async def test_what_agrees_and_what_differs_is_counted_and_sent_beside_the_sink(
     await until(lambda: beside.counts["differed"] == 1)
     await beside.stop()
     assert beside.counts == {"agreed": 3, "differed": 1, "failed": 0, "skipped": 0}
-    assert beside.described()["agreement"] == 0.75
+    assert beside.status()["agreement"] == 0.75
     assert (counted("agreed"), counted("differed")) == (before[0] + 3, before[1] + 1)
     assert [(topic, key) for topic, key, _ in producer.sent] == [
         ("summaries.shadow", f"q-{i}".encode()) for i in range(4)
@@ -304,9 +304,9 @@ async def test_a_refused_release_ends_the_shadow_for_good(fake: Fakes, settings:
     beside.start()
     await until(lambda: beside.refused is not None)
     await asyncio.sleep(0.1)
-    for _ in range(WAITING + 1):
+    for _ in range(MAX_WAITING_BATCHES + 1):
         beside.offer(live(reports(2)))
-    assert beside.described()["refused"] == process.refusal
+    assert beside.status()["refused"] == process.refusal.status()
     assert beside.counts["agreed"] == 0
     assert (process.made, process.ended) == (1, 1)
     await beside.stop()
@@ -351,12 +351,12 @@ async def test_without_a_broker_nothing_is_counted_as_agreed_and_nothing_is_rais
 ) -> None:
     beside = Shadow(STAGE, bundled(STAGE.name).name, 1.0, settings)
     beside.start()
-    for _ in range(WAITING + 2):
+    for _ in range(MAX_WAITING_BATCHES + 2):
         beside.offer(live(reports(3)))
     await until(lambda: caplog.text.count("shadow of summarization: KafkaConnectionError") >= 2)
     assert len(away.made) >= 2
     assert beside.counts == {"agreed": 0, "differed": 0, "failed": 0, "skipped": 6}
-    assert beside.described()["agreement"] is None
+    assert beside.status()["agreement"] is None
     assert beside._task is not None
     assert not beside._task.done()
     started = time.monotonic()

@@ -187,6 +187,6 @@ def test_a_bound_is_a_word_an_offset_or_a_time(text: str, bound: object) -> None
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "Beginning", "1969-12-31", "0001-01-01", "²"])
 def test_any_other_bound_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no|lies before") as refusal:
+    with pytest.raises(ValueError, match=r"is not|is before") as refusal:
         parse_bound(text)
     assert "\n" not in str(refusal.value)
