@@ -28,7 +28,7 @@ from benchmarks.machine import described
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from streams.cli.demo import samples
-from streams.cli.ingest import Pace
+from streams.cli.ingest import RateLimit
 from streams.records import Announcement
 from streams.releases import announcements
 from streams.settings import Settings
@@ -103,7 +103,7 @@ class Bench:
     async def send(self, seconds: float, rate: float) -> set[str]:
         """Records for so long, evenly (rate 0: `seconds` is a number of records, at once); their ids."""
         ids = set()
-        pace = Pace(rate)
+        limit = RateLimit(rate)
         n = round(seconds * rate) if rate else round(seconds)
         async with AIOKafkaProducer(bootstrap_servers=self.kafka.bootstrap, acks="all") as producer:
             pending = []
@@ -114,7 +114,7 @@ class Bench:
                 ids.add(id_)
                 value = orjson.dumps({"id": id_, "text": text})
                 pending.append(await producer.send("posts", key=id_.encode(), value=value))
-                await pace.turn()
+                await limit.wait()
             await asyncio.gather(*pending)
         return ids
 

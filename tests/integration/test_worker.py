@@ -13,7 +13,7 @@ import pytest
 from streams import metrics
 from streams.agents import ner
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.feed import Tally, arrivals, following
+from streams.cli.feed import Tally, arrivals, counting_arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
 from streams.releases.handle import Handle
@@ -45,9 +45,9 @@ async def test_a_failing_model_ends_the_worker_and_sends_no_dead_letters() -> No
                 await asyncio.sleep(60)
         assert time.monotonic() - started < 30
         tally = Tally()
-        async with following(settings, tally):
+        async with counting_arrivals(settings, tally):
             await asyncio.sleep(2)
-        assert tally.dead == []
+        assert tally.dead_letters == []
         assert tally.outputs == {}
 
 

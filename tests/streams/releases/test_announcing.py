@@ -54,7 +54,7 @@ def test_what_cannot_be_announced_is_told_in_one_line(
     ]:
         answer = pvstream(*arguments)
         assert answer.code == 1, arguments
-        assert answer.told.startswith(f"error: {told}"), arguments
+        assert answer.error_line.startswith(f"error: {told}"), arguments
     assert not store.exists()
     assert listed(pvstream, "summarization") == {live: (True, False)}
 
@@ -83,10 +83,10 @@ def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: Comm
     pvstream.set("PV_BROKER", broker)
     answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
     assert answer.code == 0
-    assert f"{release.version} runs beside the live release on 25.00% of the records" in answer.out
+    assert f"{release.version} runs as a shadow of the live release on 25.00% of the records" in answer.out
     assert listed(pvstream, "summarization")[release.version] == (False, True)
     answer = pvstream("shadow", "summarization", "--stop")
-    assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")
+    assert (answer.code, answer.out) == (0, "summarization: the shadow is stopped\n")
     assert listed(pvstream, "summarization")[release.version] == (False, False)
 
 
@@ -119,5 +119,5 @@ def test_a_broker_that_is_away_is_told_in_one_line(
 ) -> None:
     answer = elsewhere(*arguments)
     assert answer.code == 1
-    assert "KafkaConnectionError" in answer.told
+    assert "KafkaConnectionError" in answer.error_line
     assert "Unclosed" not in answer.err
