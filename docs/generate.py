@@ -1,6 +1,6 @@
 """Writes the tables of the documentation that are made from the code, between their markers.
 
-    python -m docs.generate
+python -m docs.generate
 """
 
 from __future__ import annotations
@@ -34,10 +34,14 @@ _START, _END = "<!-- generated: {} -->\n", "\n<!-- end -->"
 def settings_table() -> list[str]:
     """One row for each setting: variable, values, default, meaning."""
     rows = [
-        (f"`PV_{name.upper()}`", _values(field), _default(field), " ".join((field.description or "").split()))
+        (f"`PV_{name.upper()}`", _values(field), _default(field), _meaning(field))
         for name, field in Settings.model_fields.items()
     ]
     return table(("variable", "values", "default", "meaning"), rows)
+
+
+def _meaning(field: FieldInfo) -> str:
+    return " ".join((field.description or "").split()).replace("*", r"\*")
 
 
 def _values(field: FieldInfo) -> str:
@@ -90,9 +94,7 @@ def topics_table() -> list[str]:
     rows.append(
         ("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *_kept(some.source.dead))
     )
-    rows.append(
-        ("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(some.sink.shadow))
-    )
+    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(some.sink.shadow)))
     return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)
 
 
