@@ -1,0 +1,44 @@
+"""RESULTS.md says what the committed results and manifests say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import table
+from benchmarks.headline import FURTHER, HEADLINES, RESULTS, Row
+from models.releases.store import bundled
+from models.types import TASKS
+
+
+def test_the_committed_file_is_what_the_program_writes() -> None:
+    written = (table.ROOT / "RESULTS.md").read_text(encoding="utf-8")
+    assert written == table.text(), "run: python -m benchmarks.table"
+
+
+def test_every_task_has_a_headline_with_a_baseline() -> None:
+    assert {row.task for row in HEADLINES} == {*TASKS, "idiom"}
+    for row in (*HEADLINES, *FURTHER):
+        figure = row.figure()
+        assert float(figure.value) >= 0
+        assert float(figure.baseline) >= 0
+
+
+@pytest.mark.parametrize("row", [row for row in HEADLINES if row.result.startswith("evaluation_")])
+def test_a_headline_is_of_the_bundled_release_and_agrees_with_its_manifest(row: Row) -> None:
+    path = bundled(row.task)
+    result = json.loads((RESULTS / f"{row.result}.json").read_bytes())
+    assert result["release"] == path.name
+    manifest = json.loads((path / "manifest.json").read_bytes())
+    (stated,) = [s for s in manifest["scores"] if (s["name"], s["data"]) == (row.score, result["data"])][:1]
+    # The mentions of the end-to-end score come from the bundled tagger, which may be newer than the manifest.
+    tolerance = 0.05 if row.result.endswith("end_to_end") else 1e-3
+    assert result["rows"][row.score]["value"] == pytest.approx(stated["value"], rel=tolerance)
+
+
+def test_a_figure_of_another_release_than_the_bundled_one_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = next(row for row in HEADLINES if row.result == "evaluation_ner")
+    assert "not the bundled one" not in row.figure().spread
+    monkeypatch.setattr("benchmarks.headline.bundled", lambda task: bundled(task).with_name("0" * 12))
+    assert "not the bundled one" in row.figure().spread
