@@ -246,5 +246,6 @@ def shadow(
     announcement = asyncio.run(start_shadow(task, version_or_path(release), share, broker_settings()))
     out.print(
         f"{task} {announcement.version} runs as a shadow of the live release on {share:.2%} of the records",
+        soft_wrap=True,
         highlight=False,
     )
