@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.broker import tolerant_headers
+from streams.broker.consumer import ISOLATION
 from streams.inference import InferenceThread
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
@@ -46,7 +49,8 @@ class FaustPorts:
     ) -> Awaitable[Any]:
         # Topic.send would more than halve a worker's throughput (codecs, sensors, one more future for each
         # record).
-        return await self._app.producer.send(topic, key, value, None, None, list(headers))
+        pairs: Any = list(headers)
+        return await self._app.producer.send(topic, key, value, None, None, pairs)
 
     async def ack(self, record: Inbound) -> None:
         record.token.finished = True
@@ -56,12 +60,46 @@ class FaustPorts:
         if self._handle.shadow is not None:
             self._handle.shadow.offer(processed)
 
-    async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
-        """Batches of up to `size` source records, waiting at most `wait` seconds; Faust acknowledges none of
-        them by itself.
+    async def batches(self, size: int, wait: float, characters: int) -> AsyncIterator[Sequence[Inbound]]:
+        """Batches of up to `size` source records and about `characters` bytes, waiting at most `wait`
+        seconds; Faust acknowledges none of them by itself.
         """
         async for events in self.stream.noack_take(size, within=wait):
-            yield [_inbound(event) for event in events]
+            for part in bounded_batches([_inbound(event) for event in events], characters):
+                yield part
+
+
+def bounded_batches(records: Sequence[Inbound], limit: int) -> Iterator[Sequence[Inbound]]:
+    """The records in turn, in batches whose values have at most `limit` bytes together, or are one record.
+
+    The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
+    """
+    batch: list[Inbound] = []
+    size = 0
+    for record in records:
+        own = len(record.value or b"")
+        if batch and size + own > limit:
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += own
+    if batch:
+        yield batch
+
+
+class _CommittedConsumerThread(AIOKafkaConsumerThread):
+    """Faust's consumer thread, reading as `streams.broker.consumer` does: Faust has no setting for it."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        tolerant_headers.install()
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = ISOLATION
+        return consumer
+
+
+class _CommittedConsumer(Consumer):
+    def _new_consumer_thread(self) -> Any:
+        return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
 class ExplicitAckEvent(faust.Event):
@@ -92,6 +130,7 @@ class StageApp:
         # Faust creates a data directory, although without tables it writes nothing there.
         self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
         self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
+        self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, settings)
         source = self.app.topic(
@@ -104,9 +143,9 @@ class StageApp:
     async def _agent(self, stream: Any) -> None:
         self._ports.stream = stream
         try:
-            await run_stage(
-                self.stage, self._ports.batches(self._settings.batch, self._settings.wait), self._ports
-            )
+            settings = self._settings
+            batches = self._ports.batches(settings.batch, settings.wait, settings.batch_characters)
+            await run_stage(self.stage, batches, self._ports)
         except Exception as error:
             # Faust logs it and crashes too, but the worker reports this error.
             self.agent_failed = error
@@ -185,6 +224,9 @@ def _inbound(event: Any) -> Inbound:
 
 
 def _headers(raw: Any) -> Headers:
-    """Headers as pairs; Faust gives a dictionary, pairs or None."""
+    """Headers as pairs; Faust gives a dictionary, pairs or None. A value may be null."""
     pairs = raw.items() if isinstance(raw, dict) else raw or ()
-    return tuple((name, value if isinstance(value, bytes) else str(value).encode()) for name, value in pairs)
+    return tuple(
+        (name, value if value is None or isinstance(value, bytes) else str(value).encode())
+        for name, value in pairs
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import orjson
@@ -26,10 +27,16 @@ def decode(kind: type[R], data: bytes | None) -> R:
     try:
         record: R = adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise BadRecord(f"{field}: {first['msg']}" if field else first["msg"]) from None
+        raise BadRecord(_described(kind, error)) from None
     return record
+
+
+def _described(kind: type[Any], error: ValidationError) -> str:
+    """The first error and its place. Keys of dictionaries are a producer's own words and are left out."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    known = {f.name for f in fields(kind)} if is_dataclass(kind) else set()
+    place = ".".join(str(part) for part in first["loc"][:1] if part in known)
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
 
 
 def schema(kind: type[Any]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 RECORDS = Counter(
     "pv_records",
-    "Source records finished, by outcome: output sent or dead letter",
+    "Source records finished, by outcome: output sent, dead letter, tombstone passed on, or dropped for lack of "
+    "key and value",
     ["stage", "outcome"],
     registry=REGISTRY,
 )
@@ -91,9 +92,9 @@ BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
 
 def prepare(stage: str) -> None:
     """Creates a stage's counters at zero, so that a Prometheus rate includes the first record."""
-    for outcome in ("sent", "dead"):
+    for outcome in ("sent", "dead", "tombstone", "dropped"):
         RECORDS.labels(stage, outcome)
-    for reason in ("bad_record", "poison", "output_too_large"):
+    for reason in ("bad_record", "poison", "output_too_large", "not_encodable"):
         DEAD_LETTERS.labels(stage, reason)
     RELOAD_SECONDS.labels(stage)
     for outcome in ("loaded", "refused"):

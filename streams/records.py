@@ -17,7 +17,7 @@ MAX_TEXT = 100_000
 
 #: A shadow is announced under the key task + SHADOW.
 SHADOW = ".shadow"
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Inbound:
     key: bytes | None
     value: bytes | None
     timestamp: float
-    """Seconds since 1970, from the broker's record."""
+    """Seconds since 1970, from the broker's record; a producer may have set any number."""
     headers: Headers = ()
     token: Any = field(default=None, compare=False, repr=False)
     """The transport's own object, needed to acknowledge the record."""
@@ -60,7 +60,9 @@ Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A text as it was received. A producer may leave out the fields from `source` on; stages set them."""
+    """A text as it was received. Producers set the fields up to `drug`; stages set those from `source` on and
+    ignore what a producer writes there.
+    """
 
     id: Id
     text: Text
@@ -77,6 +79,12 @@ class Report:
     """`source/id/fingerprint/stage@version+version...`: equal for a redelivered record, different after a
     change of release or when the report is sent again with another text.
     """
+    created_at_assumed_utc: bool = False
+    """The producer's `created_at` had no time zone and was read as UTC."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """Fields of the producer that the pipeline does not know, passed through; bounded in size."""
+    meta_dropped: int = 0
+    """How many such fields were left out because they exceeded the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,9 @@ class Settings(BaseSettings):
     change it."""
 
     store: str = "~/.local/share/pvstream/releases"
-    """Store of published releases: a directory that all workers can read, or an fsspec URL (s3://bucket/releases
-    with the package s3fs installed)."""
+    """Store of published releases: a directory that all workers can read, or an fsspec URL
+    (s3://bucket/releases with the package s3fs installed).
+    """
 
     release_key: Path | None = None
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
@@ -69,6 +70,10 @@ class Settings(BaseSettings):
     batch: int = Field(default=64, ge=1, le=4096)
     """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
     memory and add latency."""
+
+    batch_characters: int = Field(default=200_000, ge=1000)
+    """Largest size of a batch in bytes of text; a record that is larger is a batch of its own. It bounds the
+    time of one inference."""
 
     wait: float = Field(default=0.05, gt=0, le=10)
     """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""

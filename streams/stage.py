@@ -14,14 +14,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from models.releases.loading import Loaded
 from streams import metrics
 from streams.codec import BadRecord, decode, encode
-from streams.dead_letters.headers import Fault, dead_letter_headers, describe_error
+from streams.dead_letters.headers import Fault, dead_letter, describe_error
+from streams.inputs import read_report
 from streams.records import Headers, Inbound, Report
-from streams.topics import Topic
+from streams.topics import INPUTS, Topic
 
 In = TypeVar("In", bound=Report)
 Out = TypeVar("Out", bound=Report)
@@ -100,32 +101,65 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
 
 
 async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Ports) -> list[Awaitable[Any]]:
-    """Sends an output or a dead letter for each record; returns the deliveries in the records' order."""
+    """Sends an output, a tombstone or a dead letter for each record; returns the deliveries in the records'
+    order. A record without key and value is dropped and counted: there is nothing to pass on.
+    """
     metrics.BATCH.labels(stage.name).observe(len(batch))
     loaded = ports.snapshot()
-    decoded = [_decode(stage, record) for record in batch]
-    reports = [d for d in decoded if not isinstance(d, Fault)]
+    decoded = {i: _decode(stage, record) for i, record in enumerate(batch) if record.value is not None}
+    reports = [d for d in decoded.values() if not isinstance(d, Fault)]
     started = time.perf_counter()
     predictions = iter(await _predict_each(stage, loaded, reports, ports) if reports else [])
     metrics.INFER.labels(stage.name).observe(time.perf_counter() - started)
     deliveries: list[Awaitable[Any]] = []
     processed = []
-    for record, report in zip(batch, decoded, strict=True):
+    for i, record in enumerate(batch):
+        if record.value is None:
+            deliveries += await _pass_tombstone(stage, record, ports)
+            continue
+        report = decoded[i]
         result = report if isinstance(report, Fault) else next(predictions)
+        output = result
         if not isinstance(result, Fault):
-            output = with_provenance(result, report, stage.name, loaded.version, record)
-            value = encode(output)
-            if len(value) <= ports.max_output_bytes:
-                deliveries.append(await ports.send(stage.sink.name, output.id.encode(), value, ()))
-                metrics.RECORDS.labels(stage.name, "sent").inc()
-                processed.append(Processed(record, report, output))
-                continue
-            result = Fault("output_too_large", f"{len(value)} bytes, the limit is {ports.max_output_bytes}")
-        deliveries.append(await _send_dead_letter(stage, record, result, loaded.version, ports))
+            done = Processed(record, report, result)
+            output = _finished(done, stage.name, loaded.version, ports.max_output_bytes)
+        if isinstance(output, Fault):
+            deliveries.append(await _send_dead_letter(stage, record, output, loaded.version, ports))
+            continue
+        deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, ()))
+        metrics.RECORDS.labels(stage.name, "sent").inc()
+        processed.append(Processed(record, report, output.record))
     if stage.count is not None:
         stage.count([p.output for p in processed])
     ports.observe(processed)
     return deliveries
+
+
+class _Output(NamedTuple):
+    record: Any
+    value: bytes
+
+
+def _finished(result: Processed, stage: str, version: str, max_bytes: int) -> _Output | Fault:
+    """The output as it is sent, or the fault with which its source record becomes a dead letter."""
+    try:
+        output = with_provenance(result.output, result.report, stage, version, result.record)
+        value = encode(output)
+    except Exception as error:
+        return Fault("not_encodable", describe_error(error))
+    if len(value) > max_bytes:
+        return Fault("output_too_large", f"{len(value)} bytes, the limit is {max_bytes}")
+    return _Output(output, value)
+
+
+async def _pass_tombstone(stage: Stage[Any, Any], record: Inbound, ports: Ports) -> list[Awaitable[Any]]:
+    """Passes the deletion of a report (a key without a value) on to the sink."""
+    if record.key is None:
+        metrics.RECORDS.labels(stage.name, "dropped").inc()
+        return []
+    delivery = await ports.send(stage.sink.name, record.key, None, ())
+    metrics.RECORDS.labels(stage.name, "tombstone").inc()
+    return [delivery]
 
 
 async def _confirm(
@@ -150,10 +184,17 @@ async def _confirm(
 def _decode(stage: Stage[Any, Any], record: Inbound) -> Any:
     """The report in a source record, or the fault with which it becomes a dead letter."""
     assert stage.source.record is not None
+    assert record.value is not None
     try:
+        # Also checks the timestamp, which a producer may have set to anything.
+        _received_at(record)
+        if stage.source in INPUTS:
+            return read_report(record.value)
         return decode(stage.source.record, record.value)
     except BadRecord as error:
         return Fault("bad_record", str(error))
+    except Exception as error:
+        return Fault("bad_record", describe_error(error))
 
 
 async def _predict_each(
@@ -198,8 +239,8 @@ async def _send_dead_letter(
 ) -> Awaitable[Any]:
     metrics.DEAD_LETTERS.labels(stage.name, fault.reason).inc()
     metrics.RECORDS.labels(stage.name, "dead").inc()
-    headers = dead_letter_headers(record, stage.name, fault, version)
-    return await ports.send(stage.source.dead_letters.name, record.key, record.value, headers)
+    letter = dead_letter(record, stage.name, fault, version)
+    return await ports.send(stage.source.dead_letters.name, letter.key, letter.value, letter.headers)
 
 
 def with_provenance(output: Any, report: Report, stage: str, version: str, record: Inbound) -> Any:
@@ -209,10 +250,18 @@ def with_provenance(output: Any, report: Report, stage: str, version: str, recor
     """
     source = report.source or record.topic
     releases = {**report.releases, stage: version}
-    received = report.received_at or datetime.fromtimestamp(record.timestamp, UTC)
+    received = report.received_at or _received_at(record)
     versions = "+".join(releases.values())
     record_id = f"{source}/{report.id}/{_fingerprint(report)}/{stage}@{versions}"
     return replace(output, source=source, received_at=received, releases=releases, record_id=record_id)
+
+
+def _received_at(record: Inbound) -> datetime:
+    """The broker's timestamp of a record; raises BadRecord where it is outside of the calendar."""
+    try:
+        return datetime.fromtimestamp(record.timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise BadRecord("the timestamp of the record is out of range") from None
 
 
 def _fingerprint(report: Report) -> str:

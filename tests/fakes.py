@@ -78,7 +78,7 @@ class FakePorts:
             raise ConnectionError(f"{topic}: not delivered")
         self.log.append(f"confirmed {topic}")
 
-    def to(self, topic: str) -> list[tuple[bytes | None, bytes | None, dict[str, bytes]]]:
+    def to(self, topic: str) -> list[tuple[bytes | None, bytes | None, dict[str, bytes | None]]]:
         """Key, value and headers of everything sent to a topic."""
         return [(key, value, dict(headers)) for t, key, value, headers in self.sent if t == topic]
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
+from streams.broker.consumer import kafka_consumer
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, partition_counts, require
@@ -52,7 +53,7 @@ async def read_range(
     await require(settings, (topic,))
     counts = await partition_counts(settings)
     partitions = [TopicPartition(topic.name, p) for p in range(counts[topic.name])]
-    consumer = AIOKafkaConsumer(**settings.client(), group_id=None, auto_offset_reset="earliest")
+    consumer = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
     await consumer.start()
     try:
         consumer.assign(partitions)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from aiokafka import AIOKafkaConsumer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from streams import topics
+from streams.broker.consumer import kafka_consumer
 from streams.cli.display import render
 from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
@@ -85,7 +85,7 @@ async def _read(file: InputFile) -> AsyncIterator[Report | Refusal]:
 
     Reads in a thread: waiting for a line must not block the producer.
     """
-    lines, n = read_reports(file.lines, file.topic), LINES_AT_A_TIME if file.size else 1
+    lines, n = read_reports(file.lines), LINES_AT_A_TIME if file.size else 1
     while items := await asyncio.to_thread(lambda: list(islice(lines, n))):
         for item in items:
             yield item
@@ -97,7 +97,7 @@ async def run_tail(
     """Prints records until there were `count` of them (0: no limit), or until Ctrl-C."""
     await topics.require(settings, (topic,))
     reset = "earliest" if beginning else "latest"
-    consumer = AIOKafkaConsumer(topic.name, **settings.client(), group_id=None, auto_offset_reset=reset)
+    consumer = kafka_consumer(settings, topic.name, group_id=None, auto_offset_reset=reset)
     await consumer.start()
     printed = 0
     try:
@@ -118,9 +118,13 @@ async def run_tail(
 def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
     place = f"{topic.name}/{message.partition}@{message.offset}"
     if topic.record is None:
-        headers = ", ".join(f"{k}={v.decode(errors='replace')}" for k, v in message.headers)
+        headers = ", ".join(f"{k}={(v or b'').decode(errors='replace')}" for k, v in message.headers)
         key = (message.key or b"").decode(errors="replace")
         console.print(f"{place} {key} {headers}", highlight=False, markup=False)
+        return
+    if message.value is None:
+        key = (message.key or b"").decode(errors="replace")
+        console.print(f"{place} {key} deleted", highlight=False, markup=False)
         return
     try:
         console.print(render(topic.name, decode(topic.record, message.value)))

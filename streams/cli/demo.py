@@ -146,7 +146,7 @@ class Demo:
 
     def _reports(self, file: BinaryIO, topic: str) -> Iterator[Report]:
         """The reports of a file; invalid lines and repeated ids are recorded as refused and left out."""
-        lines = read_reports(file, topic)
+        lines = read_reports(file)
         for item in islice(lines, self._limit) if self._limit else lines:
             if isinstance(item, Refusal):
                 self.outcome.refused.append({"topic": topic, "line": item.line, "reason": item.reason})

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaConsumer
 
+from streams.broker.consumer import kafka_consumer
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
 from streams.codec import decode, encode
 from streams.pipeline import FINAL_TOPICS, STAGES
@@ -97,14 +97,17 @@ class Tally:
 
 
 async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:
-    """Everything that the stages write, from the beginning of their topics; never ends by itself."""
-    consumer = AIOKafkaConsumer(
-        *SINKS, *DEAD, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
+    """Everything that the stages write but tombstones, from the beginning of their topics; never ends by
+    itself.
+    """
+    consumer = kafka_consumer(
+        settings, *SINKS, *DEAD, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
     )
     await consumer.start()
     try:
         async for message in consumer:
-            yield _arrival(message)
+            if message.value is not None or message.topic in DEAD:
+                yield _arrival(message)
     finally:
         await consumer.stop()
 
@@ -115,16 +118,16 @@ def _arrival(message: Any) -> Arrival:
     if sink is not None and sink.record is not None:
         record = decode(sink.record, message.value)
         return Arrival(message.topic, key, record.source, record)
-    headers = {name: value.decode(errors="replace") for name, value in message.headers}
+    headers = {name: (value or b"").decode(errors="replace") for name, value in message.headers}
     died_in = DEAD[message.topic]
     source = died_in if died_in in FINAL_TOPICS else _source_field(message.value)
     return Arrival(message.topic, key, source, None, headers)
 
 
-def _source_field(value: bytes) -> str:
+def _source_field(value: bytes | None) -> str:
     """The input topic of a record that a stage wrote and the next one could not process; empty if unknown."""
     try:
-        return str(orjson.loads(value)["source"])
+        return str(orjson.loads(value or b"")["source"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return ""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from aiokafka import AIOKafkaProducer
 
-from streams.codec import BadRecord, decode, encode
+from streams.codec import BadRecord
+from streams.inputs import as_input, read_report
 from streams.records import Report
 from streams.settings import Settings
 from streams.topics import MAX_MESSAGE
@@ -31,11 +31,8 @@ class Refusal:
     reason: str
 
 
-def read_reports(file: BinaryIO, topic: str) -> Iterator[Report | Refusal]:
-    """A report or a refusal for each line that is not empty.
-
-    The fields that only the pipeline may fill in are set here, whatever the line has in them.
-    """
+def read_reports(file: BinaryIO) -> Iterator[Report | Refusal]:
+    """A report or a refusal for each line that is not empty."""
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1
@@ -45,15 +42,14 @@ def read_reports(file: BinaryIO, topic: str) -> Iterator[Report | Refusal]:
             yield Refusal(number, f"longer than {MAX_LINE} bytes")
             continue
         if line.strip():
-            yield _parse(number, line, topic)
+            yield _parse(number, line)
 
 
-def _parse(number: int, line: bytes, topic: str) -> Report | Refusal:
+def _parse(number: int, line: bytes) -> Report | Refusal:
     try:
-        report = decode(Report, line)
+        return read_report(line)
     except BadRecord as error:
         return Refusal(number, str(error))
-    return replace(report, source=topic, received_at=datetime.now(UTC), releases={}, record_id="")
 
 
 class Sender:
@@ -77,7 +73,7 @@ class Sender:
 
     async def send(self, topic: str, report: Report) -> None:
         """Sends a report; raises the error of an earlier send if that failed."""
-        self._pending.append(await self._producer.send(topic, key=report.id.encode(), value=encode(report)))
+        self._pending.append(await self._producer.send(topic, key=report.id.encode(), value=as_input(report)))
         if len(self._pending) >= MAX_UNCONFIRMED:
             await self.confirm()
 

@@ -13,10 +13,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
+from streams.broker.consumer import kafka_consumer
 from streams.broker.ranges import Progress, read_between
-from streams.dead_letters.headers import ATTEMPTS, Reason
+from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason
+from streams.records import Headers
 from streams.settings import Settings
 from streams.topics import CONSUMED, MAX_DEAD_MESSAGE, Topic, TopicsError, partition_counts, require
 
@@ -27,9 +29,8 @@ REASONS: tuple[str, ...] = (*get_args(Reason), OTHER)
 CHUNK = 500
 #: A longer number was not written by a redrive.
 ATTEMPTS_DIGITS = 9
-#: Upper bounds, in bytes, of what the record format adds to a message and to each of its headers.
+#: Upper bound, in bytes, of what the record format adds to a message.
 MESSAGE_OVERHEAD = 128
-HEADER_OVERHEAD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,9 @@ class Redriven:
     skipped: int
     """Not sent: another reason, or sent back by an earlier run."""
     too_large: int = 0
-    """Not sent: with one more header the message would exceed the limit of the topic."""
+    """Not sent: the value was cut when the letter was written, or the message would exceed the limit of the
+    topic.
+    """
 
 
 async def redrive(  # noqa: PLR0913  the options of the command
@@ -68,7 +71,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
     partitions = [TopicPartition(dead_topic, p) for p in range(counts[dead_topic])]
     async with AsyncExitStack() as stack:
         sent = {name: await _SentOffsets.open(settings, name, partitions, stack) for name in chosen}
-        reader = AIOKafkaConsumer(**settings.client(), group_id=None, auto_offset_reset="earliest")
+        reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
         producer = AIOKafkaProducer(
             **settings.client(),
             acks="all",
@@ -93,19 +96,19 @@ def source_topic(dead_topic: str) -> Topic[Any]:
     raise TopicsError(f"{dead_topic!r} is not a dead-letter topic; those are {names}")
 
 
-def reason_of(headers: Sequence[tuple[str, bytes]]) -> str:
+def reason_of(headers: Headers) -> str:
     """The reason in a letter's headers; `other` if it is missing or unknown."""
     reason = (dict(headers).get("pv-reason") or b"").decode(errors="replace")
     return reason if reason in REASONS else OTHER
 
 
-def attempts_of(headers: Sequence[tuple[str, bytes]]) -> int:
+def attempts_of(headers: Headers) -> int:
     """How often the letter was sent back before; 0 if its header is missing or not a number."""
     text = dict(headers).get(ATTEMPTS) or b""
     return int(text) if text.isdigit() and len(text) <= ATTEMPTS_DIGITS else 0
 
 
-def redrive_headers(headers: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+def redrive_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     """The headers that the record had before it became a dead letter, and the number of attempts plus one."""
     own = [(name, value) for name, value in headers if not name.startswith("pv-")]
     return [*own, (ATTEMPTS, str(attempts_of(headers) + 1).encode())]
@@ -122,9 +125,7 @@ class _SentOffsets:
     async def open(
         cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
     ) -> _SentOffsets:
-        consumer = AIOKafkaConsumer(
-            **settings.client(), group_id=f"pv-redrive.{reason}", enable_auto_commit=False
-        )
+        consumer = kafka_consumer(settings, group_id=f"pv-redrive.{reason}", enable_auto_commit=False)
         await consumer.start()
         stack.push_async_callback(consumer.stop)
         consumer.assign(partitions)
@@ -201,7 +202,7 @@ class _Run:
             self.skipped += 1
         elif attempts_of(letter.headers) >= self._max_attempts:
             self.exhausted += 1
-        elif _size(letter) > self._topic.max_message_bytes:
+        elif TRUNCATED in dict(letter.headers) or _size(letter) > self._topic.max_message_bytes:
             self.too_large += 1
         else:
             return True

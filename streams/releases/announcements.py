@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from models.types import TASKS
+from streams.broker.consumer import kafka_consumer
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
 from streams.settings import Settings
@@ -62,8 +63,8 @@ async def running_client(client: Any) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def reader(settings: Settings) -> AsyncIterator[Any]:
     """A consumer of all announcements from the first one on, without a consumer group."""
-    consumer = AIOKafkaConsumer(
-        RELEASES.name, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
+    consumer = kafka_consumer(
+        settings, RELEASES.name, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
     )
     async with running_client(consumer):
         yield consumer

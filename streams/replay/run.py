@@ -63,12 +63,14 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     max_output_bytes: int = 1_000_000,
 ) -> ReplayResult:
     """Runs records of `topic` through every stage after it, in batches of `batch` records by position.
+    Tombstones and records without key and value give no output.
 
     `models`: stage to model. The same records and releases give equal outputs. Raises TopicsError where no
     stage reads the topic, KeyError where a stage has no model, StageBroken where a model fails its canary
     check.
     """
     stages = stages_from(topic)
+    records = [r for r in records if r.key is not None or r.value is not None]
     if missing := [s.name for s in stages if s.name not in models]:
         raise KeyError(f"no release for {', '.join(missing)}")
     total = len(records) * len(stages)
@@ -84,7 +86,7 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     sink = stages[-1].sink.record
     assert sink is not None
     progress(total, total)
-    return ReplayResult([decode(sink, r.value) for r in records], dead)
+    return ReplayResult([decode(sink, r.value) for r in records if r.value is not None], dead)
 
 
 class _ReplayPorts:
@@ -138,7 +140,7 @@ def _split(
         if topic == stage.sink.name:
             outputs.append(Inbound(topic, record.partition, record.offset, key, value, record.timestamp))
             continue
-        texts = {name: text.decode(errors="replace") for name, text in headers}
+        texts = {name: (text or b"").decode(errors="replace") for name, text in headers}
         name = (record.key or b"").decode(errors="replace")
         place = (stage.source.name, record.partition, record.offset)
         dead.append(DeadLetter(name, *place, stage.name, texts["pv-reason"], texts["pv-detail"]))

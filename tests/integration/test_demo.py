@@ -21,7 +21,7 @@ def broken_lines() -> list[bytes]:
         b"not json at all",
         b'{"text": "no id"}',
         b'{"id": "no-text"}',
-        b'{"id": 17, "text": "a number for an id"}',
+        b'{"id": 1.5, "text": "a fraction for an id"}',
         b'{"id": "x", "text": ["a", "list"]}',
         b'{"id": "x", "text": ""}',
         b'{"id": "x", "text": "   "}',

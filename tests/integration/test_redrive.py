@@ -21,7 +21,7 @@ from tests.integration.kafka_server import LocalKafka
 
 pytestmark = pytest.mark.kafka
 
-Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]
+Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
 def letter(i: int, reason: Reason, *own: tuple[str, bytes], value: bytes | None = b"{") -> Message:

@@ -13,14 +13,13 @@ from streams.records import Report
 
 
 def read(data: bytes) -> list[Report | Refusal]:
-    return list(read_reports(io.BytesIO(data), "posts"))
+    return list(read_reports(io.BytesIO(data)))
 
 
-def test_valid_lines_become_reports_with_their_topic_as_source() -> None:
+def test_valid_lines_become_reports() -> None:
     first, second = read(b'{"id": "a", "text": "one"}\n\n{"id": "b", "text": "two", "drug": "x"}')
     assert isinstance(first, Report) and isinstance(second, Report)
-    assert (first.id, first.source, second.drug) == ("a", "posts", "x")
-    assert first.received_at is not None
+    assert (first.id, second.drug) == ("a", "x")
 
 
 def test_a_refusal_has_the_line_number_and_does_not_quote_the_line() -> None:
@@ -42,7 +41,7 @@ def test_fields_that_only_the_pipeline_may_fill_in_are_not_read_from_a_line() ->
     line = {"id": "a", "text": "b", "source": "mentions", "releases": {"ner": "x"}, "record_id": "forged"}
     (report,) = read(orjson.dumps(line))
     assert isinstance(report, Report)
-    assert (report.source, report.releases, report.record_id) == ("posts", {}, "")
+    assert (report.source, report.releases, report.record_id) == ("", {}, "")
 
 
 async def test_a_rate_limit_delays_and_a_rate_of_zero_does_not() -> None:

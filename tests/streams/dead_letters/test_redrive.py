@@ -17,7 +17,7 @@ from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import CONSUMED, TopicsError
 
-Pairs = list[tuple[str, bytes]]
+Pairs = list[tuple[str, bytes | None]]
 
 
 @pytest.mark.parametrize("topic", CONSUMED)

@@ -471,7 +471,7 @@ async def test_announcements_are_followed_from_the_first_on_and_past_failures(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = FakeTopic()
-    monkeypatch.setattr("streams.releases.announcements.AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr("streams.releases.announcements.kafka_consumer", topic.consumer)
     monkeypatch.setattr(reload, "RETRY_SECONDS", 0.05)
     gated = Gated()
     gated.open.set()
@@ -508,7 +508,7 @@ async def test_garbage_and_other_tasks_do_not_wake_a_stage(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = FakeTopic()
-    monkeypatch.setattr("streams.releases.announcements.AIOKafkaConsumer", topic.consumer)
+    monkeypatch.setattr("streams.releases.announcements.kafka_consumer", topic.consumer)
     handle = loaded_as(store)
     current = handle.current
     reloader = Reloader([stage_named("summarization")], {"summarization": handle}, store.settings)
