@@ -84,10 +84,12 @@ class FakePorts:
 
 
 def inbound(offset: int, value: bytes | None, topic: str = "posts") -> Inbound:
+    """A source record of partition 0 at this offset."""
     return Inbound(topic, 0, offset, f"key-{offset}".encode(), value, 1_760_000_000.0)
 
 
 async def batches_of(*batches: Sequence[Inbound]) -> AsyncIterator[Sequence[Inbound]]:
+    """The batches one after the other, as a consumer would deliver them."""
     for batch in batches:
         yield batch
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The process of a candidate: it answers as the live model does, and its end frees who waits for it."""
+"""The process of a candidate: it gives the live model's outputs, and its end ends every waiting call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from models.releases.store import bundled
 from streams.releases.opening import load_release
 from streams.releases.shadow import CandidateProcess
 from streams.settings import Settings
-from tests.streams.releases.test_shadow import SECONDS, STAGE, reports
+from tests.streams.releases.shadowing import NO_VERSION, STAGE, reports
+
+#: Limit for a test, most of it for the start of a process.
+SECONDS = 60.0
 
 
 @pytest.fixture
@@ -34,16 +37,16 @@ async def candidate(version: str, settings: Settings) -> AsyncIterator[Candidate
         assert not process._process.is_alive()
 
 
-async def test_the_process_answers_as_the_live_model_does_until_it_is_killed(settings: Settings) -> None:
+async def test_the_process_gives_the_live_models_outputs_until_it_is_killed(settings: Settings) -> None:
     version = bundled(STAGE.name).name
     live = load_release(STAGE.name, None, settings)
     async with candidate(version, settings) as process, asyncio.timeout(SECONDS):
         assert await process.wait_loaded() is None
         assert await process.predict(reports()) == STAGE.predict(live.model, reports())
-        # What the model cannot read is not the end of the process.
+        # An input on which the model raises does not end the process.
         assert await process.predict([object()]) is None
         assert await process.predict(reports(1)) == STAGE.predict(live.model, reports(1))
-        # Stopped first, so that it cannot answer before it is killed.
+        # Stopped first, so that it cannot give an output before it is killed.
         assert process._process.pid is not None
         os.kill(process._process.pid, signal.SIGSTOP)
         waiting = asyncio.create_task(process.predict(reports()))
@@ -56,7 +59,7 @@ async def test_the_process_answers_as_the_live_model_does_until_it_is_killed(set
             await process.predict(reports())
 
 
-async def test_a_process_that_is_killed_while_it_loads_frees_who_waits(settings: Settings) -> None:
+async def test_waiting_for_a_process_that_is_killed_while_it_loads_raises(settings: Settings) -> None:
     async with candidate(bundled(STAGE.name).name, settings) as process, asyncio.timeout(SECONDS):
         waiting = asyncio.create_task(process.wait_loaded())
         await asyncio.sleep(0.05)
@@ -65,7 +68,7 @@ async def test_a_process_that_is_killed_while_it_loads_frees_who_waits(settings:
             await waiting
 
 
-async def test_a_process_that_was_gone_before_it_was_asked_gives_the_same_error(settings: Settings) -> None:
+async def test_a_process_that_ended_before_a_batch_raises_the_same_error(settings: Settings) -> None:
     async with candidate(bundled(STAGE.name).name, settings) as process, asyncio.timeout(SECONDS):
         process._process.kill()
         await asyncio.to_thread(process._process.join, 5)
@@ -73,7 +76,7 @@ async def test_a_process_that_was_gone_before_it_was_asked_gives_the_same_error(
             await process.predict(reports())
 
 
-async def test_ending_the_process_frees_who_waits(settings: Settings) -> None:
+async def test_killing_the_process_ends_a_waiting_call(settings: Settings) -> None:
     process = await asyncio.to_thread(CandidateProcess, STAGE.name, bundled(STAGE.name).name, settings)
     waiting = asyncio.create_task(process.wait_loaded())
     await asyncio.sleep(0.05)
@@ -85,9 +88,9 @@ async def test_ending_the_process_frees_who_waits(settings: Settings) -> None:
             await waiting
 
 
-async def test_a_version_that_is_not_there_is_refused_with_its_reason(settings: Settings) -> None:
-    async with candidate("0" * 12, settings) as process, asyncio.timeout(SECONDS):
+async def test_a_version_that_is_not_in_the_store_is_refused_with_the_reason(settings: Settings) -> None:
+    async with candidate(NO_VERSION, settings) as process, asyncio.timeout(SECONDS):
         refusal = await process.wait_loaded()
     assert refusal is not None
-    assert refusal.version == "0" * 12
-    assert refusal.reason == f"summarization {'0' * 12} is not in the store {settings.store}"
+    assert refusal.version == NO_VERSION
+    assert refusal.reason == f"summarization {NO_VERSION} is not in the store {settings.store}"
