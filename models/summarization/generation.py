@@ -35,6 +35,8 @@ class Summary(NamedTuple):
 
 
 class Writer(Protocol):
+    """Writes summaries of texts."""
+
     def write(self, texts: Sequence[str]) -> list[list[Summary]]:
         """Summaries of each text, best first, possibly none; deterministic and batch-invariant."""
 
