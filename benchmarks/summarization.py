@@ -20,7 +20,8 @@ import typer
 from benchmarks.machine import described
 from models.releases.loading import load
 from models.releases.store import open_release
-from models.summarization.generation import HubWriter, PointerWriter
+from models.summarization.generation import PointerWriter
+from models.summarization.hub_generation import HubWriter
 from models.summarization.model import SummarizationModel
 from models.summarization.reranker import RankedWriter
 from training.evaluation.summarization import read, summary_counts

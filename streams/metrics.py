@@ -19,8 +19,8 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 RECORDS = Counter(
     "pv_records",
-    "Source records finished, by outcome: output sent, dead letter, tombstone passed on, or dropped for lack of "
-    "key and value",
+    "Source records finished, by outcome: output sent, dead letter, tombstone passed on, or dropped for lack "
+    "of key and value",
     ["stage", "outcome"],
     registry=REGISTRY,
 )

@@ -22,6 +22,8 @@ HEAD = "head.safetensors"
 
 
 class Scorer(Protocol):
+    """Scores the long forms of questions."""
+
     def scores(self, questions: Sequence[Question]) -> list[list[float]]:
         """How well each long form of each question fits; higher is better."""
 
@@ -84,7 +86,7 @@ class TrainedScorer:
         return shares
 
     def _prototypes_decide(self, question: Question) -> bool:
-        """Whether a long form has a prototype and the head's scores have no weight beside it."""
+        """Whether a long form has a prototype and the head's scores have weight 0."""
         if self.prototypes is None or self.prototypes.mixture.network:
             return False
         return self.prototypes.n_known(question.short_form, question.long_forms) > 0

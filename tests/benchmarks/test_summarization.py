@@ -13,8 +13,7 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
-from tests.models.summarization.test_generation import written
-from tests.models.summarization.test_question_templates import ranked
+from tests.models.summarization.tiny_writers import pointer_writer, ranked_writer
 from training.evaluation.summarization import ROUGES
 from training.summarization.data import read
 from training.summarization.network import Network
@@ -116,12 +115,12 @@ def test_seeds_are_averaged() -> None:
 
 def test_the_beam_of_a_release_can_be_set(tiny_bert: str) -> None:
     small = Encoder.load(tiny_bert, max_pieces=32)
-    writer = written(small)
+    writer = pointer_writer(small)
     recogniser = OwnRecogniser.bundled(None)
     model = SummarizationModel(small, writer, recogniser)
     assert summarization.with_beams(model, 1)
     assert writer.settings.beams == 1
-    several = ranked(small, 0.1, 0.2, 0.3, 0.4)
+    several = ranked_writer(small, 0.1, 0.2, 0.3, 0.4)
     assert summarization.with_beams(SummarizationModel(small, several, recogniser), 2)
     assert several.pointer.settings.beams == 2
     assert not summarization.with_beams(SummarizationModel(small, several.templates, recogniser), 2)

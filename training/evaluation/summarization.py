@@ -173,12 +173,12 @@ def entity_counts(
     text, case ignored.
     """
     from models.drugs import DrugLexicon  # noqa: PLC0415  read only where it is needed
-    from models.summarization.medical_entities import named_in, normal  # noqa: PLC0415
+    from models.summarization.medical_entities import named_in, word_keys  # noqa: PLC0415
 
     lexicon = DrugLexicon.load()
     rows = []
     for record, ours, theirs in zip(records, found, gold, strict=True):
-        one, other = ({tuple(normal(e.text)) for e in entities} for entities in (ours, theirs))
+        one, other = ({tuple(word_keys(e.text)) for e in entities} for entities in (ours, theirs))
         known = (record.text, record.summary)
         strange = any(not any(named_in(e.text, text, lexicon) for text in known) for e in ours)
         rows.append([bool(other), len(one & other), len(other), strange])

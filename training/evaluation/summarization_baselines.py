@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from models.summarization.question_cues import CUES, PLACE
+from models.summarization.question_cues import CUES, SLOT
 from models.text import sentences
 
 if TYPE_CHECKING:
@@ -44,4 +44,4 @@ def template(text: str, entities: Sequence[Entity]) -> str:
         if entities
         else " ".join(re.sub(r"^\s*subject\s*:", "", text, flags=re.I).split()[:3])
     )
-    return question.replace(PLACE, about)
+    return question.replace(SLOT, about)

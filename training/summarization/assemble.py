@@ -19,7 +19,7 @@ from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
 from models.summarization.beam_search import Search
 from models.summarization.generation import PointerWriter
-from models.summarization.medical_entities import OwnRecogniser, normal
+from models.summarization.medical_entities import OwnRecogniser, word_keys
 from models.summarization.model import WORDS, SummarizationModel
 from models.summarization.question_templates import TemplateWriter
 from models.summarization.reranker import UNFITTED, RankedWriter
@@ -116,11 +116,11 @@ def best_search(
 
 
 def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[str]:
-    """Words that come at least so often in the training summaries, and those of the forms."""
+    """WordPieces that come at least so often in the training summaries, and those of the forms."""
     pairs = [*corpora.pretraining, *corpora.training]
-    counts = Counter(word for p in pairs for word in set(normal(p.summary)))
+    counts = Counter(word for p in pairs for word in set(word_keys(p.summary)))
     kept = {word for word, n in counts.items() if n >= least}
-    return sorted(kept | {word for form in forms for word in normal(form)})
+    return sorted(kept | {word for form in forms for word in word_keys(form)})
 
 
 def publish(
@@ -137,7 +137,7 @@ def publish(
     folder = Path(tempfile.mkdtemp(prefix="summarization-"))
     for name, tensors in network.files().items():
         save_file(tensors, folder / name)
-    known = known_words(corpora, forms.templates.forms if forms else ())
+    known = known_words(corpora, forms.templates.templates if forms else ())
     (folder / WORDS).write_text("\n".join(["word", *known]) + "\n", encoding="utf-8")
     medical_entities.write(folder, tagger)
     kind = f"ECL: {network.name} decoder"

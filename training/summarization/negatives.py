@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from models.summarization.medical_entities import Entity, joined, normal
+from models.summarization.medical_entities import Entity, merge_spans, word_keys
 from training.summarization.data import Pair
 
 
@@ -20,7 +20,7 @@ class EntityDictionary:
         # Two spellings of one entity are one: the first is kept.
         first: dict[tuple[str, ...], str] = {}
         for entity in entities:
-            first.setdefault(tuple(normal(entity)), entity)
+            first.setdefault(tuple(word_keys(entity)), entity)
         self._names = {key: name for key, name in first.items() if key}
 
     def __len__(self) -> int:
@@ -28,7 +28,7 @@ class EntityDictionary:
 
     def without(self, gold: Iterable[str]) -> list[str]:
         """D': the entities that are none of these, nor hold the words of one of them, nor are held by one."""
-        own = [set(normal(g)) for g in gold]
+        own = [set(word_keys(g)) for g in gold]
         return [n for key, n in self._names.items() if not any(o <= set(key) or set(key) <= o for o in own)]
 
 
@@ -89,7 +89,7 @@ def swapped(
         question, summary = (pattern.sub(lambda _, n=name: n, t) for t in (question, summary))  # type: ignore[misc]
         put.append((name, drug))
     spans = [(*m.span(), drug) for name, drug in put for m in _whole(name).finditer(summary)]
-    return Pair(pair.id, question, summary), joined(summary, spans)
+    return Pair(pair.id, question, summary), merge_spans(summary, spans)
 
 
 def _whole(text: str) -> re.Pattern[str]:

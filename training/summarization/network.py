@@ -16,17 +16,12 @@ from torch import Tensor, nn
 from models.encoder.model import Encoder
 from models.summarization import pointer_decoder
 from models.summarization.beam_search import Search
-from models.summarization.generation import (
-    HubWriter,
-    PointerWriter,
-    Writer,
-    hub_source,
-    pieces_of,
-    source_of,
-    source_pieces,
-)
-from models.summarization.model import CHANGED, DECODER, load_hub
-from models.summarization.pointer_decoder import Pointer, Shape
+from models.summarization.decoder_layers import DecoderConfig
+from models.summarization.extended_vocabulary import ExtendedVocabulary
+from models.summarization.generation import DECODER, PointerWriter, Writer
+from models.summarization.hub_generation import CHANGED, HubWriter, hub_source, load_hub
+from models.summarization.pointer_decoder import PointerDecoder
+from models.summarization.source_pieces import source_of, source_pieces
 from training.common import adapter
 
 
@@ -129,13 +124,17 @@ class PointerNetwork:
                 parameter.requires_grad_(False)
         # Dropout in the encoder's attention costs as much as the layers themselves on a processor.
         self.encoder.model.eval()
-        self.shape = Shape(config.hidden_size, layers, config.num_attention_heads, config.intermediate_size)
+        self.shape = DecoderConfig(
+            config.hidden_size, layers, config.num_attention_heads, config.intermediate_size
+        )
         generated = generated_pieces(plain, targets)
-        self.pieces = pieces_of(plain.tokenizer, generated)
+        self.pieces = ExtendedVocabulary.of_wordpiece(plain.tokenizer, generated)
         # Whoever trains it turns dropout on, and off again: what was restored and not trained must not drop.
-        self.decoder = Pointer(self.shape, pointer_decoder.embeddings_of(plain.model), generated).eval()
+        self.decoder = PointerDecoder(
+            self.shape, pointer_decoder.embeddings_of(plain.model), generated
+        ).eval()
         last = config.num_hidden_layers
-        pointer_decoder.begin_as(
+        pointer_decoder.initialise_from_encoder(
             self.decoder, plain.model, [max(0, last - layers + i) for i in range(layers)]
         )
 

@@ -13,9 +13,15 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.encoder.model import Encoder
-from models.summarization.medical_entities import Entity, Recogniser, normal
-from models.summarization.question_cues import CUES, PLACE
-from models.summarization.question_templates import WORTH, TemplateWriter, distinct, features, subjects
+from models.summarization.medical_entities import Entity, Recogniser, word_keys
+from models.summarization.question_cues import CUES, SLOT
+from models.summarization.question_templates import (
+    TEMPLATE_WEIGHTS,
+    TemplateWriter,
+    distinct_entities,
+    features,
+    subjects,
+)
 from models.summarization.reranker import RankedWriter, f1
 from training.evaluation.summarization import summary_counts
 from training.summarization.data import Pair
@@ -45,9 +51,9 @@ def learned_forms(
     counts: Counter[str] = Counter()
     for pair in pairs:
         own = entities.get(pair.id, ())
-        if own and PLACE not in pair.summary:
+        if own and SLOT not in pair.summary:
             longest = max(own, key=lambda e: (e.end - e.start, -e.start))
-            text = pair.summary[: longest.start] + PLACE + pair.summary[longest.end :]
+            text = pair.summary[: longest.start] + SLOT + pair.summary[longest.end :]
             counts[text[:1].upper() + text[1:]] += 1
     given = [form for _, form in CUES]
     known = {form.lower() for form in given}
@@ -60,9 +66,9 @@ def worths(forms: Sequence[str], pairs: Sequence[Pair], named: Sequence[Sequence
     """
     rows = []
     for pair, entities in zip(pairs, named, strict=True):
-        right = Counter(normal(pair.summary))
-        about = [e.text for e in distinct(entities)] or subjects(pair.question, ()) or [""]
-        rows.append([max(f1(Counter(normal(f.replace(PLACE, a))), right) for a in about) for f in forms])
+        right = Counter(word_keys(pair.summary))
+        about = [e.text for e in distinct_entities(entities)] or subjects(pair.question, ()) or [""]
+        rows.append([max(f1(Counter(word_keys(f.replace(SLOT, a))), right) for a in about) for f in forms])
     return torch.tensor(rows)
 
 
@@ -131,5 +137,5 @@ def _mean(gains: Sequence[np.ndarray], chosen: Sequence[int]) -> float:
 
 def save(writer: TemplateWriter, folder: Path) -> None:
     """The files of a release."""
-    TemplateWriter.save(writer.forms, folder)
-    save_file({"worth": writer.weights.half().contiguous()}, folder / WORTH)
+    TemplateWriter.save(writer.templates, folder)
+    save_file({"worth": writer.weights.half().contiguous()}, folder / TEMPLATE_WEIGHTS)

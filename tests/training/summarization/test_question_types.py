@@ -9,7 +9,7 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.generation import Written
+from models.summarization.generation import Summary
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.question_cues import CUES
 from models.summarization.reranker import FEATURES
@@ -72,7 +72,7 @@ class Two:
             out.append((answers, [[float(x) for x in row] for row in rows]))
         return out
 
-    def write(self, texts: Sequence[str]) -> list[list[Written]]:
+    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
         raise AssertionError("candidates are enough")
 
 
