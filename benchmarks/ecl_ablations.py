@@ -56,12 +56,22 @@ class Setup:
 
 
 def set_up(
-    data: Path, first: Stage, start: Path | None, *, backbone: str, limit: int, common: Mapping[str, Any]
+    data: Path,
+    first: Stage,
+    start: Path | None,
+    *,
+    messages: bool,
+    backbone: str,
+    limit: int,
+    common: Mapping[str, Any],
 ) -> Setup:
-    """Reads the data, and trains the first stage or loads its weights from the run in `start`."""
+    """Reads the data, and trains the first stage or loads its weights from the run in `start`.
+
+    With `messages`, the sentences of patients' messages are read for the first stage.
+    """
     recogniser = medical_entities.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
     corpora = read(data, held_out=100, seed=SPLIT, limit=limit)
-    task = task_of(corpora, recogniser, sentences=fillers(data) if first.told and not start else [])
+    task = task_of(corpora, recogniser, sentences=fillers(data) if messages else [])
     network, _ = network_of(backbone, corpora, Sizes(), SPLIT)
     settings = Settings((first,), **common)
     if start:
@@ -145,7 +155,8 @@ def main(
         test = read_meqsum(data, "test")[: questions or None]
         first = Stage("pairs", pretraining, pretraining_lr, False, told)
         common = {"negatives": negatives, "precision": resolved(precision)}
-        setup = set_up(data, first, start, backbone=backbone, limit=limit, common=common)
+        messages = told > 0 and start is None
+        setup = set_up(data, first, start, messages=messages, backbone=backbone, limit=limit, common=common)
     for seed, name in missing:
         console.print(f"{name}, seed {seed}")
         rows[f"{name} seed {seed}"] = variant_row(setup, name, seed, Stage("meqsum", epochs, lr, True), test)

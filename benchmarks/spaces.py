@@ -39,7 +39,7 @@ KINDS = ("unrelated: one word is wrong", "related")
 
 
 class Points(NamedTuple):
-    """The points of one map: unit vectors, the kind of each, and the names of the kinds."""
+    """The points of one map: vectors (points, d), the kind of each point, and the names of the kinds."""
 
     name: str
     vectors: Floats
@@ -122,16 +122,16 @@ def main(
     plain = Encoder.load(opened.manifest.base)
     _, test = split_texts(data / "ade", split)
     shown = [e for e in examples(test, plain) if len(e.pairs)]
-    surfaces = [surface_words(e.gold.text) for e in shown]
-    read = model.read(surfaces)
+    word_texts = [surface_words(e.gold.text) for e in shown]
+    read = model.read(word_texts)
     counts = [len(e.tags) for e in shown]
 
     def cut(vectors: Sequence[Floats]) -> list[Floats]:
         return [v[:n] for v, n in zip(vectors, counts, strict=True)]
 
-    words, pairs = cut(model.project(surfaces)), cut(model.project_pairs(read))
+    words, pairs = cut(model.project(word_texts)), cut(model.project_pairs(read))
     with torch.inference_mode():
-        base = cut([unit(v.numpy()) for v in plain.word_vectors(surfaces)])
+        base = cut([unit(v.numpy()) for v in plain.word_vectors(word_texts)])
     output.mkdir(parents=True, exist_ok=True)
     shares: dict[str, Any] = {}
     for points in points_of("plain base", base, base, shown, each) + points_of(
