@@ -24,6 +24,21 @@ app.add_typer(terminology, name="terminology")
 
 FROM = Annotated[str, typer.Option("--from", help="beginning, end, an offset or an ISO 8601 time")]
 TO = Annotated[str, typer.Option("--to", help="like --from; the range ends before it")]
+RELEASES = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TASK=RELEASE",
+        help="use this release, a version or a directory, instead of the live one; repeatable",
+    ),
+]
+COMPARED = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TASK=RELEASE",
+        help="run a second replay with this release and compare it with the first; repeatable",
+    ),
+]
+GOLD = Annotated[Path | None, typer.Option(help="gold file, JSON Lines: id, mentions, relations, ...")]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the figures here, as JSON")]
 
 
@@ -32,23 +47,9 @@ def replay(
     topic: Annotated[str, typer.Argument(help="a topic that a stage reads")],
     start: FROM = "beginning",
     stop: TO = "end",
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TASK=RELEASE",
-            help="use this release, a version or a directory, instead of the live one; repeatable",
-        ),
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TASK=RELEASE",
-            help="run a second replay with this release and compare it with the first; repeatable",
-        ),
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="gold file, JSON Lines: id, mentions, relations, ...")
-    ] = None,
+    release: RELEASES = None,
+    compare: COMPARED = None,
+    against: GOLD = None,
     output: Annotated[Path | None, typer.Option(help="write the records here, as JSON Lines")] = None,
     into: Annotated[str | None, typer.Option(help="send the records to this topic, which must exist")] = None,
     html: Annotated[Path | None, typer.Option(help="write an HTML report here; it quotes the texts")] = None,

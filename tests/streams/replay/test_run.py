@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.releases.loading import Loaded
@@ -99,6 +99,7 @@ async def test_a_replay_gives_the_same_bytes_as_the_live_stages() -> None:
     assert [encode(r) for r in (await replay(records)).outputs] == live
 
 
+@settings(deadline=None)
 @given(
     texts=st.lists(st.sampled_from(["itch", "fine", "poison", "an itch"]), max_size=9),
     batch=st.integers(1, 9),
