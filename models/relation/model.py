@@ -21,7 +21,7 @@ from models.drugs import DrugLexicon
 from models.encoder.faiss_index import CosineIndex, unit
 from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.model import Encoder, WordPieces, encoder_of
-from models.ner.model import spans_of, tags_of
+from models.ner.decoding import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, Support, Vote, decoded, votes
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from models.drugs import DrugLexicon
-from models.ner.model import OUTSIDE
+from models.ner.decoding import OUTSIDE
 from models.types import DRUG, Span
 from training.common.corpora import GoldText
 

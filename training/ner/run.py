@@ -28,7 +28,9 @@ from models import drugs
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, base_digest
-from models.ner.model import Head, NerModel, tags_of
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.types import LABELS
@@ -167,7 +169,9 @@ class Run:
             for _ in range(max(0, stored["epoch"] - number), epochs):
                 started = time.monotonic()
                 loss = self._epoch(optimizer, schedule)
-                valid = validate(NerModel(self.encoder, self.head, LABELS, None, self.settings.repair))
+                valid = validate(
+                    NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=self.settings.repair)
+                )
                 mean = sum(valid.values()) / len(valid)
                 if mean > best:
                     best, self.best = mean, self._files()
