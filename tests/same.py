@@ -38,15 +38,15 @@ def _rows_keep_their_bits() -> bool:
 SAME_BITS = _rows_keep_their_bits()
 
 
-def same_vectors(found: Tensor, expected: Tensor) -> bool:
+def same_vectors(actual: Tensor, expected: Tensor) -> bool:
     """Whether two tensors of one shape are equal: in all bits where `SAME_BITS`, else to 1e-5."""
     if SAME_BITS:
-        return torch.equal(found, expected)
-    return found.shape == expected.shape and torch.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE)
+        return torch.equal(actual, expected)
+    return actual.shape == expected.shape and torch.allclose(actual, expected, rtol=0, atol=VECTOR_TOLERANCE)
 
 
-def same_records(found: Any, expected: Any) -> bool:
+def same_records(actual: Any, expected: Any) -> bool:
     """Whether outputs of a model are equal: floating-point numbers to 1e-4, exactly where `SAME_BITS`, and
     all else exactly.
     """
-    return same_answers(as_json(found), as_json(expected), 0.0 if SAME_BITS else TOLERANCE)
+    return same_answers(as_json(actual), as_json(expected), 0.0 if SAME_BITS else TOLERANCE)

@@ -23,7 +23,7 @@ LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum", "a
 def constant(
     encoder: Encoder, tag: str, lexicon: DrugLexicon | None = None, weight: float = 12.0
 ) -> NerModel:
-    """A tagger that gives every word the same tag."""
+    """A tagger with the same tag for every word."""
     model = NerModel(encoder, Head(encoder.dimension, len(tags_of(LABELS))), LABELS, lexicon)
     torch.nn.init.zeros_(model.head.linear.weight)
     torch.nn.init.zeros_(model.head.linear.bias)
@@ -116,8 +116,8 @@ def test_unusual_texts_are_tagged_word_by_word(small: Encoder, text: str, expect
 
 
 def test_a_word_that_the_tokenizer_drops_is_never_tagged(small: Encoder) -> None:
-    found = constant(small, "B-ADE").predict(["\0", "pain \0 pain", "\u200b"])
-    assert [[m.text for m in mentions] for mentions in found] == [[], ["pain", "pain"], []]
+    tagged = constant(small, "B-ADE").predict(["\0", "pain \0 pain", "\u200b"])
+    assert [[m.text for m in mentions] for mentions in tagged] == [[], ["pain", "pain"], []]
 
 
 def test_no_texts_have_no_mentions(small: Encoder) -> None:
