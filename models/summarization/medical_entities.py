@@ -18,7 +18,9 @@ import torch
 from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.ner.model import Head, NerModel, tags_of
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.ner.model import NerModel
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv

@@ -78,10 +78,10 @@ def test_f1_is_the_harmonic_mean_and_zero_where_nothing_is_right(
 def test_strict_spans_count_exact_boundaries_and_labels_once_a_text(
     predicted: list[Spans], gold: list[Spans], labels: list[str], micro: float, macro: float
 ) -> None:
-    found = strict_spans(predicted, gold, labels)
-    assert found.micro.f1 == pytest.approx(micro)
-    assert found.macro_f1 == pytest.approx(macro)
-    assert sorted(found.by_label) == sorted(labels)
+    scores = strict_spans(predicted, gold, labels)
+    assert scores.micro.f1 == pytest.approx(micro)
+    assert scores.macro_f1 == pytest.approx(macro)
+    assert sorted(scores.by_label) == sorted(labels)
 
 
 @given(SPANS, SPANS)
@@ -153,11 +153,11 @@ def outcomes(*right: int) -> Counts:
 
 def test_a_seed_determines_the_interval_which_contains_the_score() -> None:
     counts = outcomes(*[1, 1, 0] * 40)
-    found = bootstrap(counts, [SHARE])["share"]
-    assert found == bootstrap(counts, [SHARE])["share"]
-    assert found.low < 2 / 3 < found.high
+    interval = bootstrap(counts, [SHARE])["share"]
+    assert interval == bootstrap(counts, [SHARE])["share"]
+    assert interval.low < 2 / 3 < interval.high
     # 1.96 standard errors to each side: 0.084.
-    assert found.high - found.low == pytest.approx(0.168, abs=0.03)
+    assert interval.high - interval.low == pytest.approx(0.168, abs=0.03)
 
 
 def test_another_seed_draws_other_records() -> None:
@@ -180,18 +180,18 @@ def test_resampling_in_chunks_does_not_change_the_interval(monkeypatch: pytest.M
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=30), st.integers(0, 3))
 def test_an_interval_is_within_the_range_of_the_records_scores(right: list[int], seed: int) -> None:
-    found = bootstrap(outcomes(*right), [SHARE], draws=50, seed=seed)["share"]
-    assert min(right) <= found.low <= found.high <= max(right)
+    interval = bootstrap(outcomes(*right), [SHARE], draws=50, seed=seed)["share"]
+    assert min(right) <= interval.low <= interval.high <= max(right)
 
 
 def test_a_paired_difference_is_significant_although_the_two_intervals_overlap() -> None:
     ours, theirs = outcomes(*[1, 1, 0, 0] * 20, 1, 1, 1, 1, 1, 1), outcomes(*[1, 1, 0, 0] * 20, *[0] * 6)
-    found = paired_bootstrap(ours, theirs, [SHARE])["share"]
-    assert found.difference == pytest.approx(6 / 86)
-    assert 0 < found.low < found.difference < found.high
+    paired = paired_bootstrap(ours, theirs, [SHARE])["share"]
+    assert paired.difference == pytest.approx(6 / 86)
+    assert 0 < paired.low < paired.difference < paired.high
     assert bootstrap(ours, [SHARE])["share"].low < bootstrap(theirs, [SHARE])["share"].high
     back = paired_bootstrap(theirs, ours, [SHARE])["share"]
-    assert tuple(back) == pytest.approx((-found.difference, -found.high, -found.low))
+    assert tuple(back) == pytest.approx((-paired.difference, -paired.high, -paired.low))
 
 
 @settings(max_examples=25)

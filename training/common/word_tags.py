@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from models.drugs import DrugLexicon
-from models.ner.model import OUTSIDE
+from models.ner.decoding import OUTSIDE
 from models.types import DRUG, Span
 from training.common.corpora import GoldText
 

@@ -71,7 +71,7 @@ def measure(
     by_term = pts_by_term(model.terms)
     counts, baseline = (
         _counts(sentences, _by_place(places, answers, len(sentences)), by_term, trained)
-        for answers in (codings, model.plain().predict(bare))
+        for answers in (codings, model.mention_only().predict(bare))
     )
     definition = (
         "distinct pairs of sentence and preferred term, mentions predicted by the bundled tagger, NIL is no "

@@ -84,14 +84,16 @@ def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates the codings that `model.predict` gives."""
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
         return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
-    coder = model if corpus.sider is None else model.over(corpus.sider, 10)
+    coder = model if corpus.sider is None else model.with_terms(corpus.sider, 10)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
     found = coder.predict(queries)
     seconds = time.perf_counter() - started
     by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
     counts = _counts(corpus.records, found, by_term, trained)
-    bare = _counts(corpus.records, coder.plain().predict([alone(q) for q in queries]), by_term, trained)
+    bare = _counts(
+        corpus.records, coder.mention_only().predict([alone(q) for q in queries]), by_term, trained
+    )
     measures = _measures(corpus.sider is not None)
     baselines = {m.name: ALONE for m in measures if m.name.startswith("acc@")}
     if corpus.sider is not None:

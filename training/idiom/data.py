@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from models.idiom.model import Marker, token
+from models.idiom.model import Marker, idiom_token
 from training.evaluation.idiom import Pair
 
 
@@ -102,7 +102,7 @@ def meanings(groups: Sequence[Group], marker: Marker) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {e: [] for e in marker.expressions}
     for g in groups:
         for text in g.right if g.expression in found else ():
-            if meaning := _in_place_of(token(g.expression), marker.mark(g.sentence), text):
+            if meaning := _in_place_of(idiom_token(g.expression), marker.mark(g.sentence), text):
                 found[g.expression].append(meaning)
     return found
 

@@ -20,7 +20,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.model import Encoder
-from models.idiom.model import IdiomModel, Marker, add_tokens, token, with_pooling
+from models.idiom.model import IdiomModel, Marker, add_tokens, idiom_token, with_pooling
 from training.common import adapter
 from training.common.checkpoint import Checkpoint
 from training.common.precision import mixed
@@ -106,7 +106,7 @@ def encoder_to_train(settings: Settings, meaning: Mapping[str, Sequence[str]]) -
             parameter.requires_grad_(False)
     if meaning:
         texts = [found if found and settings.paraphrase else [e] for e, found in meaning.items()]
-        add_tokens(encoder, [token(e) for e in meaning], mean_rows(encoder, texts))
+        add_tokens(encoder, [idiom_token(e) for e in meaning], mean_rows(encoder, texts))
     for module in encoder.model.modules():
         if isinstance(module, nn.Dropout) and module.p:
             module.p = settings.dropout

@@ -16,7 +16,8 @@ from safetensors.torch import save_file
 from models import drugs
 from models.encoder.model import Encoder
 from models.encoder.weights import base_digest
-from models.ner.model import NerModel, tags_of
+from models.ner.decoding import tags_of
+from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.types import LABELS

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, WordPieces
-from models.ner.model import CONTINUATION, Head
+from models.ner.decoding import CONTINUATION
+from models.ner.head import Head
 from models.text import words
 from training.common.corpora import GoldText, hold_out, read_psytar
 from training.common.word_tags import word_tags

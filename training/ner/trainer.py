@@ -15,7 +15,9 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
-from models.ner.model import Head, NerModel, tags_of
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.ner.model import NerModel
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
@@ -78,7 +80,9 @@ class TaggerTrainee(Trainee):
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
-        scores = self._score(NerModel(self.encoder, self.head, LABELS, None, self.settings.repair))
+        scores = self._score(
+            NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=self.settings.repair)
+        )
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
     def state(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.normalization.context_refining import marked
+from models.normalization.context_refining import marked_sentences
 from models.terminology import Term
 from models.types import Query
 from training.common.coding_split import pts_by_term, query, right_terms
@@ -93,7 +93,7 @@ def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encode
     known = [g for g in golds if right_terms(g, by_term)]
     queries = [query(g) for g in known]
     made = []
-    for gold, asked, pieces in zip(known, queries, marked(context, queries), strict=True):
+    for gold, asked, pieces in zip(known, queries, marked_sentences(context, queries), strict=True):
         named = tuple(row for t in gold.terms for row in by_name.get(t.lower(), ()))
         right = tuple(row for pt in sorted(right_terms(gold, by_term)) for row in by_pt[pt])
         made.append(Example(asked, pieces, named, right, right))

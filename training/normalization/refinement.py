@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.encoder.weights import ADAPTER, WEIGHTS
-from models.normalization.context_refining import tensors
+from models.normalization.context_refining import stored_tensors
 from models.normalization.model import DCR, ISOLATED, NormalizationModel
 from training.common.adapter import adapter_tensors, files
 from training.common.checkpoint import Checkpoint
@@ -92,7 +92,7 @@ def train(
 
 def release_files(trainer: Trainer, start: Adapter, start_isolated: Adapter) -> dict[str, dict[str, Tensor]]:
     """File name to tensors; an adapter that S_context or S_isolated began with is part of what is shipped."""
-    made = {DCR: tensors(trainer.refining, trainer.context)}
+    made = {DCR: stored_tensors(trainer.refining, trainer.context)}
     found = files(trainer.context.model)
     if WEIGHTS in found:
         made[WEIGHTS] = found[WEIGHTS]

@@ -165,7 +165,7 @@ def main(
     if zero_shot:
         encoder = Encoder.load(base, max_pieces=MAX_PIECES)
         vectors = encoder.embed([t.llt for t in table])
-        model = NormalizationModel(encoder, table, vectors, k, 0.0)
+        model = NormalizationModel(encoder, table, vectors, k=k, nil_below=0.0)
     else:
         if not split.train:
             raise typer.BadParameter("training wants --data; --zero-shot and --like do without it")

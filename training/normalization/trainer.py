@@ -18,8 +18,8 @@ from models.normalization.context_refining import (
     DynamicContextRefining,
     Refiner,
     context_encoder,
-    marked,
-    mean_pooled,
+    marked_sentences,
+    pool_with_gradients,
 )
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
@@ -77,7 +77,13 @@ class Trainer:
         """As it would be served."""
         refiner = Refiner(self.isolated, self.context, self.refining)
         return NormalizationModel(
-            self.isolated, self.terms, self.vectors, k, nil_below, refiner=refiner, phrases=phrases
+            self.isolated,
+            self.terms,
+            self.vectors,
+            k=k,
+            nil_below=nil_below,
+            refiner=refiner,
+            phrases=phrases,
         )
 
     def state(self) -> list[dict[str, Tensor]]:
@@ -98,7 +104,7 @@ class Trainer:
         if not inside:
             return e_isolated
         with mixed(self.settings.precision, self.device):
-            e_context = mean_pooled(self.context, [e.pieces for e in batch if e.pieces is not None])
+            e_context = pool_with_gradients(self.context, [e.pieces for e in batch if e.pieces is not None])
         found, _ = self.refining(e_context, e_isolated[inside])
         return e_isolated.index_copy(0, torch.tensor(inside, device=found.device), found)
 
@@ -143,7 +149,9 @@ class Trainer:
             replace(data[i].query, surface=self.terms[r].llt) for i, r in zip(chosen, rows, strict=False)
         ]
         found = list(data)
-        for i, row, asked, pieces in zip(chosen, rows, queries, marked(self.context, queries), strict=False):
+        for i, row, asked, pieces in zip(
+            chosen, rows, queries, marked_sentences(self.context, queries), strict=False
+        ):
             right = tuple(self._by_pt[self.terms[row].pt])
             others = tuple(r for r in right if r != row)
             found[i] = Example(asked, pieces, others, others, right)
@@ -196,4 +204,4 @@ class Trainer:
         limit = self.isolated.max_pieces - 2
         encoded = self.isolated.tokenizer(list(texts), add_special_tokens=False, verbose=False)
         with mixed(self.settings.precision, self.device):
-            return mean_pooled(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])
+            return pool_with_gradients(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])

@@ -18,7 +18,7 @@ from torch import Tensor
 from models.drugs import DrugLexicon
 from models.encoder.layer_split import layers_of
 from models.encoder.model import Encoder, WordPieces
-from models.ner.model import tags_of
+from models.ner.decoding import tags_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Numbers
 from models.text import word_texts, words

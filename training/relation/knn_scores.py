@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from models.ner.model import spans_of
+from models.ner.decoding import spans_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
 from models.scores import f1, strict_spans

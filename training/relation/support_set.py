@@ -17,7 +17,7 @@ from torch import Tensor
 
 from models.encoder.faiss_index import unit
 from models.encoder.layer_split import EncodedSentence
-from models.ner.model import CONTINUATION, OUTSIDE
+from models.ner.decoding import CONTINUATION, OUTSIDE
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
 from models.text import word_texts
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets

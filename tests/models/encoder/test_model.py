@@ -164,8 +164,10 @@ def test_an_encoder_of_either_family_is_loaded_from_a_path(name: str, request: p
     assert all(c > 0 for c in split[0].count)
     assert sum(split[0].count) == len(split[0].pieces)
     with torch.inference_mode():
-        found = encoder.word_vectors([["pain", "drug"], ["the", "pain", "of", "it"]])
-    for vectors, sentence in zip(found, [["pain", "drug"], ["the", "pain", "of", "it"]], strict=True):
+        sentence_vectors = encoder.word_vectors([["pain", "drug"], ["the", "pain", "of", "it"]])
+    for vectors, sentence in zip(
+        sentence_vectors, [["pain", "drug"], ["the", "pain", "of", "it"]], strict=True
+    ):
         assert (vectors - means_without_padding(encoder, sentence)).abs().max() < 1e-4
     alone = encoder.embed(["the pain"])[0]
     together = encoder.embed(["drug", "the pain", "a longer text with pain in it"])[1]

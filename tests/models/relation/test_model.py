@@ -14,7 +14,7 @@ import torch
 from models.drugs import DrugLexicon
 from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.model import Encoder
-from models.ner.model import tags_of
+from models.ner.decoding import tags_of
 from models.relation.model import LABELS, RelationModel, Voting
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces

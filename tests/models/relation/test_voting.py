@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.encoder.model import Encoder
-from models.ner.model import tags_of
+from models.ner.decoding import tags_of
 from models.relation.model import LABELS, RelationModel, Voting
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces

@@ -31,8 +31,8 @@ def manifest_of(source: Path, **changes: Any) -> Manifest:
 
 
 def stored(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((path / "manifest.json").read_bytes())
-    return found
+    fields: dict[str, Any] = json.loads((path / "manifest.json").read_bytes())
+    return fields
 
 
 def rewrite(path: Path, **changes: Any) -> None:

@@ -28,9 +28,9 @@ def refusal(path: Path) -> str:
 
 def test_saved_tensors_are_read(tmp_path: Path) -> None:
     save_file(GOOD, tmp_path / "x.safetensors")
-    found = read_tensors(tmp_path / "x.safetensors")
-    assert list(found) == ["weight"]
-    assert torch.equal(found["weight"], GOOD["weight"])
+    tensors = read_tensors(tmp_path / "x.safetensors")
+    assert list(tensors) == ["weight"]
+    assert torch.equal(tensors["weight"], GOOD["weight"])
 
 
 @pytest.mark.parametrize(

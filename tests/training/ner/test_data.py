@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.ner.model import tags_of
+from models.ner.decoding import tags_of
 from models.text import words
 from models.types import ADE, DRUG, LABELS
 from training.common.corpora import GoldMention, GoldText

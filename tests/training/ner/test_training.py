@@ -190,7 +190,7 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     }
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
-    assert loaded.model.repaired is False  # type: ignore[attr-defined]
+    assert loaded.model.gaps_repaired is False  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 

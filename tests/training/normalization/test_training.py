@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from models.encoder.added_tokens import extended_embedding
 from models.encoder.model import Encoder
-from models.normalization.context_refining import start_and_end
+from models.normalization.context_refining import marker_tokens
 from models.normalization.model import NormalizationModel
 from models.releases.loading import load
 from models.releases.manifest import ReleaseError
@@ -182,7 +182,7 @@ def test_an_example_has_its_named_rows_and_all_rows_of_the_right_term(tiny_bert:
     )
     assert (known.named, known.right) == ((5,), (4, 5))
     assert known.pieces is not None
-    assert start_and_end(trainer.context)[0] in known.pieces
+    assert marker_tokens(trainer.context)[0] in known.pieces
     assert (alone.pieces, alone.named) == (None, (6,))
 
 
@@ -382,7 +382,7 @@ def test_other_terms_are_coded_to_with_the_same_encoders(
     other = open_release(made(folder, tiny_bert, data=None, terms=folder / "other.tsv", like=first))
     asked = [Query("it hurts all day", 3, 8, "hurts")]
     one, two = (NormalizationModel.load(open_release(p)) for p in (first, other.path))
-    (wanted,), (found,) = one.over(two.terms, 5).predict(asked), two.predict(asked)
+    (wanted,), (found,) = one.with_terms(two.terms, 5).predict(asked), two.predict(asked)
     assert {c.pt for c in found.candidates} == {"Pain", "Seizure"}
     # The stored vectors have 8 bits.
     assert found.candidates[0].score == pytest.approx(wanted.candidates[0].score, abs=0.01)
