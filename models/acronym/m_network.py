@@ -251,7 +251,7 @@ class Head(nn.Module):
 
     def forward(self, vectors: Vectors, at: Pointers, seen: Tensor) -> Tensor:
         """(rows, m) energies, infinite where there is no candidate; `seen` (rows, m, len(surface.NAMES))."""
-        energies = torch.zeros(at.there.shape)
+        energies = torch.zeros(at.there.shape, device=at.there.device)
         if self.shape.inside:
             energies = energies + self._inside(self.dropout(vectors.pooled(self.shape.pooling)), at)
         if self.alone is not None:
@@ -266,7 +266,7 @@ class Head(nn.Module):
 
     def _inside(self, pooled: Tensor, at: Pointers) -> Tensor:
         """(rows, m): what sentences with long forms in them give."""
-        energies = torch.zeros(at.there.shape)
+        energies = torch.zeros(at.there.shape, device=at.there.device)
         if self.dense is not None:
             small = self.dense(pooled)
             energies = (small[at.inside] - small[at.anchors].unsqueeze(1)).square().sum(-1)
