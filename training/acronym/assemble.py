@@ -25,7 +25,7 @@ from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import (
     CachedOutputs,
-    build_prototypes,
+    release_prototypes,
     score_on_definitions,
     write_prototypes,
 )
@@ -98,12 +98,12 @@ def make(
         folder = Path(name)
         shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
         network = write_network(trainee, folder)
-        made: Prototypes | None = None
+        prototypes: Prototypes | None = None
         if options.uses:
             outputs = CachedOutputs(network, run, asdict(settings))
-            made = build_prototypes(outputs, data, dictionary, settings.seed)
-            write_prototypes(made, folder)
-        return _published(folder, settings, made, dictionary, data=data, root=output)
+            prototypes = release_prototypes(outputs, data, dictionary, settings.seed)
+            write_prototypes(prototypes, folder)
+        return _published(folder, settings, prototypes, dictionary, data=data, root=output)
 
 
 def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
@@ -141,7 +141,7 @@ def encoder_files(trainee: AcronymTrainee) -> dict[str, dict[str, Tensor]]:
 def _published(
     folder: Path,
     settings: Settings,
-    made: Prototypes | None,
+    prototypes: Prototypes | None,
     dictionary: Mapping[str, Sequence[str]],
     *,
     data: Path,
@@ -158,18 +158,18 @@ def _published(
     return publish_release(
         folder,
         task="acronym",
-        kind=network if made is None else f"{network} and prototypes",
+        kind=network if prototypes is None else f"{network} and prototypes",
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration={
             "max_pieces": settings.max_pieces,
             "short_forms": len(dictionary),
             "network": settings.shape._asdict(),
-            **({} if made is None else {"mixture": made.mixture._asdict()}),
+            **({} if prototypes is None else {"mixture": prototypes.mixture._asdict()}),
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
             "training": record | {"corpora": list(settings.corpus_names)},
         },
-        training_data=sources(settings, made is not None),
+        training_data=sources(settings, prototypes is not None),
         canary=CANARY,
         scores=scores,
         root=root,

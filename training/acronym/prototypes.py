@@ -70,7 +70,7 @@ def encode_rows(network: MNetwork, source: str, rows: Sequence[Row], with_logits
     return EncodedRows(source, list(rows), logits, near)
 
 
-def prototypes(
+def build_prototypes(
     parts: Sequence[EncodedRows], mixture: Mixture, counted: Mapping[str, Sequence[Row]]
 ) -> Prototypes:
     """One of each long form in each source: the mean of its rows' unit vectors.
@@ -122,17 +122,17 @@ def cross_validated(part: EncodedRows, seed: int) -> list[RowScores]:
         rest = [i for i in range(len(part.rows)) if i not in inside]
         rows = [part.rows[i] for i in rest]
         others = EncodedRows(part.source, rows, [part.logits[i] for i in rest], part.near[rest])
-        made = prototypes([others], Mixture(unseen=float("nan")), {part.source: rows})
-        scored += [row_scores(made, part.rows[i], part.logits[i], part.near[i]) for i in held]
+        prototypes = build_prototypes([others], Mixture(unseen=float("nan")), {part.source: rows})
+        scored += [row_scores(prototypes, part.rows[i], part.logits[i], part.near[i]) for i in held]
     return scored
 
 
-def row_scores(made: Prototypes, row: Row, logits: Sequence[float], near: Tensor) -> RowScores:
+def row_scores(prototypes: Prototypes, row: Row, logits: Sequence[float], near: Tensor) -> RowScores:
     return RowScores(
         row,
         torch.tensor(logits).log_softmax(0),
-        torch.tensor(made.similarities(row.short_form, row.senses, near)),
-        torch.tensor(made.priors(row.short_form, row.senses)),
+        torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
+        torch.tensor(prototypes.priors(row.short_form, row.senses)),
     )
 
 

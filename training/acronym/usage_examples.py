@@ -14,9 +14,8 @@ import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models.acronym import prototypes as stored
 from models.acronym.m_network import MNetwork
-from models.acronym.prototypes import Mixture, Prototypes, Use
+from models.acronym.prototypes import COLUMNS, TABLE, VECTORS, Mixture, Prototypes, Use
 from models.releases.manifest import Score
 from training.acronym.data import read_training, read_written_out, sample_rows
 from training.acronym.prototypes import (
@@ -24,10 +23,10 @@ from training.acronym.prototypes import (
     RowScores,
     ablation_table,
     best_mixture,
+    build_prototypes,
     cross_validated,
     encode_rows,
     folds,
-    prototypes,
     row_scores,
 )
 from training.common.checkpoint import Checkpoint
@@ -59,7 +58,7 @@ class CachedOutputs:
         return EncodedRows(source, list(rows), outputs["logits"], outputs["near"])
 
 
-def build_prototypes(
+def release_prototypes(
     outputs: CachedOutputs, data: Path, dictionary: Mapping[str, Sequence[str]], seed: int
 ) -> Prototypes:
     """Prototypes of both sources, with the mixture that is best on rows that are in no prototype."""
@@ -72,15 +71,15 @@ def build_prototypes(
     mixture = best_mixture(list(scored.values()))
     console.print(ablation_table(scored, mixture))
     console.print(f"{mixture}, {time.monotonic() - started:.0f} s", highlight=False)
-    made = prototypes([casi, used], mixture, {"casi": casi.rows, "ade": defined.rows})
-    return with_dictionary_spellings(made, dictionary)
+    prototypes = build_prototypes([casi, used], mixture, {"casi": casi.rows, "ade": defined.rows})
+    return with_dictionary_spellings(prototypes, dictionary)
 
 
-def write_prototypes(made: Prototypes, folder: Path) -> None:
+def write_prototypes(prototypes: Prototypes, folder: Path) -> None:
     """Writes the table and the vectors, in 16 bits, of a release."""
-    lines = ["\t".join(stored.COLUMNS), *("\t".join(map(str, use)) for use in made.uses)]
-    (folder / stored.TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    save_file({"vectors": made.vectors.half().contiguous()}, folder / stored.VECTORS)
+    lines = ["\t".join(COLUMNS), *("\t".join(map(str, use)) for use in prototypes.uses)]
+    (folder / TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    save_file({"vectors": prototypes.vectors.half().contiguous()}, folder / VECTORS)
 
 
 def scored_definitions(used: EncodedRows, defined: EncodedRows, seed: int) -> list[RowScores]:
@@ -91,22 +90,22 @@ def scored_definitions(used: EncodedRows, defined: EncodedRows, seed: int) -> li
     for held in folds(defined.rows, seed):
         inside = set(held)
         counted = [row for i, row in enumerate(defined.rows) if i not in inside]
-        made = prototypes([used], Mixture(unseen=float("nan")), {"ade": counted})
-        scored += [row_scores(made, defined.rows[i], defined.logits[i], defined.near[i]) for i in held]
+        prototypes = build_prototypes([used], Mixture(unseen=float("nan")), {"ade": counted})
+        scored += [row_scores(prototypes, defined.rows[i], defined.logits[i], defined.near[i]) for i in held]
     return scored
 
 
-def with_dictionary_spellings(made: Prototypes, dictionary: Mapping[str, Sequence[str]]) -> Prototypes:
+def with_dictionary_spellings(prototypes: Prototypes, dictionary: Mapping[str, Sequence[str]]) -> Prototypes:
     """Adds each prototype under the dictionary's spelling of its long form where that is another one
     ("intraarterial", "intra-arterial").
     """
-    uses, vectors = list(made.uses), list(made.vectors)
-    for use, vector in zip(made.uses, made.vectors, strict=True):
+    uses, vectors = list(prototypes.uses), list(prototypes.vectors)
+    for use, vector in zip(prototypes.uses, prototypes.vectors, strict=True):
         for form in dictionary.get(use.short_form, ()):
             if form != use.long_form and _letters(form) == _letters(use.long_form):
                 uses.append(Use(use.short_form, form, use.source, use.rows))
                 vectors.append(vector)
-    return Prototypes(uses, torch.stack(vectors) if vectors else made.vectors, made.mixture)
+    return Prototypes(uses, torch.stack(vectors) if vectors else prototypes.vectors, prototypes.mixture)
 
 
 def _letters(text: str) -> str:

@@ -15,9 +15,9 @@ from training.acronym.prototypes import (
     RowScores,
     best_long_forms,
     best_mixture,
+    build_prototypes,
     encode_rows,
     folds,
-    prototypes,
 )
 from training.acronym.usage_examples import CachedOutputs, with_dictionary_spellings
 from training.common.checkpoint import CheckpointError
@@ -33,11 +33,11 @@ def network(tiny_bert: str) -> MNetwork:
 def test_prototypes_are_means_of_unit_vectors_and_priors_count_only_the_given_rows(network: MNetwork) -> None:
     rows = [Row("a PD", Span(2, 4), ("x", "y"), "x"), Row("the PD hurt", Span(4, 6), ("x", "y"), "x")]
     encoded = encode_rows(network, "s", rows)
-    made = prototypes([encoded], Mixture(), {"s": rows[:1]})
-    (use,) = made.uses
+    prototypes = build_prototypes([encoded], Mixture(), {"s": rows[:1]})
+    (use,) = prototypes.uses
     assert use == Use("PD", "x", "s", 1)
     mean = torch.nn.functional.normalize(encoded.near, dim=-1).mean(0)
-    assert torch.allclose(made.vectors[0], torch.nn.functional.normalize(mean, dim=-1), atol=1e-6)
+    assert torch.allclose(prototypes.vectors[0], torch.nn.functional.normalize(mean, dim=-1), atol=1e-6)
 
 
 def test_outputs_of_a_network_are_kept_in_the_run_folder(network: MNetwork, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
 
 
 def test_a_prototype_is_also_stored_under_the_dictionarys_spelling() -> None:
-    made = Prototypes([Use("IA", "intraarterial", "casi", 2)], torch.ones(1, 4), Mixture())
-    extended = with_dictionary_spellings(made, {"IA": ["intra-arterial", "intracranial aneurysm"]})
+    prototypes = Prototypes([Use("IA", "intraarterial", "casi", 2)], torch.ones(1, 4), Mixture())
+    extended = with_dictionary_spellings(prototypes, {"IA": ["intra-arterial", "intracranial aneurysm"]})
     assert [u.long_form for u in extended.uses] == ["intraarterial", "intra-arterial"]
     assert len(extended.vectors) == 2
