@@ -119,7 +119,7 @@ class Head(nn.Module):
 
     def forward(self, vectors: Vectors, rows: VectorRows, features: Tensor) -> Tensor:
         """(n, m) energies, NO_CANDIDATE where there is none; `features`: (n, m, surface features)."""
-        energies = torch.zeros(rows.present.shape)
+        energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.config.reads_candidates:
             energies = energies + self._candidates(self.dropout(vectors.pooled(self.config.pooling)), rows)
         if self.alone is not None:
@@ -134,7 +134,7 @@ class Head(nn.Module):
 
     def _candidates(self, pooled: Tensor, rows: VectorRows) -> Tensor:
         """(n, m): the energies of `distance` and `fit`."""
-        energies = torch.zeros(rows.present.shape)
+        energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.dense is not None:
             small = self.dense(pooled)
             energies = (small[rows.candidates] - small[rows.anchors].unsqueeze(1)).square().sum(-1)

@@ -12,7 +12,7 @@ from models.releases.loading import load
 from models.releases.manifest import Manifest, Release
 from models.releases.store import open_release
 from models.types import Query
-from training.acronym import run as acronym
+from training.acronym import __main__ as acronym
 from training.normalization import run as normalization
 from training.normalization.nil_threshold import DEFAULT_NIL
 from training.summarization import run as summarization
