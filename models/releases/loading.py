@@ -38,7 +38,7 @@ class Loaded:
     def passes_canary(self) -> bool:
         """Whether the model's outputs for the canary inputs are those recorded in its manifest.
 
-        A model class with a method `comparable` has only the parts compared that it returns.
+        If the model class has a method `comparable`, only the parts that it returns are compared.
         """
         inputs, expected, tolerance = self.canary
         answers = as_json(self.model.predict(inputs))

@@ -54,8 +54,8 @@ def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey 
 def deliver(release: Release, root: str) -> None:
     """Copies a verified release with its signature into a store, the manifest last.
 
-    Raises StoreError when the store fails, and ReleaseError when a directory already has another release
-    of this version.
+    Raises StoreError when the store fails, and ReleaseError when a directory already has a damaged copy of
+    this release.
     """
     try:
         fs, base = _filesystem(root)
@@ -108,7 +108,7 @@ def _manifest(fs: Any, place: str, version: str) -> bytes:
     if len(stored) > MAX_MANIFEST_BYTES:
         raise ReleaseError(f"{version}: {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
     if version_of(stored) != version:
-        raise ReleaseError(f"{version}: the manifest here is that of {version_of(stored)}")
+        raise ReleaseError(f"{version}: the manifest in this folder is that of {version_of(stored)}")
     return stored
 
 

@@ -72,7 +72,10 @@ def test_the_manifest_of_another_version_is_refused(release: Release, root: str,
     other = release.manifest.model_copy(update={"kind": "another"})
     put(root, release, MANIFEST, manifest_bytes(other))
     message = refusal(ReleaseError, lambda: fetch(root, "ner", release.version, into))
-    assert message == f"{release.version}: the manifest here is that of {version_of(manifest_bytes(other))}"
+    assert (
+        message
+        == f"{release.version}: the manifest in this folder is that of {version_of(manifest_bytes(other))}"
+    )
     refusal(ReleaseError, lambda: read_manifest(root, "ner", release.version))
 
 
