@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,14 +24,16 @@ from benchmarks.machine import described, write_whole
 from models.ner.model import NerModel
 from models.summarization import medical_entities
 from models.summarization.beam_search import Search
-from training.common import adapter
+from training.common.loop import TrainingLoop
 from training.common.precision import Precision, resolved
 from training.evaluation.summarization import ROUGES, bundled_tagger, summary_counts
 from training.summarization.data import Corpora, Pair, read, read_meqsum
-from training.summarization.messages import fillers
+from training.summarization.examples import Material, material_of
+from training.summarization.hub_network import network_of
+from training.summarization.messages import patient_sentences
 from training.summarization.network import Network
-from training.summarization.run import Sizes, line, network_of, rouge1, task_of
-from training.summarization.trainer import Settings, Stage, Task, Trainer
+from training.summarization.settings import Settings
+from training.summarization.trainer import SCORE, SummarizerTrainee
 
 console = Console()
 #: Seed of the validation part, that of a release.
@@ -42,18 +44,11 @@ VARIANTS = {"ECL": (1.0, 1.0), "ECL-s": (0.0, 1.0), "ECL-h": (1.0, 0.0), "ECL-s,
 PUBLISHED = {"ECL": 52.85, "ECL-s": 52.10, "ECL-h": 51.72, "ECL-s,-h": 46.17}
 
 
-def fit(network: Network, settings: Settings, corpora: Corpora, task: Task) -> float | None:
-    """Trains; the best validation score of the last stage where it was looked at."""
-    trainer = Trainer(network, settings, task, None)
-    last = settings.stages[-1]
-    greedy = Search(beams=1)
-    validate = (lambda: rouge1(network, corpora.validation, greedy)) if last.contrastive else None
-    scores = []
-    for epoch in trainer.fit(validate):
-        console.print(line(epoch), highlight=False, soft_wrap=True)
-        scores += [] if epoch.score is None else [epoch.score]
-    trainer.keep_best()
-    return round(max(scores), 2) if scores else None
+def fit(network: Network, settings: Settings, corpora: Corpora, material: Material) -> float | None:
+    """Trains; the best validation score of the last stage where it was validated."""
+    loop = TrainingLoop(SummarizerTrainee(network, settings, material, corpora.validation), asdict(settings))
+    loop.run()
+    return round(loop.best.scores[SCORE], 2) if loop.best and loop.best.scores else None
 
 
 def measured(network: Network, tested: list[Pair], search: Search) -> dict[str, float]:
@@ -105,23 +100,33 @@ def main(
         tested = read_meqsum(data, "test")[: questions or None]
         recogniser = medical_entities.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
         corpora = read(data, held_out=100, seed=SPLIT, limit=limit)
-        task = task_of(corpora, recogniser, sentences=fillers(data) if told and not start else [])
-        network, _ = network_of(backbone, corpora, Sizes(), SPLIT)
-        common: dict[str, Any] = {"negatives": negatives, "precision": resolved(precision)}
-        first = Settings((Stage("pairs", pretraining, pretraining_lr, False, told),), **common)
+        sentences = patient_sentences(data) if told and not start else []
+        material = material_of(corpora, recogniser, sentences=sentences)
+        # As in the paper: nothing is replayed, the right summary is not in the denominator.
+        common = Settings(
+            backbone=backbone,
+            pretraining_lr=pretraining_lr,
+            lr=lr,
+            message_share=told,
+            negatives=negatives,
+            positive=False,
+            replay=0,
+            precision=resolved(precision),
+        )
+        first = replace(common, seed=SPLIT, pretraining=pretraining, epochs=0)
+        network = network_of(first, corpora)
+        trainee = SummarizerTrainee(network, first, material)
         if start:
-            Trainer(network, first, task, None).start_as(start)
+            trainee.start_from(start)
         else:
-            fit(network, first, corpora, task)
-        begun = [adapter.trained_state(part) for part in network.parts()]
-        stages = (Stage("meqsum", epochs, lr, True),)
+            fit(network, first, corpora, material)
+        first_weights = trainee.weights()
     for seed, name in wanted:
         console.print(f"{name}, seed {seed}")
-        for part, state in zip(network.parts(), begun, strict=True):
-            adapter.restore(part, state)
+        trainee.load_weights(first_weights)
         simple, hard = VARIANTS[name]
-        settings = Settings(stages, simple=simple, hard=hard, seed=seed, **common)
-        valid = fit(network, settings, corpora, task)
+        settings = replace(common, pretraining=0, epochs=epochs, simple=simple, hard=hard, seed=seed)
+        valid = fit(network, settings, corpora, material)
         found: dict[str, Any] = {"variant": name, "seed": seed, "validation_rouge1": valid}
         found |= measured(network, tested, Search(beams=1))
         found["settings"] = asdict(settings)

@@ -1,4 +1,4 @@
-"""The other training programs, run whole on a tiny base and a handful of rows."""
+"""The acronym program without training, run whole on a tiny base and a handful of rows."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import json
 from pathlib import Path
 
 from models.releases.loading import load
-from models.releases.manifest import Manifest, Release
+from models.releases.manifest import Release
 from models.releases.store import open_release
 from training.acronym import run as acronym
-from training.summarization import run as summarization
 
 
 def only_release(root: Path, task: str) -> Release:
     (path,) = (root / task).iterdir()
     return open_release(path)
-
-
-def by_name(manifest: Manifest) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for score in manifest.scores:
-        found.setdefault(score.name, []).append(score.value)
-    return found
 
 
 def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
@@ -54,22 +46,3 @@ def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
     assert release.file("dictionary.tsv").read_bytes() == dictionary.read_bytes()
     ((found,),) = load(release, dtype="float32").model.predict(["she took MTX today"])
     assert (found.long_form, found.source) == ("methotrexate", "dictionary")
-
-
-def test_the_summarization_program_publishes_and_scores_the_test_part(tmp_path: Path, tiny_bert: str) -> None:
-    (tmp_path / "questions").mkdir()
-    rows = [
-        {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
-        {"split": "train", "question": "unused", "summary": "unused"},
-    ]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
-    summarization.main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
-    release = only_release(tmp_path / "out", "summarization")
-    rouges = {"rouge1": [100.0], "rouge2": [100.0], "rougeL": [100.0]}
-    scores = by_name(release.manifest)
-    assert scores == scores | rouges | {"mean_words": [3.0], "extractive": [1.0], "unfaithful": [0.0]}
-    counted = [s for s in release.manifest.scores if s.name in rouges]
-    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in counted)
-    (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
-    assert short.text == "Is it fine?"
