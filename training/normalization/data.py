@@ -45,10 +45,10 @@ def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encode
     known = [g for g in golds if right_terms(g, by_term)]
     queries = [query(g) for g in known]
     result = []
-    for gold, asked, pieces in zip(known, queries, marked(context, queries), strict=True):
+    for gold, mention, pieces in zip(known, queries, marked(context, queries), strict=True):
         gold_rows = tuple(row for t in gold.terms for row in by_name.get(t.lower(), ()))
         right = tuple(row for pt in sorted(right_terms(gold, by_term)) for row in by_pt[pt])
-        result.append(Example(asked, pieces, gold_rows, right, right))
+        result.append(Example(mention, pieces, gold_rows, right, right))
     return result
 
 

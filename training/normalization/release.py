@@ -1,4 +1,4 @@
-"""What a normalization release is made of, and how it is written and published."""
+"""The contents of a normalization release, and how it is written and published."""
 
 from __future__ import annotations
 

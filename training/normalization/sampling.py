@@ -37,10 +37,10 @@ class TermSampler:
             replace(data[i].query, surface=self._terms[row].llt) for i, row in zip(chosen, rows, strict=True)
         ]
         result = list(data)
-        for i, row, asked, pieces in zip(chosen, rows, queries, marked(context, queries), strict=True):
+        for i, row, mention, pieces in zip(chosen, rows, queries, marked(context, queries), strict=True):
             right = tuple(self._by_pt[self._terms[row].pt])
             others = tuple(r for r in right if r != row)
-            result[i] = Example(asked, pieces, others, others, right)
+            result[i] = Example(mention, pieces, others, others, right)
         return result
 
     def random_negatives(self, data: Sequence[Example], rng: random.Random) -> list[int]:

@@ -1,4 +1,4 @@
-"""Settings of a run of Dynamic Context Refining and of the release made from it; the fields are the options
+"""Settings of a run of Dynamic Context Refining and of the release that it makes; the fields are the options
 of `python -m training.normalization`.
 """
 
@@ -58,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOptions:
-    """What a release is made of in addition to a trained network."""
+    """The contents of a release in addition to the trained network."""
 
     terms: Annotated[
         Path, typer.Option(help="a .tsv with llt, pt, soc, or a folder with MedDRA's .asc files")

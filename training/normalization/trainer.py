@@ -27,7 +27,7 @@ from training.normalization.settings import Settings
 
 #: Batches out of which sentences of like length are put together.
 POOL = 10
-#: The seeds of two runs' epochs differ.
+#: So far apart are the seeds of runs' epochs that no two are the same.
 SEED_STEP = 100_003
 #: An example and the row of its negative.
 Pair = tuple[Example, int]
@@ -120,8 +120,8 @@ class RefiningTrainee(Trainee):
         """(examples, rows), True where an example's chosen rows have the row."""
         column = {row: i for i, row in enumerate(rows)}
         mask = torch.zeros(len(chosen), len(rows), dtype=torch.bool)
-        for i, own in enumerate(chosen):
-            mask[i, [column[r] for r in own if r in column]] = True
+        for i, example_rows in enumerate(chosen):
+            mask[i, [column[r] for r in example_rows if r in column]] = True
         return mask.to(self.device)
 
     def _positives(self, example: Example) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything that examples are made of."""
+    """Pairs, entities and sentences from which examples are drawn."""
 
     pairs: Mapping[str, Sequence[Pair]]
     """of each stage, by its name"""
@@ -50,9 +50,9 @@ def material_of(
     """
     pairs = [*(corpora.pretraining if trained else []), *corpora.training]
     questions = [p for p in pairs if not p.id.startswith(DENOISING)]
-    found = recogniser.entities([p.summary for p in questions])
-    entities = {p.id: own for p, own in zip(questions, found, strict=True)}
-    every = [e for own in entities.values() for e in own]
+    of_summaries = recogniser.entities([p.summary for p in questions])
+    entities = {p.id: e for p, e in zip(questions, of_summaries, strict=True)}
+    every = [e for one_summary in of_summaries for e in one_summary]
     lexicon = {row[0] for row in read_tsv(drugs.BUNDLED, ("name",))}
     return Material(
         pairs={PAIRS: corpora.pretraining, MEQSUM: corpora.training},

@@ -103,6 +103,6 @@ def forms_of(trained: Trained, search: Search, choose: Choose) -> tuple[Forms | 
         return None, choice
     pairs = [*corpora.training, *corpora.validation]
     entities = recogniser.entities([p.summary for p in pairs])
-    by_id = {p.id: own for p, own in zip(pairs, entities, strict=True)}
+    by_id = {p.id: e for p, e in zip(pairs, entities, strict=True)}
     templates = fit_forms(encoder, recogniser, pairs, by_id)
     return Forms(templates, weights if name == "ranked" else []), choice

@@ -1,4 +1,4 @@
-"""Settings of a run of ECL (Lu et al. 2024) and of the release made from it; the fields are the options of
+"""Settings of a run of ECL (Lu et al. 2024) and of the release that it makes; the fields are the options of
 `python -m training.summarization`.
 """
 

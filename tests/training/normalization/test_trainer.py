@@ -27,7 +27,7 @@ def loop_of(base: str, folder: Path | None = None, **changes: Any) -> TrainingLo
     return TrainingLoop(trainee, asdict(trainee.settings), folder)
 
 
-def trainee(loop: TrainingLoop) -> RefiningTrainee:
+def trainee_in(loop: TrainingLoop) -> RefiningTrainee:
     assert isinstance(loop.trainee, RefiningTrainee)
     return loop.trainee
 
@@ -59,7 +59,7 @@ def test_an_example_has_its_gold_rows_and_all_rows_of_the_right_term(tiny_bert: 
 )
 def test_training_lowers_the_loss_and_leaves_the_base_alone(tiny_bert: str, options: dict[str, Any]) -> None:
     loop = loop_of(tiny_bert, epochs=4, valid=GOLDS, **options)
-    network = trainee(loop).network
+    network = trainee_in(loop).network
     base = Encoder.load(tiny_bert, max_pieces=32)
     before = {n: p.clone() for n, p in base.model.named_parameters()}
     curve = list(loop.epochs())
@@ -91,11 +91,11 @@ def test_a_swapped_mention_is_in_the_sentence_and_its_positives_are_the_other_te
 
 
 def test_no_gradient_reaches_s_isolated(tiny_bert: str) -> None:
-    made = trainee_of(tiny_bert)
-    network = made.network
+    trainee = trainee_of(tiny_bert)
+    network = trainee.network
     data = examples(GOLDS[:4], TERMS, network.context)
     network.context.model.train()
-    loss = made.loss(list(zip(data, [0, 2, 4, 6], strict=True)), random.Random(1))
+    loss = trainee.loss(list(zip(data, [0, 2, 4, 6], strict=True)), random.Random(1))
     loss.backward()  # type: ignore[no-untyped-call]
     assert all(p.grad is None for p in network.isolated.model.parameters())
     assert not network.isolated.model.training
@@ -107,10 +107,10 @@ def test_no_gradient_reaches_s_isolated(tiny_bert: str) -> None:
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_negative_is_of_another_preferred_term(tiny_bert: str, hard: bool) -> None:
-    made = trainee_of(tiny_bert, hard_negatives=hard)
-    data = examples(GOLDS, TERMS, made.network.context)
+    trainee = trainee_of(tiny_bert, hard_negatives=hard)
+    data = examples(GOLDS, TERMS, trainee.network.context)
     for seed in range(5):
-        negatives = made.negatives(data, random.Random(seed))
+        negatives = trainee.negatives(data, random.Random(seed))
         assert not [e for e, row in zip(data, negatives, strict=True) if row in e.right_rows]
 
 
@@ -131,14 +131,14 @@ def test_a_killed_run_resumes_to_the_same_weights(
         run.load_best()
     for one, other in zip(whole.trainee.weights(), resumed.trainee.weights(), strict=True):
         assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    assert torch.equal(trainee(whole).network.vectors, trainee(resumed).network.vectors)
+    assert torch.equal(trainee_in(whole).network.vectors, trainee_in(resumed).network.vectors)
     # A finished run trains no more.
     assert list(loop_of(tiny_bert, tmp_path, epochs=3, **options).epochs()) == []
     with pytest.raises(CheckpointError):
         list(loop_of(tiny_bert, tmp_path, epochs=2, **options).epochs())
 
 
-def test_the_papers_kind_of_backbone_trains_a_step(tmp_path: Path) -> None:
+def test_the_backbone_of_the_paper_trains_a_step(tmp_path: Path) -> None:
     (epoch,) = loop_of(tiny.mpnet(tmp_path), epochs=1).epochs()
     assert epoch.loss > 0
     assert 0 < epoch.scores["context weight"] < 1

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from models.releases.loading import load
+from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.summarization.reranker import FEATURES
 from models.types import LABELS
@@ -48,27 +49,28 @@ def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
     return plain | dict(data=data, backbone=base, output=out, precision="float32", held_out=1) | more
 
 
+def published(root: Path) -> Release:
+    (path,) = (root / "summarization").iterdir()
+    return open_release(path)
+
+
 def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0)
-    main(**given)
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    release = open_release(path)
+    main(**options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0))
+    release = published(tmp_path / "out")
     manifest = release.manifest
     assert manifest.kind.startswith("ECL: pointer decoder")
-    assert {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"} <= set(
-        manifest.files
-    )
+    files = {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"}
+    assert files <= set(manifest.files)
     configuration = manifest.configuration
     searched = configuration["searched"]
     assert set(searched) == {"1", "4"}
     best = str(configuration["search"]["beams"])
     assert searched[best] == max(searched.values())
     assert len(configuration["data"]["validation"]) == 1
-    assert configuration["data"] == configuration["data"] | json.loads(
-        (tmp_path / "run/split.json").read_text(encoding="utf-8")
-    )
+    split = json.loads((tmp_path / "run/split.json").read_text(encoding="utf-8"))
+    assert configuration["data"] == configuration["data"] | split
     assert {s.name for s in manifest.training_data} == {
         SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
     }
@@ -79,18 +81,23 @@ def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     assert loaded.answers_canary()
     out = capsys.readouterr().out
     assert "validation: ROUGE-1" in out and "focus identification rate" in out
-    # Without an epoch, a release is made of the weights of a run.
+
+
+def test_without_an_epoch_a_release_has_the_weights_of_the_run_that_it_starts_from(
+    data: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    given = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=1)
+    main(**given)
+    first = published(tmp_path / "out").manifest
     given |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0, "replay": 0}
     main(**given | {"output": tmp_path / "again", "beams": 2})
-    (path,) = (tmp_path / "again/summarization").iterdir()
-    names = ("decoder.safetensors", "adapter.safetensors")
-    again = open_release(path).manifest
+    again = published(tmp_path / "again").manifest
     assert (again.configuration["search"]["beams"], again.configuration["searched"]) == (2, {})
     # The corpora of that run are named all the same.
-    assert again.training_data == manifest.training_data
-    assert again.configuration["start"] == configuration["training"] | {"trained_epochs": 2}
-    files = again.files
-    assert [files[n].sha256 for n in names] == [manifest.files[n].sha256 for n in names]
+    assert again.training_data == first.training_data
+    assert again.configuration["start"] == first.configuration["training"] | {"trained_epochs": 2}
+    for name in ("decoder.safetensors", "adapter.safetensors"):
+        assert again.files[name].sha256 == first.files[name].sha256
 
 
 @pytest.mark.parametrize("choose", ["templates", "ranked"])
@@ -98,8 +105,7 @@ def test_a_release_has_forms_where_they_are_asked_for(
     choose: str, data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(**options(data, tiny_bert, tmp_path / "out", held_out=5, choose=choose))
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    release = open_release(path)
+    release = published(tmp_path / "out")
     configuration = release.manifest.configuration
     assert {"forms.tsv", "forms.safetensors"} <= set(release.manifest.files)
     assert len(configuration["ranker"]) == (0 if choose == "templates" else len(FEATURES))
@@ -118,8 +124,7 @@ def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     base = tiny_seq2seq.t5(tmp_path / "base")
     main(**options(data, base, tmp_path / "out", held_out=0))
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    loaded = load(open_release(path), dtype="float32")
+    loaded = load(published(tmp_path / "out"), dtype="float32")
     assert loaded.kind.startswith("ECL: hub decoder")
     assert loaded.answers_canary()
 
@@ -143,8 +148,7 @@ def test_an_extractive_release_picks_the_sentence_that_asks(tmp_path: Path, tiny
     lines = "\n".join(json.dumps(row) for row in rows)
     (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
     main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    release = open_release(path)
+    release = published(tmp_path / "out")
     rouges = {"rouge1": 100.0, "rouge2": 100.0, "rougeL": 100.0}
     scores = {s.name: s.value for s in release.manifest.scores}
     assert len(scores) == len(release.manifest.scores)
