@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,14 +24,16 @@ from benchmarks.machine import provenance, write_atomically
 from models.ner.model import NerModel
 from models.summarization import medical_entities
 from models.summarization.beam_search import Search
-from training.common import adapter
+from training.common.loop import TrainingLoop
 from training.common.precision import Precision, resolved
 from training.evaluation.summarization import ROUGES, bundled_tagger, summary_counts
 from training.summarization.data import Corpora, Pair, read, read_meqsum
-from training.summarization.messages import fillers
+from training.summarization.examples import Material, material_of
+from training.summarization.hub_network import network_of
+from training.summarization.messages import patient_sentences
 from training.summarization.network import Network
-from training.summarization.run import Sizes, line, network_of, rouge1, task_of
-from training.summarization.trainer import Settings, Stage, Task, Trainer
+from training.summarization.settings import Settings
+from training.summarization.trainer import SCORE, SummarizerTrainee
 
 console = Console()
 #: Seed of the validation part; releases use the same.
@@ -46,64 +48,47 @@ PUBLISHED = {"ECL": 52.85, "ECL-s": 52.10, "ECL-h": 51.72, "ECL-s,-h": 46.17}
 class Setup:
     """What all variants share."""
 
-    network: Network
+    trainee: SummarizerTrainee
     corpora: Corpora
-    task: Task
-    common: Mapping[str, Any]
-    """Settings of all stages."""
+    material: Material
+    common: Settings
+    """Settings of both stages."""
     initial: Sequence[Any]
-    """Weights of each part of the network after the first stage."""
+    """Weights of the network after the first stage."""
 
 
-def set_up(
-    data: Path,
-    first: Stage,
-    start: Path | None,
-    *,
-    messages: bool,
-    backbone: str,
-    limit: int,
-    common: Mapping[str, Any],
-) -> Setup:
-    """Reads the data, and trains the first stage or loads its weights from the run in `start`.
-
-    With `messages`, the sentences of patients' messages are read for the first stage.
-    """
+def set_up(data: Path, common: Settings, first: Settings, start: Path | None, limit: int) -> Setup:
+    """Reads the data, and trains the first stage or loads its weights from the run in `start`."""
     recogniser = medical_entities.recogniser(NerModel.load(bundled_tagger()), data / "stanza")
     corpora = read(data, held_out=100, seed=SPLIT, limit=limit)
-    task = task_of(corpora, recogniser, sentences=fillers(data) if messages else [])
-    network, _ = network_of(backbone, corpora, Sizes(), SPLIT)
-    settings = Settings((first,), **common)
+    messages = first.message_share > 0 and start is None
+    material = material_of(corpora, recogniser, sentences=patient_sentences(data) if messages else [])
+    network = network_of(first, corpora)
+    trainee = SummarizerTrainee(network, first, material)
     if start:
-        Trainer(network, settings, task, None).start_as(start)
+        trainee.start_from(start)
     else:
-        fit(network, settings, corpora, task)
-    return Setup(network, corpora, task, common, [adapter.trained_state(p) for p in network.parts()])
+        fit(network, first, corpora, material)
+    return Setup(trainee, corpora, material, common, trainee.weights())
 
 
-def variant_row(setup: Setup, name: str, seed: int, second: Stage, test: list[Pair]) -> dict[str, Any]:
+def variant_row(setup: Setup, name: str, seed: int, epochs: int, test: list[Pair]) -> dict[str, Any]:
     """Trains the second stage of a variant from the initial weights and scores it on the test questions."""
-    for part, state in zip(setup.network.parts(), setup.initial, strict=True):
-        adapter.restore(part, state)
+    setup.trainee.load_weights(setup.initial)
+    network = setup.trainee.network
     simple, hard = VARIANTS[name]
-    settings = Settings((second,), simple=simple, hard=hard, seed=seed, **setup.common)
-    validation = fit(setup.network, settings, setup.corpora, setup.task)
+    settings = replace(setup.common, pretraining=0, epochs=epochs, simple=simple, hard=hard, seed=seed)
+    validation = fit(network, settings, setup.corpora, setup.material)
     row: dict[str, Any] = {"variant": name, "seed": seed, "validation_rouge1": validation}
-    return row | rouge_of(setup.network, test, Search(beams=1)) | {"settings": asdict(settings)}
+    return row | rouge_of(network, test, Search(beams=1)) | {"settings": asdict(settings)}
 
 
-def fit(network: Network, settings: Settings, corpora: Corpora, task: Task) -> float | None:
+def fit(network: Network, settings: Settings, corpora: Corpora, material: Material) -> float | None:
     """Trains and keeps the best weights; returns the best validation score if the last stage is validated."""
-    trainer = Trainer(network, settings, task, None)
-    last = settings.stages[-1]
-    greedy = Search(beams=1)
-    validate = (lambda: rouge1(network, corpora.validation, greedy)) if last.contrastive else None
-    scores = []
-    for epoch in trainer.fit(validate):
-        console.print(line(epoch), highlight=False, soft_wrap=True)
-        scores += [] if epoch.score is None else [epoch.score]
-    trainer.keep_best()
-    return round(max(scores), 2) if scores else None
+    trainee = SummarizerTrainee(network, settings, material, corpora.validation)
+    loop = TrainingLoop(trainee, asdict(settings))
+    loop.run()
+    return round(loop.best.scores[SCORE], 2) if loop.best and loop.best.scores else None
 
 
 def rouge_of(network: Network, pairs: list[Pair], search: Search) -> dict[str, float]:
@@ -153,13 +138,22 @@ def main(
     missing = [(s, n) for s in range(1, seeds + 1) for n in VARIANTS if f"{n} seed {s}" not in rows]
     if missing:
         test = read_meqsum(data, "test")[: questions or None]
-        first = Stage("pairs", pretraining, pretraining_lr, False, told)
-        common = {"negatives": negatives, "precision": resolved(precision)}
-        messages = told > 0 and start is None
-        setup = set_up(data, first, start, messages=messages, backbone=backbone, limit=limit, common=common)
+        # As in the paper: nothing is replayed, the right summary is not in the denominator.
+        common = Settings(
+            backbone=backbone,
+            pretraining_lr=pretraining_lr,
+            lr=lr,
+            message_share=told,
+            negatives=negatives,
+            positive=False,
+            replay=0,
+            precision=resolved(precision),
+        )
+        first = replace(common, seed=SPLIT, pretraining=pretraining, epochs=0)
+        setup = set_up(data, common, first, start, limit)
     for seed, name in missing:
         console.print(f"{name}, seed {seed}")
-        rows[f"{name} seed {seed}"] = variant_row(setup, name, seed, Stage("meqsum", epochs, lr, True), test)
+        rows[f"{name} seed {seed}"] = variant_row(setup, name, seed, epochs, test)
         write_results(result, rows)
     console.print(summary(rows))
 

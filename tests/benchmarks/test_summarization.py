@@ -14,11 +14,14 @@ from models.encoder.model import Encoder
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from tests.models.summarization.tiny_writers import pointer_writer, ranked_writer
+from training.common.loop import TrainingLoop
 from training.evaluation.summarization import ROUGES
 from training.summarization.data import read
+from training.summarization.examples import material_of
+from training.summarization.hub_network import network_of
 from training.summarization.network import Network
-from training.summarization.run import Sizes, network_of, task_of
-from training.summarization.trainer import Settings, Stage, Trainer
+from training.summarization.settings import Settings
+from training.summarization.trainer import SummarizerTrainee
 
 
 @pytest.fixture
@@ -78,11 +81,11 @@ def test_ablations_start_from_the_weights_of_a_run(
     questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpora = read(questions, held_out=100, seed=ecl_ablations.SPLIT)
-    network, _ = network_of(tiny_bert, corpora, Sizes(), 9)
-    task = task_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
-    stages = (Stage("pairs", 1, 1e-3, False),)
-    ended = list(Trainer(network, Settings(stages), task, questions / "run").fit(None))
-    assert len(ended) == 1
+    settings = Settings(backbone=tiny_bert, pretraining=1, epochs=0, message_share=0.0, seed=9)
+    network = network_of(settings, corpora)
+    material = material_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
+    trainee = SummarizerTrainee(network, settings, material)
+    assert len(list(TrainingLoop(trainee, {}, questions / "run").epochs())) == 1
     initial: list[float] = []
 
     def fit(own: Network, *_: object) -> float:

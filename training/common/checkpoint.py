@@ -13,9 +13,11 @@ from typing import Any
 
 import torch
 
+FILE = "checkpoint.pt"
+
 
 class CheckpointError(Exception):
-    """The run folder belongs to a run with other settings; the message is one line."""
+    """The run folder belongs to a run with other settings, or to none; the message is one line."""
 
 
 class Checkpoint:
@@ -23,7 +25,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
         """`settings`: the plain values that identify a run."""
-        self._path = folder / "checkpoint.pt" if folder else None
+        self._path = folder / FILE if folder else None
         self._settings = dict(settings)
 
     def load(self) -> dict[str, Any] | None:
@@ -58,6 +60,15 @@ class Checkpoint:
             file.flush()
             os.fsync(file.fileno())
         aside.rename(self._path)
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings and last saved state of the run in a folder; raises CheckpointError where there is none."""
+    path = folder / FILE
+    if not path.exists():
+        raise CheckpointError(f"{folder} holds no run")
+    stored = torch.load(path, weights_only=True, map_location="cpu")
+    return stored["settings"], stored["state"]
 
 
 def random_state(rng: random.Random) -> list[Any]:

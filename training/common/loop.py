@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from rich.console import Console
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from transformers import get_linear_schedule_with_warmup
 
 from training.common.adapter import trained_parameters
-from training.common.checkpoint import Checkpoint
+from training.common.checkpoint import Checkpoint, read_run
 
 console = Console()
 B = TypeVar("B")
@@ -259,6 +259,24 @@ class TrainingLoop:
 
 def _deciding(epoch: Epoch) -> float:
     return next(iter(epoch.scores.values()))
+
+
+class StoredRun(NamedTuple):
+    """What a folder holds of a run after its last whole epoch."""
+
+    settings: dict[str, Any]
+    epochs: int
+    """how many were trained"""
+    state: dict[str, Any]
+    """of the trainee, see `Trainee.state`"""
+
+
+def stored_run(folder: Path) -> StoredRun:
+    """The run of a folder, for another one to begin with its weights. Raises CheckpointError where there is
+    none.
+    """
+    settings, state = read_run(folder)
+    return StoredRun(settings, state["curve"][-1]["number"], state["state"])
 
 
 def warmup_linear(optimizer: Any, steps: int) -> Any:

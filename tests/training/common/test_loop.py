@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from training.common.checkpoint import CheckpointError
-from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, warmup_linear
+from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, stored_run, warmup_linear
 
 
 class Line(Trainee):
@@ -136,6 +136,18 @@ def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
     list(TrainingLoop(Line([0.5]), {"lr": 1}, tmp_path).epochs())
     with pytest.raises(CheckpointError, match="other settings"):
         list(TrainingLoop(Line([0.5]), {"lr": 2}, tmp_path).epochs())
+
+
+def test_another_run_can_begin_with_the_last_weights_of_a_stored_one(tmp_path: Path) -> None:
+    line = Line([0.5, 0.1])
+    list(TrainingLoop(line, {"lr": 1}, tmp_path).epochs())
+    run = stored_run(tmp_path)
+    assert (run.settings, run.epochs) == ({"lr": 1}, 2)
+    other = Line([0.5])
+    other.load_weights(run.state["weights"])
+    assert weight(other) == weight(line)
+    with pytest.raises(CheckpointError, match="holds no run"):
+        stored_run(tmp_path / "nowhere")
 
 
 def test_of_several_losses_the_sum_is_minimised_and_each_is_reported() -> None:
