@@ -118,13 +118,19 @@ async def test_batches_are_cut_by_position() -> None:
 
 
 async def test_dead_letters_are_reported_without_their_text() -> None:
-    records = [*posts("itch", "some poison"), inbound(2, b"\xff"), inbound(3, None)]
+    records = [*posts("itch", "some poison"), inbound(2, b"\xff")]
     result = await replay(records)
     assert [r.id for r in result.outputs] == ["r0"]
     assert result.dead[0] == DeadLetter("key-1", "posts", 0, 1, "ner", "poison", result.dead[0].detail)
     reasons = [(d.offset, d.reason) for d in result.dead]
-    assert reasons == [(1, "poison"), (2, "bad_record"), (3, "bad_record")]
+    assert reasons == [(1, "poison"), (2, "bad_record")]
     assert "some poison" not in repr(result.dead)
+
+
+async def test_a_tombstone_gives_neither_an_output_nor_a_dead_letter() -> None:
+    result = await replay([*posts("itch"), inbound(1, None)])
+    assert [r.id for r in result.outputs] == ["r0"]
+    assert result.dead == []
 
 
 async def test_an_output_that_is_too_large_becomes_a_dead_letter_as_in_a_live_stage() -> None:
