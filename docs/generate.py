@@ -77,7 +77,7 @@ def _default(field: FieldInfo) -> str:
 
 def topics_table() -> list[str]:
     """One row for each topic but those of dead letters and shadows, which have one row together."""
-    sources = {stage.source.name: [] for stage in STAGES}
+    sources: dict[str, list[str]] = {stage.source.name: [] for stage in STAGES}
     sinks: dict[str, list[str]] = {}
     for stage in STAGES:
         sources[stage.source.name].append(stage.name)
@@ -121,7 +121,7 @@ def metrics_table() -> list[str]:
 
 
 def _labels(family: str) -> Sequence[str]:
-    """The labels of a metric; prometheus_client shows them on a collected family only where there are samples."""
+    """The labels of a metric, which a collected family shows only where there are samples."""
     for value in vars(metrics).values():
         if getattr(value, "_name", None) == family:
             names: Sequence[str] = value._labelnames
@@ -156,7 +156,10 @@ TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
 
 
 def outdated() -> Iterator[tuple[Path, str]]:
-    """Files whose tables are not what the code says, with their right text. Raises ValueError without a marker."""
+    """Files whose tables are not what the code says, with their right text.
+
+    Raises ValueError where a file lacks the markers of a table.
+    """
     for path in sorted({ROOT / file for _, file, _ in TABLES}):
         text = written = path.read_text(encoding="utf-8")
         for name, file, make in TABLES:

@@ -1,0 +1,81 @@
+"""The README and the pages of docs/: links, tables made from the code, and the limits of length."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs import generate
+from tests.docs import documents
+from tests.docs.documents import DOCUMENTS, README, ROOT
+from tests.test_deploy import alerts
+
+LINE = 110
+pages = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+def test_the_tables_are_what_the_code_says() -> None:
+    stale = [path.relative_to(ROOT) for path, _ in generate.outdated()]
+    assert stale == [], "run: python -m docs.generate"
+
+
+@pages
+def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    for link in documents.links(path):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), f"{path.name}: {link}"
+        if anchor:
+            assert anchor in documents.anchors(target), f"{path.name}: {link}"
+
+
+def test_the_readme_links_to_every_page() -> None:
+    linked = {(README.parent / link).resolve() for link in documents.links(README)}
+    assert set(DOCUMENTS) - {README} <= linked
+
+
+@pages
+def test_no_line_but_a_table_row_is_longer_than_the_limit(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    long = [n for n, line in enumerate(lines, 1) if len(line) > LINE and not line.startswith("|")]
+    # A command is not broken.
+    assert [n for n in long if not lines[n - 1].startswith("python -m ")] == [], path.name
+
+
+@pages
+def test_no_sentence_is_longer_than_two_lines(path: Path) -> None:
+    assert [s for s in documents.sentences(path) if len(s) > 2 * LINE] == []
+
+
+def test_the_readme_is_at_most_150_lines_long() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+@pages
+def test_every_code_block_names_its_language(path: Path) -> None:
+    assert set(documents.languages(path)) <= {"sh", "mermaid", "json", "text"}
+
+
+def test_every_alert_has_a_section_that_says_what_to_do() -> None:
+    anchors = documents.anchors(ROOT / "docs/operate.md")
+    assert {alert["alert"].lower() for alert in alerts()} <= anchors
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    text = (ROOT / "docs/concepts.md").read_text(encoding="utf-8").split("\n## Glossary\n")[1]
+    terms = [term.lower() for term in re.findall(r"^- \*\*(.+?)\*\*", text, re.MULTILINE)]
+    assert len(terms) > 30
+    assert terms == sorted(terms)
+
+
+def test_the_picture_of_the_demo_has_no_address_of_another_site() -> None:
+    picture = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    assert len(picture) < 60_000
+    assert set(re.findall(r"https?://[^\"' )<]+", picture)) <= {
+        "http://www.w3.org/2000/svg",
+        "https://www.textualize.io",
+    }
