@@ -92,7 +92,13 @@ def topics_table() -> list[str]:
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
     some = STAGES[0]
     rows.append(
-        ("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *_kept(some.source.dead_letters))
+        (
+            "`<source>.dead`",
+            "the original bytes",
+            "any stage",
+            "`pvstream redrive`",
+            *_kept(some.source.dead_letters),
+        )
     )
     rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(some.sink.shadow)))
     return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)

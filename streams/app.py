@@ -175,7 +175,20 @@ class StageApp:
             end = consumer.highwater(tp)
             if tp.topic == self.stage.source.name and end is not None:
                 committed = consumer._committed_offset.get(tp) or 0
-                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(max(0, end - committed))
+                read = consumer._read_offset.get(tp)
+                # Only markers of transactions, which no consumer is given, may follow the last record.
+                is_done = (read is None or read < committed) and _position(consumer, tp) >= end
+                lag = 0 if is_done else max(0, end - committed)
+                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(lag)
+
+
+def _position(consumer: Any, tp: Any) -> int:
+    """The offset that is fetched next, behind control records too; -1 while it is not known."""
+    subscription = consumer._thread._ensure_consumer()._subscription.subscription
+    if subscription is None or subscription.assignment is None:
+        return -1
+    state = subscription.assignment.state_value(tp)
+    return state._position if state is not None and state.has_valid_position else -1
 
 
 def _options(settings: Settings) -> dict[str, Any]:

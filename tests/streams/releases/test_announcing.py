@@ -41,7 +41,7 @@ def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
     for arguments, message in [
         (["rollback", "summarization", live], f"summarization {live} is live already"),
         (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
+        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is not a task and version"),
         (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
         (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
         (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
@@ -83,7 +83,7 @@ def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: 
     pvstream.set("PV_BROKER", broker)
     answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
     assert answer.code == 0
-    assert f"{release.version} runs beside the live release on 25.00% of the records" in answer.out
+    assert f"{release.version} runs as a shadow of the live release on 25.00% of the records" in answer.out
     assert listed(pvstream, "summarization")[release.version] == (False, True)
     answer = pvstream("shadow", "summarization", "--stop")
     assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")

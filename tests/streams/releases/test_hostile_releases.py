@@ -126,20 +126,20 @@ async def test_an_undeclared_file(forge: Forge, live: Loaded) -> None:
 @pytest.mark.parametrize("name", ["../../../key.pem", "/etc/hostname", "a/../../b.json", "sub/file.json"])
 async def test_a_path_outside_of_the_release(forge: Forge, live: Loaded, name: str) -> None:
     forge.manifest["files"][name] = {"sha256": "0" * 64, "size": 3}
-    assert "no plain file name" in await refusal_of(forge, live, forge.put_into_store())
+    assert "not a plain file name" in await refusal_of(forge, live, forge.put_into_store())
 
 
 async def test_a_symbolic_link(forge: Forge, live: Loaded) -> None:
     outside = forge.root / "outside.tsv"
     (forge.folder / "drugs.tsv").rename(outside)
     (forge.folder / "drugs.tsv").symlink_to(outside)
-    assert "no regular file" in await refusal_of(forge, live, forge.put_into_store())
+    assert "not a regular file" in await refusal_of(forge, live, forge.put_into_store())
 
 
 async def test_a_pickle_under_the_name_of_safetensors(forge: Forge, live: Loaded) -> None:
     (forge.folder / "head.safetensors").write_bytes(pickle.dumps({"weights": [1.0] * 100}))
     forge.declare()
-    assert "no safetensors file" in await refusal_of(forge, live, forge.put_into_store())
+    assert "not a safetensors file" in await refusal_of(forge, live, forge.put_into_store())
 
 
 async def test_a_pickle_under_its_own_name(forge: Forge, live: Loaded) -> None:
