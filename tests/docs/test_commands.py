@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from streams.__main__ import app
 from streams.settings import Settings
-from tests.docs.documents import ROOT, Command, commands
+from tests.docs.documents import ALONE, ROOT, Command, commands
 from tests.docs.workspace import Workspace
 from tests.streams.command_line import CommandLine
 
@@ -31,8 +31,6 @@ COMMANDS = commands()
 MOST_NOT_RUN = 15
 #: Programs of others. All but openssl are in blocks that are not run.
 OTHERS = frozenset({".", "pip", "docker", "kubectl", "openssl"})
-#: Commands of pvstream that need no broker.
-ALONE = frozenset({"schema", "evaluate", "verify", "sign"})
 
 
 def is_run_here(command: Command) -> bool:
