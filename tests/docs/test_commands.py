@@ -121,6 +121,14 @@ def test_every_task_has_a_training_command() -> None:
     assert {f"training.{task}" for task in tasks} <= modules
 
 
+def test_the_page_about_training_has_the_commands_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = re.findall(r"^\t\$\(BIN\)/python -m (training\..+)$", makefile, re.MULTILINE)
+    stated = {" ".join(c.words[2:]) for c in COMMANDS if c.document == "docs/train.md"}
+    assert len(lines) > 5
+    assert {line.replace("$(DATA)", "corpora") for line in lines} <= stated
+
+
 @pytest.mark.slow
 def test_every_command_that_needs_no_broker_works(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
