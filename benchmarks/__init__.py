@@ -1,1 +1,1 @@
-"""One file for each question asked of the project; every figure in RESULTS.md comes from one of them."""
+"""Measurements of the project, one file for each question; all figures in RESULTS.md come from them."""

@@ -1,7 +1,8 @@
-"""How do the models and rules do on posts that are made to mislead them?
+"""How well do the models and rules perform on posts that are written to mislead them?
 
-The posts of tests/data/challenge: idioms that name a symptom and idioms that do not, effects that are denied,
-feared or somebody else's, and reasons for taking a drug. Each figure stands beside that of a trivial method.
+The posts of tests/data/challenge have idioms that name a symptom and idioms that do not, effects that are
+denied, feared or of another person, and reasons for taking a drug. Each figure is given with that of a
+trivial baseline.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import described
+from benchmarks.machine import provenance
 from models import terminology
 from models.assertion.rules import assertion
 from models.scores import f1, strict_spans
@@ -46,11 +47,13 @@ BASELINE = (
     "mentions and events: longest matches of the bundled terminology's lowest-level terms, none flagged; "
     "coding: the preferred term of the lowest-level term that equals the mention but for case; flags: all set"
 )
-#: For each gold event of a post its preferred term and those that a method gives, best first.
+#: For each gold event of a post: its preferred term, and the preferred terms that a method gives, best first.
 Codings = list[tuple[str, tuple[str, ...]]]
 
 
 class Event(NamedTuple):
+    """An adverse event with its span, its preferred term and the flags that are set."""
+
     start: int
     end: int
     pt: str
@@ -59,7 +62,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A post and what is in it: by hand as gold, or as some method finds it."""
+    """A post with its mentions and events: annotated by hand (gold), or predicted by a method."""
 
     kind: str
     text: str
@@ -68,6 +71,7 @@ class Post:
 
 
 def gold_posts(path: Path = POSTS) -> list[Post]:
+    """The annotated posts."""
     posts = []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -80,24 +84,25 @@ def gold_posts(path: Path = POSTS) -> list[Post]:
 
 
 def by_pipeline(tagger: Any, coder: Any, posts: Sequence[Post]) -> list[Post]:
-    found = []
+    """The posts with the mentions and events that the stages predict."""
+    predicted = []
     for i in range(0, len(posts), BATCH):
         chunk = posts[i : i + BATCH]
         reports = [Report(id=f"challenge-{i + n}", text=p.text) for n, p in enumerate(chunk)]
         coded = normalization.predict(coder, ner.predict(tagger, reports))
         for post, report in zip(chunk, coded, strict=True):
-            places = [report.mentions[e.mention] for e in report.events]
+            mentions = [report.mentions[e.mention] for e in report.events]
             events = [
                 Event(m.start, m.end, e.pt or "", frozenset(f for f in FLAGS if getattr(e, f)))
-                for m, e in zip(places, report.events, strict=True)
+                for m, e in zip(mentions, report.events, strict=True)
             ]
             ades = frozenset((m.start, m.end, ADE) for m in report.mentions if m.label == ADE)
-            found.append(Post(post.kind, post.text, ades, tuple(events)))
-    return found
+            predicted.append(Post(post.kind, post.text, ades, tuple(events)))
+    return predicted
 
 
 class LookUp:
-    """The baseline: lowest-level terms as they stand."""
+    """The baseline: exact matches of lowest-level terms."""
 
     def __init__(self, terms: Sequence[terminology.Term]) -> None:
         self.terms: dict[tuple[str, ...], str] = {}
@@ -106,14 +111,16 @@ class LookUp:
         self.longest = max(map(len, self.terms))
 
     def tag(self, posts: Sequence[Post]) -> list[Post]:
-        found = []
+        """The posts with the longest matches as mentions and events."""
+        tagged = []
         for post in posts:
             events = tuple(self._events(post.text))
             ades = frozenset((e.start, e.end, ADE) for e in events)
-            found.append(Post(post.kind, post.text, ades, events))
-        return found
+            tagged.append(Post(post.kind, post.text, ades, events))
+        return tagged
 
     def code(self, posts: Sequence[Post]) -> list[Codings]:
+        """The gold events, each coded to the term that equals it."""
         return [
             [(e.pt, (self.terms.get(self._words(p.text[e.start : e.end]), ""),)) for e in p.events]
             for p in posts
@@ -137,27 +144,30 @@ class LookUp:
 
 
 def codings(coder: Any, posts: Sequence[Post]) -> list[Codings]:
+    """The gold events with the candidates of the normalization model."""
     queries = [Query(p.text, e.start, e.end, p.text[e.start : e.end]) for p in posts for e in p.events]
     answers = iter(coder.predict(queries))
     return [[(e.pt, tuple(c.pt for c in next(answers).candidates)) for e in p.events] for p in posts]
 
 
-def tagging(found: Sequence[Post], gold: Sequence[Post]) -> dict[str, float]:
-    strict = strict_spans([p.ades for p in found], [p.ades for p in gold], [ADE]).micro
-    right = missed = 0
-    for p, g in zip(found, gold, strict=True):
-        right += sum(any(_overlap(a, b) for b in g.ades) for a in p.ades)
+def tagging_scores(predicted: Sequence[Post], gold: Sequence[Post]) -> dict[str, float]:
+    """F1 of the mentions labelled ADE: with exact boundaries, and by overlap."""
+    strict = strict_spans([p.ades for p in predicted], [p.ades for p in gold], [ADE]).micro
+    correct = missed = 0
+    for p, g in zip(predicted, gold, strict=True):
+        correct += sum(any(_overlap(a, b) for b in g.ades) for a in p.ades)
         missed += sum(not any(_overlap(a, b) for a in p.ades) for b in g.ades)
-    predicted, wanted = (sum(len(p.ades) for p in posts) for posts in (found, gold))
-    precision = right / predicted if predicted else 0.0
-    recall = 1 - missed / wanted if wanted else 0.0
+    n_predicted, n_gold = (sum(len(p.ades) for p in posts) for posts in (predicted, gold))
+    precision = correct / n_predicted if n_predicted else 0.0
+    recall = 1 - missed / n_gold if n_gold else 0.0
     overlap = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return {"ade_strict_f1": strict.f1, "ade_overlap_f1": overlap}
 
 
-def asserted(found: Sequence[Post], gold: Sequence[Post]) -> dict[str, float]:
+def event_errors(predicted: Sequence[Post], gold: Sequence[Post]) -> dict[str, float]:
+    """False and missed events per 100 posts, with and without the flags."""
     false = unflagged = missed = 0
-    for p, g in zip(found, gold, strict=True):
+    for p, g in zip(predicted, gold, strict=True):
         real = [e for e in g.events if not e.flags]
         wrong = [e for e in p.events if not any(_overlap(e, r) for r in real)]
         unflagged += len(wrong)
@@ -172,14 +182,16 @@ def asserted(found: Sequence[Post], gold: Sequence[Post]) -> dict[str, float]:
     }
 
 
-def coding(coded: Sequence[Codings]) -> dict[str, float]:
-    pairs = [pair for one in coded for pair in one]
+def coding_scores(coded: Sequence[Codings]) -> dict[str, float]:
+    """Share of the gold events whose preferred term is among the first 1 and 5 candidates."""
+    pairs = [pair for post in coded for pair in post]
     return {
         f"coding_acc{k}": sum(pt in terms[:k] for pt, terms in pairs) / len(pairs) for k in (1, 5) if pairs
     }
 
 
-def flags(posts: Sequence[Post], all_set: bool = False) -> dict[str, float]:
+def flag_scores(posts: Sequence[Post], all_set: bool = False) -> dict[str, float]:
+    """Precision and recall of each flag on the gold events, as the rules set it, or with all flags set."""
     scores: dict[str, float] = {}
     for flag in FLAGS:
         pairs = [
@@ -197,19 +209,23 @@ def _overlap(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return bool(a[0] < b[1] and b[0] < a[1])
 
 
-def figures(gold: list[Post], found: list[Post], coded: list[Codings], *, all_set: bool) -> dict[str, Any]:
+def figures(
+    gold: list[Post], predicted: list[Post], coded: list[Codings], *, all_set: bool
+) -> dict[str, Any]:
     """Figures of each class and of all posts together."""
     result: dict[str, Any] = {}
     for kind in [*dict.fromkeys(p.kind for p in gold), "all"]:
         own = [i for i, p in enumerate(gold) if kind in {p.kind, "all"}]
-        g, f = [gold[i] for i in own], [found[i] for i in own]
-        scores = tagging(f, g) | asserted(f, g) | coding([coded[i] for i in own]) | flags(g, all_set)
+        g, p = [gold[i] for i in own], [predicted[i] for i in own]
+        scores = tagging_scores(p, g) | event_errors(p, g)
+        scores |= coding_scores([coded[i] for i in own]) | flag_scores(g, all_set)
         counts = {"posts": len(g), "events": sum(len(p.events) for p in g)}
         result[kind] = counts | {name: round(value, 3) for name, value in scores.items()}
     return result
 
 
-def show(ours: dict[str, Any], baseline: dict[str, Any]) -> None:
+def print_table(ours: dict[str, Any], baseline: dict[str, Any]) -> None:
+    """Prints each figure with that of the baseline, one column per class."""
     table = Table("figure", *ours, title="ours (baseline)")
     for name in ours["all"]:
         cells = [f"{ours[k][name]:g} ({baseline[k][name]:g})" if name in ours[k] else "" for k in ours]
@@ -217,7 +233,7 @@ def show(ours: dict[str, Any], baseline: dict[str, Any]) -> None:
     Console(width=200).print(table)
 
 
-def _name(release: str | None) -> str | Path | None:
+def _version_or_path(release: str | None) -> str | Path | None:
     return Path(release) if release and Path(release).is_dir() else release
 
 
@@ -228,17 +244,17 @@ def main(
     ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    tagger = load_release("ner", _name(ner_release), Settings())
-    coder = load_release("normalization", _name(normalization_release), Settings())
+    tagger = load_release("ner", _version_or_path(ner_release), Settings())
+    coder = load_release("normalization", _version_or_path(normalization_release), Settings())
     gold, look_up = gold_posts(), LookUp(terminology.load())
     ours = figures(
         gold, by_pipeline(tagger.model, coder.model, gold), codings(coder.model, gold), all_set=False
     )
     baseline = figures(gold, look_up.tag(gold), look_up.code(gold), all_set=True)
-    show(ours, baseline)
+    print_table(ours, baseline)
     row = {
         **ours["all"],
-        **described("challenge"),
+        **provenance("challenge"),
         "releases": {"ner": tagger.version, "normalization": coder.version},
         "definitions": DEFINITIONS,
         "classes": ours,

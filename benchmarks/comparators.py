@@ -1,8 +1,8 @@
-"""How did releases score that were made to be compared with, and are not shipped?
+"""How do releases score that were trained only for comparison and are not shipped?
 
     python -m benchmarks.comparators --score macro_f1 --json FILE triplet=runs/acronym/VERSION ours=...
 
-Reads what each manifest says of the model as it was served; the settings of its training stand beside it.
+Reads the scores in each manifest, and with them the settings of the training.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import provenance
 from models.releases.manifest import Release
 from models.releases.store import open_release
 
 
-def rows_of(release: Release, wanted: list[str]) -> dict[str, float]:
-    """Scores by name and data; all where none is named."""
+def scores_of(release: Release, names: list[str]) -> dict[str, float]:
+    """The scores with these names, keyed by name and data; all scores if no name is given."""
     scores = release.manifest.scores
-    return {f"{s.name}, {s.data}": s.value for s in scores if not wanted or s.name in wanted}
+    return {f"{s.name}, {s.data}": s.value for s in scores if not names or s.name in names}
 
 
 def main(
-    releases: Annotated[list[str], typer.Argument(help="NAME=FOLDER of each release, of one task")],
-    result: Annotated[Path, typer.Option("--json", help="where the figures are written")],
-    score: Annotated[list[str] | None, typer.Option(help="only this one, or these")] = None,
+    releases: Annotated[list[str], typer.Argument(help="NAME=FOLDER of each release, all of one task")],
+    result: Annotated[Path, typer.Option("--json", help="write the figures here")],
+    score: Annotated[list[str] | None, typer.Option(help="only scores of this name; repeatable")] = None,
 ) -> None:
     named = {}
     for release in releases:
-        name, found, folder = release.partition("=")
-        if not found or name in named:
-            raise typer.BadParameter(f"{release!r} is not NAME=FOLDER with a name of its own")
+        name, separator, folder = release.partition("=")
+        if not separator or name in named:
+            raise typer.BadParameter(f"{release!r} is not NAME=FOLDER with a unique name")
         named[name] = open_release(Path(folder))
     if len({r.task for r in named.values()}) > 1:
         raise typer.BadParameter("releases of different tasks have no scores in common")
-    rows = {name: rows_of(r, score or []) for name, r in named.items()}
+    rows = {name: scores_of(r, score or []) for name, r in named.items()}
     first = next(iter(named.values())).manifest
     if any(row.keys() != rows[next(iter(rows))].keys() for row in rows.values()):
         raise typer.BadParameter("the releases are not scored on the same data")
@@ -46,8 +46,8 @@ def main(
     versions = {name: r.version for name, r in named.items()}
     content: dict[str, Any] = {"task": first.task, "rows": rows}
     content |= {"definitions": definitions, "settings": settings, "releases": versions}
-    content |= described("comparators")
-    # A folder means nothing elsewhere; the version names the release.
+    content |= provenance("comparators")
+    # Folders differ between machines; the version identifies the release.
     content["command"] = "python -m benchmarks.comparators --json FILE " + " ".join(
         f"{n}=FOLDER" for n in named
     )

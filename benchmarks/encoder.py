@@ -1,9 +1,9 @@
-"""Does a text get the same numbers in any batch, and what does that cost? Which number format is faster here?
+"""Is the encoder batch-invariant, and at what cost? Which number format is faster on this machine?
 
-Each row is a process of its own, because MKL reads its mode once: 32 bits with and without the strict mode,
-and bfloat16. The same texts are embedded in batches of 1, 7 and 64; `moved` counts those whose vector differs
-in any bit from the one that it gets among all. Speeds are medians in batches of 64, as ratios to 32 bits
-without the mode.
+Each row is measured in a process of its own, because MKL reads its mode only once: float32 with and without
+the strict mode, and bfloat16. The same texts are embedded in batches of 1, 7 and 64; `moved` counts the texts
+whose vector differs in any bit from the vector computed with all texts in one call. Speeds are medians in
+batches of 64, as ratios to float32 without the strict mode.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import print_and_write, provenance
 
 ROWS = {
     "float32": ("float32", ""),
@@ -31,8 +31,8 @@ ROUNDS = 5
 
 
 def measure(dtype: str) -> dict[str, Any]:
-    """Runs in the child process, with the mode that its environment names."""
-    import torch  # noqa: PLC0415  after the environment is set
+    """Measures one row, in a child process with the MKL mode of its environment."""
+    import torch  # noqa: PLC0415  imported only once the environment is set
 
     from models.encoder.model import Encoder  # noqa: PLC0415
     from streams.cli.demo import samples  # noqa: PLC0415
@@ -43,7 +43,7 @@ def measure(dtype: str) -> dict[str, Any]:
     ]
     encoder = Encoder.load("mini", dtype=getattr(torch, dtype))
     expected = encoder.embed(texts)
-    moved = set()
+    moved = set()  # indices of texts whose vector changed
     for size in (1, 7, 64):
         for start in range(0, len(texts), size):
             rows = encoder.embed(texts[start : start + size])
@@ -67,18 +67,17 @@ def main(
     figures: dict[str, Any] = {}
     for name, (dtype, mode) in ROWS.items():
         command = [sys.executable, "-m", "benchmarks.encoder", "--child", dtype]
-        # Set, be it to nothing: else models/__init__ asks for the strict mode.
-        done = subprocess.run(command, env=os.environ | {"MKL_CBWR": mode}, capture_output=True, check=True)
-        row = json.loads(done.stdout)
+        # Set even if empty: otherwise models/__init__ sets the strict mode.
+        process = subprocess.run(
+            command, env=os.environ | {"MKL_CBWR": mode}, capture_output=True, check=True
+        )
+        row = json.loads(process.stdout)
         figures["texts"] = row.pop("texts")
         figures |= {f"{name}_{key}": value for key, value in row.items()}
     base = figures["float32_texts_per_second"]
     for name in ("float32_strict", "bfloat16"):
         figures[f"{name}_to_float32"] = round(figures[f"{name}_texts_per_second"] / base, 3)
-    figures |= described("encoder")
-    print(json.dumps(figures, indent=2))
-    if result is not None:
-        result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print_and_write(figures | provenance("encoder"), result)
 
 
 if __name__ == "__main__":

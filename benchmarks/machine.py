@@ -1,4 +1,4 @@
-"""What a measurement ran on and from which code, without which its figures mean nothing."""
+"""Records what a measurement ran on and with which code, and writes result files."""
 
 from __future__ import annotations
 
@@ -11,38 +11,45 @@ from pathlib import Path
 from typing import Any
 
 
-def described(module: str) -> dict[str, Any]:
-    """Processor, cores, Python, commit and command line."""
-    model = ""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
-        ]
-        model = names[0] if names else ""
+def provenance(module: str) -> dict[str, Any]:
+    """Processor, number of cores, Python version, commit and command line of a run of `benchmarks.MODULE`."""
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
         capture_output=True,
         text=True,
         check=False,
     ).stdout.strip()
-    # A path of this machine means nothing elsewhere; a release is named by its last part.
+    # Absolute paths differ between machines: only the last part is kept, which names a release.
     arguments = [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
     if "--data" in arguments:
         arguments[arguments.index("--data") + 1] = "DATA"
     return {
-        "machine": f"{model or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
+        "machine": f"{_processor() or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
         "command": "python " + " ".join([f"-m benchmarks.{module}", *arguments]),
     }
 
 
-def write_whole(path: Path, content: Any) -> None:
-    """Hours may stand in a result: a power cut leaves the old file or the new one."""
-    aside = path.with_suffix(".new")
-    with aside.open("w", encoding="utf-8") as file:
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")
+
+
+def print_and_write(figures: Any, path: Path | None) -> None:
+    """Prints the figures as JSON, and writes them to a file where a path is given."""
+    text = json.dumps(figures, indent=2)
+    print(text)
+    if path is not None:
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def write_atomically(path: Path, content: Any) -> None:
+    """Writes JSON so that a crash leaves either the old or the new file: a result may take hours."""
+    temporary = path.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(content, indent=2) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    aside.rename(path)
+    temporary.rename(path)

@@ -1,8 +1,8 @@
-"""What does each part of CONORM-NER's training bring, and what does training on two corpora cost?
+"""What does each part of CONORM-NER's training contribute, and what does training on two corpora cost?
 
-Every variant is trained alike but for what its name says, on fold 1 of the ADE corpus (and PsyTAR where it is
-named), and stands in the file before the next one begins: a run that was ended goes on with the variants that
-are missing.
+The variants are trained alike except for what their names state, on fold 1 of the ADE corpus (one also on
+PsyTAR). Each is written to the file before the next one begins: a run that was stopped resumes with the
+missing variants.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.machine import described, write_whole
+from benchmarks.machine import provenance, write_atomically
 from benchmarks.ner_folds import fold_row
 from training.common.precision import resolved
-from training.ner.data import Scheme
-from training.ner.run import Settings
+from training.ner.settings import Settings
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
-    "without the sub-word flag": {"scheme": Scheme(flag=False)},
-    "BIO instead of BIOX": {"scheme": Scheme(biox=False)},
+    "without the sub-word flag": {"flag": False},
+    "BIO instead of BIOX": {"biox": False},
     "one phase": {"phases": 1},
     "without repair": {"repair": False},
     "low-rank adapter, rank 16": {"rank": 16, "lr": 5e-4},
@@ -32,19 +31,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def row_of(settings: Settings, data: Path) -> dict[str, Any]:
-    found = fold_row(settings, data)
+    """Trains with these settings; scores on the test part of the fold, and costs."""
+    fold = fold_row(settings, data)
     return {
-        **{name: found["scores"][name] for name in ("strict_micro_f1", "strict_macro_f1")},
-        "dictionary_micro_f1": found["baselines"]["strict_micro_f1"],
-        "records": found["records"],
-        "seconds": found["seconds"],
-        "megabytes": found["megabytes"],
+        **{name: fold["scores"][name] for name in ("strict_micro_f1", "strict_macro_f1")},
+        "dictionary_micro_f1": fold["baselines"]["strict_micro_f1"],
+        "records": fold["records"],
+        "seconds": fold["seconds"],
+        "megabytes": fold["megabytes"],
     }
 
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/ and psytar/")],
-    result: Annotated[Path, typer.Option("--json", help="goes on where this file ends")],
+    result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     epochs: int = 8,
     lr: float = 3e-4,
     seed: int = 42,
@@ -57,7 +57,7 @@ def main(
     if result.exists():
         stored = json.loads(result.read_bytes())
         if stored["settings"] != plain:
-            raise typer.BadParameter(f"{result} holds variants of other settings: {stored['settings']}")
+            raise typer.BadParameter(f"{result} has variants with other settings: {stored['settings']}")
         rows = stored["rows"]
     for name, changes in VARIANTS.items():
         if name in rows:
@@ -67,9 +67,9 @@ def main(
             "data": "ADE corpus fold 1 test, exact boundaries and label, F1 over DRUG, ADE",
             "rows": rows,
             "settings": plain,
-            **described("ner_ablations"),
+            **provenance("ner_ablations"),
         }
-        write_whole(result, content)
+        write_atomically(result, content)
         print(name, rows[name], flush=True)
 
 

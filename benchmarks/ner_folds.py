@@ -1,7 +1,7 @@
-"""How well are drugs and adverse effects found in clinical sentences, over the folds of the ADE corpus?
+"""How well are drugs and adverse effects recognised in clinical sentences, over the folds of the ADE corpus?
 
-Each fold is trained and scored by itself, and stands in the file before the next one begins: a run that was
-ended goes on with the folds that are missing. A file of other settings is refused.
+Each fold is trained and scored separately and written to the file before the next one begins: a run that was
+stopped resumes with the missing folds. A file with other settings is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +18,10 @@ import typer
 from rich.console import Console
 
 from benchmarks.folds import summary
-from benchmarks.machine import described, write_whole
+from benchmarks.machine import provenance, write_atomically
 from training.common.precision import resolved
-from training.ner.run import Settings, make
+from training.ner.assemble import make
+from training.ner.settings import Settings
 
 console = Console()
 #: Means that CLDR's authors and SpERT's publish for these folds; see COMPARABLE.
@@ -32,12 +33,12 @@ COMPARABLE = (
 
 
 def fold_row(settings: Settings, data: Path) -> dict[str, Any]:
-    """Scores of one fold's test part, each with its baseline."""
+    """Trains on one fold; scores on its test part, each with its baseline, and costs."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         release = make(settings, data, Path(folder))
         seconds = time.monotonic() - started
-        # Of a run on PsyTAR too there are scores of both.
+        # A run on PsyTAR too has scores on both corpora.
         scores = [s for s in release.manifest.scores if s.data.startswith("ADE")]
         size = sum(f.size for f in release.manifest.files.values()) / 1e6
     return {
@@ -52,53 +53,44 @@ def fold_row(settings: Settings, data: Path) -> dict[str, Any]:
 
 
 def stored_folds(file: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The folds of a file; raises typer.BadParameter where it is of other settings."""
+    """The folds in a result file; raises typer.BadParameter if they have other settings."""
     if not file.exists():
         return {}
     stored = json.loads(file.read_bytes())
     if stored["settings"] != settings:
-        raise typer.BadParameter(f"{file} holds folds of other settings: {stored['settings']}")
+        raise typer.BadParameter(f"{file} has folds with other settings: {stored['settings']}")
     return dict(stored["folds"])
 
 
-def write(file: Path, settings: Mapping[str, Any], folds: dict[str, dict[str, Any]]) -> None:
+def write_results(file: Path, settings: Mapping[str, Any], folds: dict[str, dict[str, Any]]) -> None:
     common = {k: next(iter(folds.values()))[k] for k in ("definitions", "baseline_definition")}
     rows = {n: {k: v for k, v in row.items() if k not in common} for n, row in folds.items()}
-    content = summary(folds) | described("ner_folds") | common
+    content = summary(folds) | provenance("ner_folds") | common
     content |= {"published": PUBLISHED, "comparable": COMPARABLE, "settings": settings, "folds": rows}
-    write_whole(file, content)
+    write_atomically(file, content)
 
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
-    result: Annotated[Path, typer.Option("--json", help="goes on where this file ends")],
-    folds: Annotated[int, typer.Option(min=1, max=10, help="the first so many")] = 10,
+    result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
+    folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
     epochs: int = 8,
     rank: int = 0,
     lr: float = 3e-4,
     batch: int = 32,
     seed: int = 42,
 ) -> None:
-    def settings(fold: int) -> Settings:
-        return Settings(
-            corpora="ade",
-            split=f"ade_fold_{fold}",
-            epochs=epochs,
-            rank=rank,
-            lr=lr,
-            batch=batch,
-            seed=seed,
-            precision=resolved("auto"),
-        )
-
-    plain = {k: v for k, v in asdict(settings(1)).items() if k != "split"}
+    settings = Settings(
+        corpora="ade", epochs=epochs, rank=rank, lr=lr, batch=batch, seed=seed, precision=resolved("auto")
+    )
+    plain = {k: v for k, v in asdict(settings).items() if k != "split"}
     done = stored_folds(result, plain)
     for fold in range(1, folds + 1):
         if str(fold) not in done:
-            row = fold_row(settings(fold), data)
-            known = {k: row[k] for k in ("definitions", "baseline_definition")}
-            done = {n: r | known for n, r in done.items()} | {str(fold): row}
-            write(result, plain, done)
+            row = fold_row(replace(settings, split=f"ade_fold_{fold}"), data)
+            common = {k: row[k] for k in ("definitions", "baseline_definition")}
+            done = {n: r | common for n, r in done.items()} | {str(fold): row}
+            write_results(result, plain, done)
             console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
     console.print(summary(done))
 

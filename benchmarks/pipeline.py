@@ -1,7 +1,7 @@
-"""How fast is the whole pipeline, beside its models alone, in batches and one record at a time?
+"""How fast is the whole pipeline, compared with its models alone, in batches and one record at a time?
 
-The three see the same records, one after the other on the same machine; what counts is their ratio. With
---broken, lines that are no report are mixed in, and the run fails unless each is refused and every good one
+All three process the same records, one after the other on the same machine; their ratios are the result. With
+--broken, invalid lines are mixed in, and the run fails unless each of them is refused and every valid one
 comes out.
 """
 
@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import print_and_write, provenance
 from streams.agents import acronym, ner, normalization, relation, summarization
 from streams.cli.demo import samples
 from streams.codec import decode, encode
@@ -29,6 +29,7 @@ from streams.records import Report
 from streams.releases.handle import load_task
 from streams.settings import Settings
 
+#: Lines that are not valid reports.
 BROKEN: list[bytes] = [
     b"not json",
     b'{"text": "no id"}',
@@ -39,26 +40,24 @@ BROKEN: list[bytes] = [
     b'{"id": "e", "text": ""}',
     b"\xff\xfe",
 ]
+#: Unusual texts of valid reports.
 STRANGE = ["😀🤮💊", "zoloft\u0000 gave me hives", "\u202ezoloft"]
 
 
 def inputs(data: Path, limits: dict[str, int]) -> dict[str, list[bytes]]:
-    """The first lines of each stream; the bundled samples where there is no data."""
+    """The first lines of each stream; of the bundled samples if there is no data."""
     folder = data / "streams"
     files = {t: folder / f"{t}.jsonl" for t in limits} if folder.is_dir() else samples()
     return {t: files[t].read_bytes().splitlines()[: limits[t]] for t in limits}
 
 
 def run_pipeline(lines: dict[str, list[bytes]], broken: int, seed: int) -> dict[str, Any]:
-    """The report of `pvstream demo`, in a process of its own, over these lines and `broken` others."""
+    """The report of `pvstream demo`, in a process of its own, on these lines and `broken` others."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         arguments = []
-        for topic, good in lines.items():
-            mixed = list(good)
-            for i in range(broken // len(lines)):
-                strange = json.dumps({"id": f"strange-{i}", "text": STRANGE[i % len(STRANGE)]}).encode()
-                mixed.append(strange if i % 4 == 0 else BROKEN[i % len(BROKEN)])
+        for topic, valid in lines.items():
+            mixed = [*valid, *other_lines(broken // len(lines))]
             if broken:
                 rng.shuffle(mixed)
             path = Path(folder) / f"{topic}.jsonl"
@@ -80,8 +79,16 @@ def run_pipeline(lines: dict[str, list[bytes]], broken: int, seed: int) -> dict[
         return dict(json.loads(report.read_bytes()))
 
 
+def other_lines(n: int) -> list[bytes]:
+    """Lines of which every fourth, from the first, is a valid report with an unusual text."""
+    unusual = [
+        json.dumps({"id": f"strange-{i}", "text": STRANGE[i % len(STRANGE)]}).encode() for i in range(n)
+    ]
+    return [unusual[i] if i % 4 == 0 else BROKEN[i % len(BROKEN)] for i in range(n)]
+
+
 def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
-    """Seconds for the same records through the same five models in this process, without a broker."""
+    """Seconds that the same five models take for the same records in this process, without a broker."""
     models = {s.name: load_task(s.name, Settings()).current.model for s in STAGES}
     reports = {t: [decode(Report, line) for line in ls] for t, ls in lines.items()}
     started = time.perf_counter()
@@ -97,7 +104,7 @@ def run_models(lines: dict[str, list[bytes]], batch: int) -> float:
 
 
 def growth(lines: dict[str, list[bytes]], n: int = 400) -> list[float]:
-    """How many times its own length a report takes in all topics together, for the first n of each stream."""
+    """Size of each report in all topics together over its size on arrival, for the first n of each stream."""
     models = {s.name: load_task(s.name, Settings()).current.model for s in STAGES}
     paths: dict[str, list[tuple[Any, str]]] = {
         "posts": [(ner.predict, "ner"), (normalization.predict, "normalization")],
@@ -107,40 +114,62 @@ def growth(lines: dict[str, list[bytes]], n: int = 400) -> list[float]:
             (normalization.predict, "normalization"),
         ],
     }
-    found = []
+    factors = []
     for topic, stages in paths.items():
         records: Sequence[Any] = [decode(Report, line) for line in lines[topic][:n]]
-        first = [len(encode(r)) for r in records]
-        total = list(first)
+        on_arrival = [len(encode(r)) for r in records]
+        total = list(on_arrival)
         for predict, task in stages:
             records = predict(models[task], records)
             total = [t + len(encode(r)) for t, r in zip(total, records, strict=True)]
-        found += [t / f for t, f in zip(total, first, strict=True)]
-    return found
+        factors += [t / a for t, a in zip(total, on_arrival, strict=True)]
+    return factors
 
 
 def chunks(items: Sequence[Report], size: int) -> list[Sequence[Report]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
+def check(report: dict[str, Any], lines: dict[str, list[bytes]], broken: int) -> None:
+    """Raises AssertionError unless every valid line came out, once, and every other line was refused."""
+    assert report["missing"] == [] and report["duplicated"] == [] and report["dead"] == [], report
+    unusual = sum(-(-(broken // len(lines)) // 4) for _ in lines)
+    assert sum(report["inputs"].values()) == sum(map(len, lines.values())) + unusual, report["inputs"]
+    refused = len(report["refused"])
+    assert refused == (broken // len(lines)) * len(lines) - unusual, refused
+
+
+def model_figures(lines: dict[str, list[bytes]], pipeline_rate: float) -> dict[str, Any]:
+    """Speeds of the models alone, the ratios of the pipeline's speed to them, and the growth of reports."""
+    few = {t: ls[:: max(1, len(ls) // 60)] for t, ls in lines.items()}
+    alone = sum(map(len, lines.values())) / run_models(lines, 64)
+    single = sum(map(len, few.values())) / run_models(few, 1)
+    factors = growth(lines)
+    return {
+        "models_alone_records_per_second": round(alone, 2),
+        "one_at_a_time_records_per_second": round(single, 2),
+        "pipeline_to_models_alone": round(pipeline_rate / alone, 3),
+        "pipeline_to_one_at_a_time": round(pipeline_rate / single, 3),
+        "growth_mean": round(statistics.mean(factors), 1),
+        "growth_max": round(max(factors), 1),
+    }
+
+
 def main(
-    data: Annotated[Path, typer.Option(help="folder with streams/; without it the bundled samples")] = Path(
-        "data"
-    ),
+    data: Annotated[
+        Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
+    ] = Path("data"),
     posts: int = 891,
     sentences: int = 1000,
     questions: int = 200,
-    broken: Annotated[int, typer.Option(help="lines mixed in that are no report, or strange")] = 0,
+    broken: Annotated[int, typer.Option(help="number of invalid and unusual lines that are mixed in")] = 0,
     seed: int = 7,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     lines = inputs(data, {"posts": posts, "sentences": sentences, "questions": questions})
     n = sum(map(len, lines.values()))
     report = run_pipeline(lines, broken, seed)
-    assert report["missing"] == [] and report["duplicated"] == [] and report["dead"] == [], report
-    strange = sum(-(-(broken // len(lines)) // 4) for _ in lines)
-    assert sum(report["inputs"].values()) == n + strange, report["inputs"]
-    assert len(report["refused"]) == (broken // len(lines)) * len(lines) - strange, len(report["refused"])
+    check(report, lines, broken)
     figures = {
         "records": n,
         "broken": broken,
@@ -152,22 +181,8 @@ def main(
         "peak_memory_gb": round(report["peak_memory_bytes"] / 1e9, 2),
     }
     if not broken:
-        few = {t: ls[:: max(1, len(ls) // 60)] for t, ls in lines.items()}
-        alone = n / run_models(lines, 64)
-        single = sum(map(len, few.values())) / run_models(few, 1)
-        grown = growth(lines)
-        figures |= {
-            "models_alone_records_per_second": round(alone, 2),
-            "one_at_a_time_records_per_second": round(single, 2),
-            "pipeline_to_models_alone": round(report["records_per_second"] / alone, 3),
-            "pipeline_to_one_at_a_time": round(report["records_per_second"] / single, 3),
-            "growth_mean": round(statistics.mean(grown), 1),
-            "growth_max": round(max(grown), 1),
-        }
-    row = {**figures, **described("pipeline"), "releases": report["releases"]}
-    print(json.dumps(row, indent=2))
-    if result is not None:
-        result.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")
+        figures |= model_figures(lines, report["records_per_second"])
+    print_and_write({**figures, **provenance("pipeline"), "releases": report["releases"]}, result)
 
 
 if __name__ == "__main__":

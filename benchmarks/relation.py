@@ -1,7 +1,7 @@
-"""How many clinical sentences a second does the relation stage read on one core, and where does the time go?
+"""How many sentences per second does the relation stage process on one core, and where is the time spent?
 
-Sentences with and without an event, in the order of the corpus' stream. Each release runs in the number
-format that a worker would choose; the rounds of the releases alternate, because the machine is shared.
+The sentences, with and without events, come from the corpus' stream in its order. Each release runs in the
+number format that a worker would choose; the rounds of the releases alternate, because the machine is shared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 import typer
 from rich.console import Console
 
-from benchmarks.machine import described
+from benchmarks.machine import provenance
 from models.releases.loading import load
 from models.releases.store import bundled, open_release
 
@@ -28,14 +28,14 @@ BATCH = 64
 
 
 class Clock:
-    """Seconds spent in some methods, each call once however they nest."""
+    """Measures the seconds spent in some methods; nested calls count once."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._inside = False
 
     def around(self, owner: Any, name: str) -> None:
-        """Replaces a method of one object by itself with the time taken."""
+        """Replaces a method of one object by one that also measures its time."""
         method: Callable[..., Any] = getattr(owner, name)
 
         def timed(*arguments: Any, **named: Any) -> Any:
@@ -52,24 +52,26 @@ class Clock:
 
 
 class Timed:
-    """A loaded release whose parts are timed."""
+    """A loaded release with clocks on its encoder and its neighbour search."""
 
     def __init__(self, path: Path) -> None:
         release = open_release(path)
         loaded = load(release)
         self.version, self.model = release.version, loaded.model
         model: Any = loaded.model
+        spaces = model.spaces
         self.encoder, self.search = Clock(), Clock()
-        self.encoder.around(model.encoder, "forward")
-        if getattr(model, "upper", None) is not None:
-            self.encoder.around(model.upper, "forward_states")
-        for index in (model._words, model._pairs):
+        self.encoder.around(spaces.encoder, "forward")
+        if spaces.upper is not None:
+            self.encoder.around(spaces.upper, "forward_states")
+        for index in (model._word_index, model._pair_index):
             self.search.around(index, "search")
-        self.format = str(model.encoder.model.dtype).removeprefix("torch.")
+        self.format = str(spaces.encoder.model.dtype).removeprefix("torch.")
         self.rates: list[float] = []
         self.seconds = 0.0
 
     def round(self, texts: Sequence[str]) -> None:
+        """Predicts all texts once and records the speed."""
         started = time.perf_counter()
         for start in range(0, len(texts), BATCH):
             self.model.predict(texts[start : start + BATCH])
@@ -89,9 +91,9 @@ class Timed:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with streams/sentences.jsonl")],
-    before: Annotated[Path | None, typer.Option(help="a release; without it the bundled one")] = None,
-    after: Annotated[Path | None, typer.Option(help="another one")] = None,
-    texts: Annotated[int, typer.Option(help="evenly from the stream")] = 1024,
+    before: Annotated[Path | None, typer.Option(help="a release; by default the bundled one")] = None,
+    after: Annotated[Path | None, typer.Option(help="another release to compare with")] = None,
+    texts: Annotated[int, typer.Option(help="number of sentences, evenly spaced in the stream")] = 1024,
     rounds: int = 3,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -99,21 +101,21 @@ def main(
     faiss.omp_set_num_threads(1)
     lines = (data / "streams/sentences.jsonl").read_bytes().splitlines()
     chosen = [orjson.loads(line)["text"] for line in lines[:: max(1, len(lines) // texts)][:texts]]
-    named = {"before": before or bundled("relation")} | ({"after": after} if after else {})
-    timed = {name: Timed(path) for name, path in named.items()}
-    for one in timed.values():
-        one.model.predict(chosen[:BATCH])
-        one.encoder.seconds = one.search.seconds = 0.0
+    paths = {"before": before or bundled("relation")} | ({"after": after} if after else {})
+    releases = {name: Timed(path) for name, path in paths.items()}
+    for release in releases.values():
+        release.model.predict(chosen[:BATCH])
+        release.encoder.seconds = release.search.seconds = 0.0
     for _ in range(rounds):
-        for one in timed.values():
-            one.round(chosen)
+        for release in releases.values():
+            release.round(chosen)
     figures: dict[str, Any] = {"texts": len(chosen), "batch": BATCH, "threads": 1}
-    for name, one in timed.items():
-        figures |= {f"{name}_{key}": value for key, value in one.figures().items()}
+    for name, release in releases.items():
+        figures |= {f"{name}_{key}": value for key, value in release.figures().items()}
     if after:
         rates = (figures[f"{name}_sentences_per_second"] for name in ("after", "before"))
         figures["after_to_before"] = round(next(rates) / next(rates), 3)
-    figures |= described("relation")
+    figures |= provenance("relation")
     console.print_json(json.dumps(figures))
     if result is not None:
         result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""What are the relations that count as false in sentences where the ADE corpus marks no adverse event?
+"""Which relations count as false in sentences where the ADE corpus marks no adverse event?
 
-Prints each that a release finds in the sentences never trained on, as a row to fill in, and counts by a
-table of verdicts how many of them the sentence itself says or suspects: that nothing is marked in those
-sentences is not to say that they speak of no adverse event.
+Prints each relation that a release predicts in the sentences that were not trained on, as a row to fill in,
+and counts with a table of verdicts how many of them the sentence states or suspects: a sentence without
+annotations may still report an adverse event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import provenance
 from models.relation.model import RelationModel
 from models.releases.store import bundled, open_release
 from models.tables import read_tsv
@@ -30,12 +30,12 @@ WHAT = (
     "One reader, no clinician, who knew that the release had found them"
 )
 BATCH = 256
-#: Sentence, and the ends of drug and effect in it.
+#: Sentence id, and start and end of the drug and of the effect in the sentence.
 Row = tuple[str, int, int, int, int]
 
 
-def found_in(model: RelationModel, texts: Sequence[GoldText]) -> Iterator[tuple[Row, str]]:
-    """Each relation, and its sentence."""
+def predicted(model: RelationModel, texts: Sequence[GoldText]) -> Iterator[tuple[Row, str]]:
+    """Each predicted relation, with the text of its sentence."""
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         for text, tagged in zip(batch, model.predict([t.text for t in batch]), strict=True):
@@ -44,57 +44,58 @@ def found_in(model: RelationModel, texts: Sequence[GoldText]) -> Iterator[tuple[
                 yield (text.id, drug.start, drug.end, effect.start, effect.end), text.text
 
 
-def verdicts(path: Path) -> dict[Row, bool]:
-    """ValueError for a verdict that is neither 0 nor 1."""
-    found: dict[Row, bool] = {}
+def read_verdicts(path: Path) -> dict[Row, bool]:
+    """Relation to whether the sentence states it; raises ValueError for a verdict that is not 0 or 1."""
+    verdicts: dict[Row, bool] = {}
     for sentence, *places, said in read_tsv(path, COLUMNS):
         if said not in ("0", "1"):
             raise ValueError(f"{path.name}, {sentence}: said is 0 or 1, not {said!r}")
         drug_start, drug_end, effect_start, effect_end = map(int, places)
-        found[sentence, drug_start, drug_end, effect_start, effect_end] = said == "1"
-    return found
+        verdicts[sentence, drug_start, drug_end, effect_start, effect_end] = said == "1"
+    return verdicts
 
 
-def counted(rows: Iterable[Row], read: Mapping[Row, bool], sentences: int) -> dict[str, Any]:
-    """Shares and rates; a relation without a verdict counts as not said."""
-    found = list(rows)
-    said = [row for row in found if read.get(row, False)]
+def count(rows: Iterable[Row], verdicts: Mapping[Row, bool], sentences: int) -> dict[str, Any]:
+    """Counts and rates of the predicted relations; one without a verdict counts as not stated."""
+    relations = list(rows)
+    stated = [row for row in relations if verdicts.get(row, False)]
     return {
         "sentences": sentences,
-        "relations": len(found),
-        "relations_read": sum(row in read for row in found),
-        "relations_said": len(said),
-        "sentences_with_a_relation": len({row[0] for row in found}),
-        "sentences_with_one_said": len({row[0] for row in said}),
-        "false_relations_per_1000": round(1000 * len(found) / sentences, 1),
-        "false_relations_per_1000_not_said": round(1000 * (len(found) - len(said)) / sentences, 1),
+        "relations": len(relations),
+        "relations_read": sum(row in verdicts for row in relations),
+        "relations_said": len(stated),
+        "sentences_with_a_relation": len({row[0] for row in relations}),
+        "sentences_with_one_said": len({row[0] for row in stated}),
+        "false_relations_per_1000": round(1000 * len(relations) / sentences, 1),
+        "false_relations_per_1000_not_said": round(1000 * (len(relations) - len(stated)) / sentences, 1),
     }
 
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     release: Annotated[
-        Path | None, typer.Option(help="a relation release; without it the bundled one")
+        Path | None, typer.Option(help="a relation release; by default the bundled one")
     ] = None,
     read: Annotated[Path, typer.Option(help="the table of verdicts")] = READ,
-    split: Annotated[str, typer.Option(help="which the release was trained on")] = "ade_fold_1",
+    split: Annotated[str, typer.Option(help="split that the release was trained on")] = "ade_fold_1",
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
     opened = open_release(release or bundled("relation"))
     _, texts = split_negatives(data / "ade", split)
-    known = verdicts(read)
+    verdicts = read_verdicts(read)
     rows = []
     typer.echo("\t".join([*COLUMNS, "drug", "effect", "text"]))
-    for row, text in found_in(RelationModel.load(opened), texts):
+    for row, text in predicted(RelationModel.load(opened), texts):
         rows.append(row)
-        said = str(int(known[row])) if row in known else "?"
-        _, *ends = row
-        typer.echo("\t".join([*map(str, row), said, text[ends[0] : ends[1]], text[ends[2] : ends[3]], text]))
-    figures = {"what": WHAT, "release": opened.version} | counted(rows, known, len(texts))
+        verdict = str(int(verdicts[row])) if row in verdicts else "?"
+        _, drug_start, drug_end, effect_start, effect_end = row
+        spans = [text[drug_start:drug_end], text[effect_start:effect_end]]
+        typer.echo("\t".join([*map(str, row), verdict, *spans, text]))
+    figures = {"what": WHAT, "release": opened.version} | count(rows, verdicts, len(texts))
     typer.echo(json.dumps(figures, indent=2), err=True)
     if result is not None:
-        figures |= described("relation_false")
+        figures |= provenance("relation_false")
         result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,9 +1,9 @@
-"""How well are drugs, effects and which caused which found, over the ten folds of the ADE corpus, or over ten
+"""How well are drugs, effects and their relations recognised over the folds of the ADE corpus, or over ten
 parts that share no abstract?
 
-Each fold is trained and scored by itself and stands in the file before the next begins: a run that was ended
-goes on with the folds that are missing, as long as settings and code are those of the file. Beside it stands
-plain fine-tuning: CONORM-NER's head over the same backbone, every pair of its mentions linked.
+Each fold is trained and scored separately and written to the file before the next one begins: a run that was
+stopped resumes with the missing folds if settings and code are those of the file. The comparison is plain
+fine-tuning: CONORM-NER's head over the same backbone, with every drug linked to every effect.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ import typer
 from rich.console import Console
 
 from benchmarks.folds import summary as over_folds
-from benchmarks.machine import described, write_whole
+from benchmarks.machine import provenance, write_atomically
 from models.relation.neighbours import Vote
 from models.releases.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
-from training.ner import run as ner
-from training.relation import run as relation
-from training.relation.settings import Settings
-from training.relation.support_set import Sizes
+from training.ner import assemble as ner
+from training.ner.settings import Settings as TaggerSettings
+from training.relation import release as relation
+from training.relation.settings import Objective, Settings, SupportSizes
 
 console = Console()
 ROOT = Path(__file__).parent.parent
-#: What decides the figures of a fold, beside the settings and the libraries.
+#: Files that the figures of a fold depend on, in addition to the settings and the libraries.
 CODE = (
     "training/relation/*.py",
     "training/common/adapter.py",
     "training/common/loop.py",
+    "training/common/batching.py",
     "training/evaluation/relation.py",
     "models/relation/*.py",
     "models/encoder/layer_split.py",
@@ -62,19 +63,19 @@ PLAIN = "plain fine-tuning: CONORM-NER's head, whole encoder, every pair of its 
 
 
 class EveryPair:
-    """Links every drug with every effect that a tagger finds, or is given, in a text."""
+    """Links every drug in a text with every effect; the mentions come from a tagger or are given."""
 
     def __init__(self, tagger: Any) -> None:
         self.tagger = tagger
 
     def predict(self, batch: Sequence[str]) -> list[TaggedText]:
-        return [TaggedText(tuple(m), tuple(_product(m))) for m in self.tagger.predict(batch)]
+        return [TaggedText(tuple(m), tuple(_all_pairs(m))) for m in self.tagger.predict(batch)]
 
     def relate(self, _: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
-        return [_product(own) for own in mentions]
+        return [_all_pairs(own) for own in mentions]
 
 
-def _product(mentions: Sequence[Mention]) -> list[Relation]:
+def _all_pairs(mentions: Sequence[Mention]) -> list[Relation]:
     return [
         Relation(d, e, 1.0)
         for d, drug in enumerate(mentions)
@@ -85,8 +86,8 @@ def _product(mentions: Sequence[Mention]) -> list[Relation]:
 
 
 def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, float]:
-    """Plain fine-tuning on one split; without the lexicon, which the corpus does not annotate by."""
-    settings = ner.Settings(
+    """Scores of plain fine-tuning on one split, without the lexicon, which the annotations do not follow."""
+    settings = TaggerSettings(
         corpora="ade", split=split, epochs=epochs, rank=0, lr=2e-4, seed=seed, precision=resolved("auto")
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -96,9 +97,9 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
 
 
 def fold_row(
-    objective: relation.Objective, settings: Settings, sizes: Sizes, data: Path, run: Path | None
+    objective: Objective, settings: Settings, sizes: SupportSizes, data: Path, run: Path | None
 ) -> dict[str, Any]:
-    """Scores of one fold's test part, each with its baseline."""
+    """Trains on one fold; scores on its test part, each with its baseline, and costs."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         own = run / settings.split if run else None
@@ -117,43 +118,55 @@ def fold_row(
 
 
 def summary(folds: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Means over the folds that are done; of plain fine-tuning over those that have it, and while some do
-    not, ours over the same beside it.
+    """Means over the folds, and of plain fine-tuning over the folds that have it. If some do not, also our
+    means over those that have it.
     """
-    found = over_folds(folds)
+    figures = over_folds(folds)
     both = [row for row in folds.values() if "plain" in row]
     for name in both[0]["plain"] if both else ():
-        found[f"{name}_plain_finetuning"] = round(statistics.mean(r["plain"][name] for r in both), 4)
+        figures[f"{name}_plain_finetuning"] = round(statistics.mean(r["plain"][name] for r in both), 4)
         if len(both) < len(folds):
-            found[f"{name}_on_plain_folds"] = round(statistics.mean(r["scores"][name] for r in both), 4)
-    return found | {"plain_folds_done": len(both)}
+            figures[f"{name}_on_plain_folds"] = round(statistics.mean(r["scores"][name] for r in both), 4)
+    return figures | {"plain_folds_done": len(both)}
 
 
 def code_digest() -> str:
-    """Of the files that decide a fold's figures."""
+    """Digest of the files that the figures of a fold depend on."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in CODE for path in ROOT.glob(pattern)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def stored_folds(file: Path, made: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The folds of a file; raises typer.BadParameter where it is of other settings or code."""
+def origin_of(objective: Objective, settings: Settings, sizes: SupportSizes, grouped: bool) -> dict[str, Any]:
+    """The settings and the code that folds in one file must have in common."""
+    return {
+        "settings": {k: v for k, v in asdict(settings).items() if k != "split"} | {"objective": objective},
+        "support": asdict(sizes),
+        "kind": "parts that share no abstract" if grouped else "the papers' folds",
+        "code": code_digest(),
+    }
+
+
+def stored_folds(file: Path, origin: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The folds in a result file; raises typer.BadParameter if they are of another origin: other settings or
+    other code.
+    """
     if not file.exists():
         return {}
     stored = json.loads(file.read_bytes())
-    for name, value in made.items():
+    for name, value in origin.items():
         if stored[name] != value:
-            raise typer.BadParameter(f"{file} holds folds of another {name}: {stored[name]}")
+            raise typer.BadParameter(f"{file} has folds with other {name}: {stored[name]}")
     return dict(stored["folds"])
 
 
-def write(file: Path, made: Mapping[str, Any], folds: Mapping[str, dict[str, Any]]) -> None:
-    content = summary(folds) | described("relation_folds")
+def write_results(file: Path, origin: Mapping[str, Any], folds: Mapping[str, dict[str, Any]]) -> None:
+    content = summary(folds) | provenance("relation_folds")
     content |= {"definitions": {m.name: m.definition for m in MEASURES}, "baseline_definitions": BASELINES}
     content |= {"published": PUBLISHED, "comparable": COMPARABLE, "plain_finetuning": PLAIN}
-    content |= {**made, "folds": folds}
-    write_whole(file, content)
+    content |= {**origin, "folds": folds}
+    write_atomically(file, content)
 
 
 def _rounded(evaluation: Evaluation) -> dict[str, float]:
@@ -163,14 +176,16 @@ def _rounded(evaluation: Evaluation) -> dict[str, float]:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
-    result: Annotated[Path, typer.Option("--json", help="goes on where this file ends")],
-    folds: Annotated[int, typer.Option(min=1, max=10, help="the first so many")] = 10,
+    result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
+    folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
     grouped: Annotated[
-        bool, typer.Option(help="parts that share no abstract, not the papers' folds")
+        bool, typer.Option(help="use parts that share no abstract instead of the papers' folds")
     ] = False,
-    plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: left out")] = 8,
-    run: Annotated[Path | None, typer.Option(help="folder in which a killed fold goes on")] = None,
-    objective: relation.Objective = "all",
+    plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: none")] = 8,
+    run: Annotated[
+        Path | None, typer.Option(help="folder of checkpoints, from which a killed fold resumes")
+    ] = None,
+    objective: Objective = "all",
     epochs: int = DEFAULT.epochs,
     pair_epochs: int = DEFAULT.pair_epochs,
     cross_entropy: float = DEFAULT.cross_entropy,
@@ -180,32 +195,21 @@ def main(
     seed: int = 42,
 ) -> None:
     settings = Settings(
-        base=base,
-        seed=seed,
-        precision=resolved("auto"),
-        epochs=epochs,
-        pair_epochs=pair_epochs,
-        cross_entropy=cross_entropy,
-        vote=vote,
-        negatives=negatives,
-    )
-    sizes = Sizes()
-    made = {
-        "settings": {k: v for k, v in asdict(settings).items() if k != "split"} | {"objective": objective},
-        "support": asdict(sizes),
-        "kind": "parts that share no abstract" if grouped else "the papers' folds",
-        "code": code_digest(),
-    }
-    done = stored_folds(result, made)
+        base=base, seed=seed, precision=resolved("auto"), epochs=epochs, pair_epochs=pair_epochs,
+        cross_entropy=cross_entropy, vote=vote, negatives=negatives,
+    )  # fmt: skip
+    sizes = SupportSizes()
+    origin = origin_of(objective, settings, sizes, grouped)
+    done = stored_folds(result, origin)
     for fold in range(1, folds + 1):
         split = f"{GROUPS if grouped else FOLDS}{fold}"
         if str(fold) not in done:
             done[str(fold)] = row = fold_row(objective, replace(settings, split=split), sizes, data, run)
-            write(result, made, done)
+            write_results(result, origin, done)
             console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
         if plain and "plain" not in done[str(fold)]:
             done[str(fold)]["plain"] = plain_scores(split, plain, seed, data)
-            write(result, made, done)
+            write_results(result, origin, done)
             console.print(f"fold {fold}, plain fine-tuning: {done[str(fold)]['plain']}")
     console.print(summary(done))
 

@@ -1,7 +1,7 @@
 """How large is each bundled release, how long was it trained, and how fast is it on its own kind of text?
 
-Speeds are medians over rounds in which all releases take their turn, in batches of the stage's size, and as
-ratios to the bare base encoder over the same texts in the same rounds.
+Each round measures all releases in turn, in batches of the stage's size; speeds are medians over the rounds.
+They are also given as ratios to the base encoder alone, over the same texts in the same rounds.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from benchmarks.machine import described
-from models.encoder.model import MINI, Encoder
+from benchmarks.machine import print_and_write, provenance
+from models.encoder.model import Encoder
+from models.encoder.weights import MINI
 from models.releases.loading import load
 from models.releases.store import bundled, open_release
 from models.types import CODED_LABELS, TASKS, Query
@@ -44,22 +45,23 @@ DEFINITIONS = {
 
 
 def inputs_of(task: str, texts: Sequence[str], tagger: Any) -> list[Any]:
-    """What the stage hands to its model for these texts."""
+    """The inputs that the stage gives to its model for these texts."""
     if task != "normalization":
         return list(texts)
-    found = zip(texts, tagger.predict(texts), strict=True)
+    tagged = zip(texts, tagger.predict(texts), strict=True)
     return [
         Query(text, m.start, m.end, m.text)
-        for text, mentions in found
+        for text, mentions in tagged
         for m in mentions
         if m.label in CODED_LABELS
     ]
 
 
-def seconds_of(work: Callable[[list[Any]], Any], inputs: Sequence[Any]) -> float:
+def seconds_for(predict: Callable[[list[Any]], Any], inputs: Sequence[Any]) -> float:
+    """Seconds for all inputs, in batches."""
     started = time.perf_counter()
     for start in range(0, len(inputs), BATCH):
-        work(list(inputs[start : start + BATCH]))
+        predict(list(inputs[start : start + BATCH]))
     return time.perf_counter() - started
 
 
@@ -69,37 +71,34 @@ def main(
 ) -> None:
     torch.set_num_threads(threads)
     settings = Settings()
-    loaded = {task: load_release(task, None, settings) for task in TASKS}
-    # No stage of its own: sentence vectors, which a normalization may begin with.
-    loaded["idiom"] = load(open_release(bundled("idiom")))
+    models = {task: load_release(task, None, settings) for task in TASKS}
+    # Not a stage: a model of sentence vectors, from which the training of a normalization may start.
+    models["idiom"] = load(open_release(bundled("idiom")))
     texts = {
         kind: [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
         for kind, path in samples().items()
     }
-    bare = Encoder.load(MINI)
-    inputs = {task: inputs_of(task, texts[KIND[task]], loaded["ner"].model) for task in loaded}
-    ours: dict[str, list[float]] = {task: [] for task in loaded}
-    base: dict[str, list[float]] = {task: [] for task in loaded}
+    base = Encoder.load(MINI)
+    inputs = {task: inputs_of(task, texts[KIND[task]], models["ner"].model) for task in models}
+    release_seconds: dict[str, list[float]] = {task: [] for task in models}
+    base_seconds: dict[str, list[float]] = {task: [] for task in models}
     for _ in range(ROUNDS):
-        for task, one in loaded.items():
-            ours[task].append(seconds_of(one.model.predict, inputs[task]))
-            base[task].append(seconds_of(bare.embed, texts[KIND[task]]))
+        for task, loaded in models.items():
+            release_seconds[task].append(seconds_for(loaded.model.predict, inputs[task]))
+            base_seconds[task].append(seconds_for(base.embed, texts[KIND[task]]))
     rows = {}
-    for task, one in loaded.items():
+    for task, loaded in models.items():
         manifest = open_release(bundled(task)).manifest
-        n, seconds = len(texts[KIND[task]]), statistics.median(ours[task])
+        n, seconds = len(texts[KIND[task]]), statistics.median(release_seconds[task])
         rows[task] = {
-            "release": one.version,
+            "release": loaded.version,
             "megabytes": round(sum(f.size for f in manifest.files.values()) / 1e6, 1),
             "training_seconds": manifest.configuration.get("training_seconds"),
             "texts": n,
             "texts_per_second": round(n / seconds, 1),
-            "of_bare_encoder": round(statistics.median(base[task]) / seconds, 2),
+            "of_bare_encoder": round(statistics.median(base_seconds[task]) / seconds, 2),
         }
-    row = {"definitions": DEFINITIONS, "rows": rows, **described("releases")}
-    print(json.dumps(row, indent=2))
-    if result is not None:
-        result.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")
+    print_and_write({"definitions": DEFINITIONS, "rows": rows, **provenance("releases")}, result)
 
 
 if __name__ == "__main__":

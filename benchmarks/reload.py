@@ -1,8 +1,8 @@
-"""What does a change of model cost the records that flow meanwhile?
+"""How much latency and memory does a change of model cost?
 
-One tagging worker on a real Apache Kafka gets records at a share of its capacity: first without any swap,
-then with one swap after the other, then without again. Latency is from the source record's timestamp to the
-output's; nothing may be lost or mixed, and memory must not grow from swap to swap.
+One tagging worker on a real Apache Kafka gets records at a share of its capacity: first without swaps, then
+during swaps one after the other, then without again. Latency is the time from the source record's timestamp
+to the output's. No record may be lost or mixed up, and memory must not increase from swap to swap.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import orjson
 import typer
 from aiokafka import AIOKafkaProducer
 
-from benchmarks.machine import described
+from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from streams.cli.demo import samples
-from streams.cli.ingest import Pace
+from streams.cli.ingest import RateLimit
 from streams.records import Announcement
 from streams.releases import announcements
 from streams.settings import Settings
@@ -36,15 +36,30 @@ from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.variants import MARKER, marked
 
-#: Seconds that a swap may take before the next one is asked for.
+#: Seconds that a swap may take.
 SWAP_SECONDS = 60.0
-#: Records at once, to find the capacity.
+#: Batches by which swaps may raise the 99th percentile of the latency.
+P99_BATCHES = 2
+#: Records sent at once to measure the capacity.
 BURST = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run does."""
+
+    swaps: int
+    pause: float
+    """Seconds between swaps."""
+    share: float
+    """Rate of records, as a share of the worker's capacity."""
+    quiet: float
+    """Seconds without swaps, before and after them."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """One run; latencies in seconds, memory in bytes."""
+    """The figures of a run; latencies in seconds, memory in bytes."""
 
     swaps: int = 0
     records: int = 0
@@ -54,24 +69,24 @@ class Figures:
     capacity_records_per_second: float = 0.0
     share_of_capacity: float = 0.0
     batch_seconds: float = 0.0
-    """One full batch at capacity."""
+    """Duration of a full batch at capacity."""
     p50_without: float = 0.0
     p50_with: float = 0.0
     p99_without: float = 0.0
     p99_with: float = 0.0
     p99_batches_above: float = 0.0
-    """(p99 with swaps - p99 without) / batch_seconds; the bound is 2."""
+    """(p99_with - p99_without) / batch_seconds; at most P99_BATCHES."""
     swap_seconds_median: float = 0.0
-    """From the announcement until the worker says that the release is live."""
+    """Time from the announcement until the worker reports the release as live."""
     memory_before: int = 0
     memory_after: int = 0
     memory_bytes_per_swap: float = 0.0
-    """Slope of a straight line through the memory after each swap of the second half."""
+    """Slope of a least-squares line through the memory after each swap of the second half."""
     memory: list[int] = field(default_factory=list)
 
 
 class Bench:
-    """A broker, a worker, two releases that take turns."""
+    """A broker, a worker and two releases that take turns."""
 
     def __init__(self, kafka: LocalKafka, port: int, folder: Path) -> None:
         self.kafka = kafka
@@ -88,23 +103,22 @@ class Bench:
         self.swap_seconds: list[float] = []
 
     async def swap(self, release: Release) -> None:
-        """Announces, waits until the worker says that it is live, and looks at its memory."""
+        """Announces a release and waits until the worker reports it as live."""
         started = time.perf_counter()
         announcement = Announcement(
             task="ner", version=release.version, reason="publish", announced_at=datetime.now(UTC)
         )
         await announcements.announce(self.settings, "ner", announcement)
         async with asyncio.timeout(SWAP_SECONDS):
-            while (await asyncio.to_thread(self._asked, "/releases"))["ner"]["version"] != release.version:  # noqa: ASYNC110
-                # Seldom: whatever asks takes its time from the same processors.
+            while (await asyncio.to_thread(self._get, "/releases"))["ner"]["version"] != release.version:  # noqa: ASYNC110
+                # Not more often: requests use the same processors as the worker.
                 await asyncio.sleep(0.25)
         self.swap_seconds.append(time.perf_counter() - started)
 
-    async def send(self, seconds: float, rate: float) -> set[str]:
-        """Records for so long, evenly (rate 0: `seconds` is a number of records, at once); their ids."""
+    async def send(self, n: int, rate: float) -> set[str]:
+        """Sends `n` records at `rate` per second (0: all at once); returns their ids."""
         ids = set()
-        pace = Pace(rate)
-        n = round(seconds * rate) if rate else round(seconds)
+        limit = RateLimit(rate)
         async with AIOKafkaProducer(bootstrap_servers=self.kafka.bootstrap, acks="all") as producer:
             pending = []
             for _ in range(n):
@@ -114,49 +128,52 @@ class Bench:
                 ids.add(id_)
                 value = orjson.dumps({"id": id_, "text": text})
                 pending.append(await producer.send("posts", key=id_.encode(), value=value))
-                await pace.turn()
+                await limit.wait()
             await asyncio.gather(*pending)
         return ids
 
-    async def swapping(self, swaps: int, pause: float) -> None:
+    async def swap_repeatedly(self, swaps: int, pause: float) -> None:
+        """Swaps the two releases, and records the worker's memory after each swap."""
         for i in range(swaps):
             await self.swap(self.releases[i % 2])
             await asyncio.sleep(pause)
             self.memory.append(self.resident())
 
     def resident(self) -> int:
-        """Bytes of the worker in memory now."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
-            for line in answer.read().decode().splitlines():
+        """Resident memory of the worker, in bytes."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as response:
+            for line in response.read().decode().splitlines():
                 if line.startswith("process_resident_memory_bytes "):
                     return int(float(line.split()[1]))
-        raise RuntimeError("the worker does not tell its memory")
+        raise RuntimeError("the worker does not report its memory")
 
     def wait_for(self, n: int) -> None:
+        """Waits until there are `n` outputs."""
         processes.wait_until(
             lambda: processes.count(self.kafka.bootstrap, "mentions") >= n, f"{n} outputs", 600
         )
 
-    def _asked(self, path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-            return json.loads(answer.read())
+    def _get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+            return json.loads(response.read())
 
 
-def measure(bench: Bench, swaps: int, pause: float, share: float, quiet: float) -> Figures:
-    """Capacity, then three phases: quiet, swaps, quiet."""
-    figures = Figures(swaps=swaps, share_of_capacity=share)
+def measure(bench: Bench, plan: Plan) -> Figures:
+    """Measures the capacity, then runs three phases: without swaps, with swaps, without swaps."""
+    figures = Figures(swaps=plan.swaps, share_of_capacity=plan.share)
     asyncio.run(bench.swap(bench.releases[1]))
     bench.swap_seconds.clear()
     figures.capacity_records_per_second = max(_capacity(bench, done) for done in (0, BURST, 2 * BURST))
     figures.batch_seconds = bench.settings.batch / figures.capacity_records_per_second
-    rate = share * figures.capacity_records_per_second
+    rate = plan.share * figures.capacity_records_per_second
+    quiet_records = round(plan.quiet * rate)
 
-    quiet_ids = asyncio.run(bench.send(quiet, rate))
+    quiet_ids = asyncio.run(bench.send(quiet_records, rate))
     figures.memory_before = bench.resident()
-    swap_ids = asyncio.run(_with_swaps(bench, swaps, pause, rate))
+    swap_ids = asyncio.run(_send_during_swaps(bench, plan, rate))
     bench.wait_for(3 * BURST + len(quiet_ids) + len(swap_ids))
     figures.memory_after = bench.resident()
-    quiet_ids |= asyncio.run(bench.send(quiet, rate))
+    quiet_ids |= asyncio.run(bench.send(quiet_records, rate))
     figures.records = 3 * BURST + len(quiet_ids) + len(swap_ids)
     bench.wait_for(figures.records)
     time.sleep(2)
@@ -164,19 +181,19 @@ def measure(bench: Bench, swaps: int, pause: float, share: float, quiet: float) 
     return figures
 
 
-async def _with_swaps(bench: Bench, swaps: int, pause: float, rate: float) -> set[str]:
-    """Sends second by second for as long as the swaps take."""
-    swapping = asyncio.create_task(bench.swapping(swaps, pause))
+async def _send_during_swaps(bench: Bench, plan: Plan, rate: float) -> set[str]:
+    """Sends one second of records at a time until the swaps are done; returns their ids."""
+    swapping = asyncio.create_task(bench.swap_repeatedly(plan.swaps, plan.pause))
     ids: set[str] = set()
     while not swapping.done():
-        ids |= await bench.send(1, rate)
+        ids |= await bench.send(round(rate), rate)
     await swapping
     return ids
 
 
 def _capacity(bench: Bench, done: int) -> float:
-    """Records a second over the middle of a burst that comes after `done` records. Of several bursts the best
-    counts: on a shared machine a slow one tells of the neighbours.
+    """Records per second over the middle of a burst, sent after `done` records. The caller takes the best of
+    several bursts: on a shared machine a slow burst shows the load of other processes.
     """
     asyncio.run(bench.send(BURST, 0))
     bench.wait_for(done + BURST)
@@ -186,6 +203,7 @@ def _capacity(bench: Bench, done: int) -> float:
 
 
 def _count(figures: Figures, bench: Bench, quiet_ids: set[str], swap_ids: set[str]) -> None:
+    """Fills in the figures from the records in the source and sink topics."""
     sent = {m.key.decode(): m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "posts")}
     latency: dict[str, float] = {}
     for message in processes.read_all(bench.kafka.bootstrap, "mentions"):
@@ -208,44 +226,44 @@ def _count(figures: Figures, bench: Bench, quiet_ids: set[str], swap_ids: set[st
 
 
 def quantile(values: Sequence[float], q: float) -> float:
+    """The value below which a share of `q` of the values lies, without interpolation."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
 
 
 def slope(values: Sequence[float]) -> float:
-    """Of the least-squares line through equally spaced values; 0 for fewer than two."""
+    """Slope of the least-squares line through equally spaced values; 0 for fewer than two."""
     return float(statistics.linear_regression(range(len(values)), values).slope) if len(values) > 1 else 0.0
 
 
-def run(kafka: LocalKafka, swaps: int, pause: float, share: float, quiet: float, folder: Path) -> Figures:
-    """A worker of its own on this broker, and the three phases."""
+def run(kafka: LocalKafka, plan: Plan, folder: Path) -> Figures:
+    """Starts a worker on this broker and measures it."""
     with ExitStack() as stack:
         port = processes.free_port()
         bench = Bench(kafka, port, folder)
-        made = processes.command("topics", "--create", env=bench.env)
-        assert made.returncode == 0, made.stderr
+        topics = processes.command("topics", "--create", env=bench.env)
+        assert topics.returncode == 0, topics.stderr
         worker = processes.running("worker", "--stage", "ner", env=bench.env, log=folder / "worker.log")
         stack.enter_context(worker)
         processes.wait_until(lambda: processes.is_ready(port), "a worker that is ready")
-        return measure(bench, swaps, pause, share, quiet)
+        return measure(bench, plan)
 
 
 def main(
     swaps: int = 30,
     pause: Annotated[float, typer.Option(help="seconds between swaps")] = 1.5,
-    share: Annotated[float, typer.Option(help="of the worker's capacity")] = 0.8,
-    quiet: Annotated[float, typer.Option(help="seconds without swaps, before and after")] = 40,
+    share: Annotated[float, typer.Option(help="rate of records, as a share of the worker's capacity")] = 0.8,
+    quiet: Annotated[float, typer.Option(help="seconds without swaps, before and after them")] = 40,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="reload-") as folder, own_kafka() as kafka:
-        figures = run(kafka, swaps, pause, share, quiet, Path(folder))
-    row = {**asdict(figures), **described("reload")}
+        plan = Plan(swaps=swaps, pause=pause, share=share, quiet=quiet)
+        figures = run(kafka, plan, Path(folder))
+    row = {**asdict(figures), **provenance("reload")}
     row["memory"] = " ".join(f"{m / 1e6:.0f}" for m in figures.memory)
-    print(json.dumps(row, indent=2))
-    if result is not None:
-        result.write_text(json.dumps(row, indent=2) + "\n", encoding="utf-8")
-    bad = figures.lost or figures.mixed or figures.p99_batches_above > 2  # noqa: PLR2004  the bound
-    raise typer.Exit(1 if bad else 0)
+    print_and_write(row, result)
+    failed = figures.lost or figures.mixed or figures.p99_batches_above > P99_BATCHES
+    raise typer.Exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

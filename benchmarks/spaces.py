@@ -1,8 +1,8 @@
-"""Draws the spaces of entities and of relations as t-SNE maps (Theodoropoulos et al. 2021, figures 6 and 8),
-in a release and in its plain base, on sentences that were not trained on.
+"""Draws the entity and relation embedding spaces as t-SNE maps (Theodoropoulos et al. 2021, figures 6 and 8),
+of a release and of its base model, on sentences that were not trained on.
 
-The pictures are SVG; beside each stands in how many per cent of its points the nearest other point, before
-the map is made, is of the same kind, and what chance gives.
+The maps are SVG files. The title of each gives the share of points whose nearest other point in the original
+space has the same kind, and the share expected by chance.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
-from benchmarks.machine import described
+from benchmarks.machine import provenance
 from models.encoder.faiss_index import unit
-from models.encoder.model import Encoder, surface_words
+from models.encoder.model import Encoder
 from models.relation.model import RelationModel
 from models.relation.neighbours import Floats
 from models.releases.store import open_release
+from models.text import word_texts
 from training.evaluation.relation import split_texts
 from training.relation.cldr import candidates
 from training.relation.data import TAGS, Example, examples, offsets
@@ -39,7 +40,7 @@ KINDS = ("unrelated: one word is wrong", "related")
 
 
 class Points(NamedTuple):
-    """What one picture shows."""
+    """The points of one map: vectors (points, d), the kind of each point, and the names of the kinds."""
 
     name: str
     vectors: Floats
@@ -47,10 +48,10 @@ class Points(NamedTuple):
     labels: Sequence[str]
 
     def share(self) -> tuple[float, float]:
-        """Share of points whose nearest neighbour is of their kind, and what chance would give."""
+        """Share of points whose nearest neighbour has the same kind, and the share expected by chance."""
         x = torch.from_numpy(self.vectors)
         _, rows = nearest(x, x, 2)
-        # Of two equal points either may come first.
+        # The point itself is one of the two; among equal points it may be the second.
         own = torch.arange(len(x))
         other = torch.where(rows[:, 0] == own, rows[:, 1], rows[:, 0]).numpy()
         _, counts = np.unique(self.kinds, return_counts=True)
@@ -60,7 +61,9 @@ class Points(NamedTuple):
 def points_of(
     name: str, words: Sequence[Floats], pairs: Sequence[Floats], data: Sequence[Example], each: int
 ) -> list[Points]:
-    """Of both spaces at most `each` points of a kind; `words` and `pairs`: (words, d) of each sentence."""
+    """The points of both spaces, at most `each` of a kind. `words` and `pairs` are the word vectors of each
+    sentence, (words, d), in the entity space and in the relation space.
+    """
     rng = np.random.default_rng(0)
     tags = np.concatenate([e.tags for e in data])
     kinds = [i for i in range(len(TAGS)) if (tags == i).any()]
@@ -69,22 +72,22 @@ def points_of(
     entities = Points(
         f"{name}, entities", unit(np.concatenate(words)[chosen]), numbers, [TAGS[k] for k in kinds]
     )
-    found, sentence = candidates(data, 2, torch.Generator().manual_seed(0))
-    places = (found + offsets(data)[sentence, None, None])[:, [0, 1 + int(rng.integers(2))]].numpy()
+    drawn, sentence = candidates(data, 2, torch.Generator().manual_seed(0))
+    places = (drawn + offsets(data)[sentence, None, None])[:, [0, 1 + int(rng.integers(2))]].numpy()
     places = places[rng.permutation(len(places))[:each]]
     related = np.tile([1, 0], len(places))
     vectors = np.concatenate(pairs)[places].reshape(2 * len(places), -1)
     return [entities, Points(f"{name}, relations", unit(vectors), related, KINDS)]
 
 
-def drawn(points: Points, perplexity: float, seed: int) -> str:
-    """An SVG picture."""
+def draw(points: Points, perplexity: float, seed: int) -> str:
+    """A t-SNE map as SVG."""
     limit = (len(points.vectors) - 1) / 3
-    made: Any = TSNE(
+    coordinates: Any = TSNE(
         perplexity=min(perplexity, limit), random_state=seed, init="pca", metric="euclidean", n_jobs=1
     ).fit_transform(points.vectors)
-    low, high = made.min(0), made.max(0)
-    places = MARGIN + (made - low) / np.maximum(high - low, 1e-9) * (SIZE - 2 * MARGIN)
+    low, high = coordinates.min(0), coordinates.max(0)
+    places = MARGIN + (coordinates - low) / np.maximum(high - low, 1e-9) * (SIZE - 2 * MARGIN)
     same, chance = points.share()
     title = f"{points.name}: nearest point of the same kind {same:.1%}, by chance {chance:.1%}"
     lines = [
@@ -107,9 +110,9 @@ def drawn(points: Points, perplexity: float, seed: int) -> str:
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     release: Annotated[Path, typer.Option(help="a relation release")],
-    output: Annotated[Path, typer.Option(help="folder of the pictures")],
-    split: Annotated[str, typer.Option(help="whose test part is drawn")] = "ade_fold_1",
-    each: Annotated[int, typer.Option(help="points of a kind at most")] = 400,
+    output: Annotated[Path, typer.Option(help="folder for the maps")],
+    split: Annotated[str, typer.Option(help="split whose test part is drawn")] = "ade_fold_1",
+    each: Annotated[int, typer.Option(help="maximum number of points of a kind")] = 400,
     perplexity: float = 30.0,
     seed: int = 42,
     result: Annotated[Path | None, typer.Option("--json", help="write the shares here")] = None,
@@ -120,28 +123,28 @@ def main(
     plain = Encoder.load(opened.manifest.base)
     _, test = split_texts(data / "ade", split)
     shown = [e for e in examples(test, plain) if len(e.pairs)]
-    surfaces = [surface_words(e.gold.text) for e in shown]
-    read = model.read(surfaces)
+    sentences = [word_texts(e.gold.text) for e in shown]
+    read = model.spaces.encode(sentences)
     counts = [len(e.tags) for e in shown]
 
     def cut(vectors: Sequence[Floats]) -> list[Floats]:
         return [v[:n] for v, n in zip(vectors, counts, strict=True)]
 
-    words, pairs = cut(model.project(surfaces)), cut(model.project_pairs(read))
+    words, pairs = cut(model.spaces.entity_vectors(read)), cut(model.spaces.relation_vectors(read))
     with torch.inference_mode():
-        base = cut([unit(v.numpy()) for v in plain.word_vectors(surfaces)])
+        base = cut([unit(v.numpy()) for v in plain.word_vectors(sentences)])
     output.mkdir(parents=True, exist_ok=True)
     shares: dict[str, Any] = {}
     for points in points_of("plain base", base, base, shown, each) + points_of(
         f"release {opened.version}", words, pairs, shown, each
     ):
         path = output / (points.name.replace(", ", "-").replace(" ", "-") + ".svg")
-        path.write_text(drawn(points, perplexity, seed), encoding="utf-8")
+        path.write_text(draw(points, perplexity, seed), encoding="utf-8")
         same, chance = points.share()
         shares |= {points.name: round(same, 4), f"{points.name}, by chance": round(chance, 4)}
         console.print(f"{path}: {len(points.kinds)} points, same kind {same:.3f}, by chance {chance:.3f}")
     if result is not None:
-        figures = {"what": WHAT, "split": f"{split}, test part"} | shares | described("spaces")
+        figures = {"what": WHAT, "split": f"{split}, test part"} | shares | provenance("spaces")
         result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 

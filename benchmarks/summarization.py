@@ -1,13 +1,12 @@
-"""How many questions a second does a release of summaries answer, with a beam and greedily?
+"""How many questions per second does a summarization release process, with beam search and greedily?
 
-The same questions in batches of 64, on two threads; medians of several rounds. What is measured is the
-release as it is served: writer, guard and fallback. ROUGE is over the whole test part, whose first questions
-are easier than the others.
+The same questions in batches of 64, on two threads; medians of several rounds. The release is measured as it
+is served, with writer, guard and extractive fallback. ROUGE is computed over the whole test part, because its
+first questions are easier than the others.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from dataclasses import replace
@@ -17,10 +16,11 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from benchmarks.machine import described
+from benchmarks.machine import print_and_write, provenance
 from models.releases.loading import load
 from models.releases.store import open_release
-from models.summarization.generation import HubWriter, PointerWriter
+from models.summarization.generation import PointerWriter
+from models.summarization.hub_generation import HubWriter
 from models.summarization.model import SummarizationModel
 from models.summarization.reranker import RankedWriter
 from training.evaluation.summarization import read, summary_counts
@@ -28,8 +28,8 @@ from training.evaluation.summarization import read, summary_counts
 BATCH = 64
 
 
-def with_beams(model: SummarizationModel, beams: int) -> bool:
-    """Sets the width of the search; False where the release has no decoder that answers."""
+def set_beams(model: SummarizationModel, beams: int) -> bool:
+    """Sets the number of beams; returns False if the release has no decoder."""
     writer = model.writer.pointer if isinstance(model.writer, RankedWriter) else model.writer
     if not isinstance(writer, PointerWriter | HubWriter):
         return False
@@ -38,7 +38,7 @@ def with_beams(model: SummarizationModel, beams: int) -> bool:
 
 
 def speed(model: SummarizationModel, texts: list[str], rounds: int) -> float:
-    """Questions a second, the median of so many rounds."""
+    """Questions per second, as the median over the rounds."""
     seconds = []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -51,7 +51,9 @@ def speed(model: SummarizationModel, texts: list[str], rounds: int) -> float:
 def main(
     data: Annotated[Path, typer.Option(help="folder with questions/")],
     release: Annotated[Path, typer.Option(help="folder of the release")],
-    questions: Annotated[int, typer.Option(help="that are timed, of MeQSum's test part")] = 128,
+    questions: Annotated[
+        int, typer.Option(help="number of timed questions, from the test part of MeQSum")
+    ] = 128,
     rounds: int = 3,
     threads: int = 2,
     dtype: str = "auto",
@@ -63,20 +65,17 @@ def main(
     records = read(data, "meqsum_test", 0).records
     texts = [q.text for q in records[:questions]]
     figures: dict[str, Any] = {"release": loaded.version, "questions": len(texts), "threads": threads}
-    rows = {"extractive": SummarizationModel(model.encoder)}
     for name, beams in (("beam_4", 4), ("greedy", 1)):
-        if model.writer is not None and with_beams(model, beams):
-            rows[name] = model
+        if model.writer is not None and set_beams(model, beams):
             answers = [s.text for s in model.predict([q.text for q in records])]
             figures[f"{name}_rouge1"] = round(
                 float(summary_counts(answers, [q.summary for q in records])[:, 0].mean()), 2
             )
             figures[f"{name}_questions_per_second"] = round(speed(model, texts, rounds), 2)
-    figures["extractive_questions_per_second"] = round(speed(rows["extractive"], texts, rounds), 2)
-    figures |= described("summarization")
-    print(json.dumps(figures, indent=2))
-    if result is not None:
-        result.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    figures["extractive_questions_per_second"] = round(
+        speed(SummarizationModel(model.encoder), texts, rounds), 2
+    )
+    print_and_write(figures | provenance("summarization"), result)
 
 
 if __name__ == "__main__":

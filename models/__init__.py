@@ -1,12 +1,14 @@
-"""The five models: pure Python in and out, used alike by the stream, by evaluation and by training."""
+"""The five models: pure Python in and out, used in the same way by streaming, evaluation and training."""
 
 import os
 
-# A matrix product whose rows do not depend on how many rows there are: a record that is delivered again, in
-# another batch, then gets the same bits. It costs nothing (benchmarks/encoder.py), and must be set before
-# torch is imported.
+# MKL's strict mode, which must be set before torch is imported: the bits of a row of a matrix product do not
+# depend on the number of rows, on Intel for any product, on AMD for products of four rows or more (those of
+# one to three rows differ). A record that is delivered again in another batch then gets the same bits; where
+# it does not, its scores are equal to 1e-4. The mode costs no time (benchmarks/encoder.py).
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
-# Every shape of a 16-bit product leaves a compiled kernel behind, with its memory: of the usual 1,024, a few
-# dozen are in use at a time. Five stages in one process peak at 1.8 GB instead of 2.1, at the same speed.
+# oneDNN caches a compiled kernel, with its memory, for each shape of a 16-bit product: 1,024 by default, of
+# which a few dozen are in use at a time. Five stages in one process then peak at 1.8 GB instead of 2.1 GB, at
+# the same speed.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

@@ -1,8 +1,8 @@
-"""Scores as functions of sums over records, so that any of them has an interval and any two can be compared.
+"""Scores with bootstrap intervals, and paired comparisons of two systems on the same records.
 
-A count matrix has one row for each record. A score is computed from the sum of the rows: over all records it
-is the score itself, over records drawn with replacement it is a bootstrap draw. A rank correlation is no
-function of sums: it is computed from the drawn rows.
+A count matrix has one row per record. A score is a function of the sum of the rows: of all rows it is the
+score, of rows drawn with replacement a bootstrap draw. A rank correlation is not a function of sums and is
+computed from the drawn rows themselves.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.float64]
 Spans = Iterable[tuple[int, int, str]]
-#: Percentiles that leave 95 % between them.
+#: Limits of the central 95 %.
 PERCENTILES = (2.5, 97.5)
-#: Numbers of one chunk of resampling weights: 16 MiB.
+#: Numbers in one chunk of resampling weights, 16 MiB.
 _CHUNK = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One score of a candidate and of the live release on the same records: what the gate goes by."""
+    """One score of a candidate and of the live release on the same records, on which the gate decides."""
 
     score: str
     definition: str
@@ -36,7 +36,7 @@ class Comparison:
     difference: float
     low: float
     high: float
-    """Limits of the difference's 95 % interval, by paired bootstrap."""
+    """limits of the difference's 95 % interval, by paired bootstrap"""
 
     @property
     def better_or_equal(self) -> bool:
@@ -44,24 +44,30 @@ class Comparison:
 
 
 class F1(NamedTuple):
+    """Precision, recall and their harmonic mean."""
+
     precision: float
     recall: float
     f1: float
 
 
 class SpanScores(NamedTuple):
+    """F1 over all spans, its mean over labels, and that of each label."""
+
     micro: F1
     macro_f1: float
     by_label: dict[str, F1]
 
 
 class Interval(NamedTuple):
+    """Limits of a 95 % interval."""
+
     low: float
     high: float
 
 
 class Difference(NamedTuple):
-    """Ours less theirs on all records, and the interval of that difference."""
+    """The score of one system minus that of another on all records, with its 95 % interval."""
 
     difference: float
     low: float
@@ -70,46 +76,46 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A score, what it counts in one line, and how it follows from sums: (rows, columns) to (rows,)."""
+    """A score: its name, its definition in one line, and `value`, which maps sums (rows, columns) to scores
+    (rows,).
+    """
 
     name: str
     definition: str
     value: Callable[[Counts], Counts]
 
     def of(self, counts: Counts) -> float:
-        """The score of all records together."""
+        """The score of all records, from their counts (records, columns)."""
         return float(self.value(counts.sum(0, keepdims=True))[0])
 
-    def drawn(self, counts: Counts, weights: Counts) -> Counts:
-        """(draws,): the score of each draw, given how often it takes each record, (draws, records)."""
-        # One product for each matrix: identical matrices must give identical sums to the last bit.
+    def of_draws(self, counts: Counts, weights: Counts) -> Counts:
+        """(draws,): the score of each draw, which contains each record `weights` (draws, records) times."""
+        # One product per matrix, so that identical matrices have sums that are identical to the last bit.
         return self.value(weights @ counts)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordMeasure(Measure):
-    """A score that no sums over records give: `value` takes the records themselves, (records, columns) to
-    (1,).
-    """
+    """A score that is not a function of sums: `value` maps the records' counts (records, columns) to (1,)."""
 
     def of(self, counts: Counts) -> float:
         return float(self.value(counts)[0])
 
-    def drawn(self, counts: Counts, weights: Counts) -> Counts:
+    def of_draws(self, counts: Counts, weights: Counts) -> Counts:
         rows = np.arange(len(counts))
         return np.concatenate([self.value(counts[np.repeat(rows, w.astype(np.intp))]) for w in weights])
 
 
 def micro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
-    """F1 of summed triples (true positive, predicted, gold), each given by its first column; 0 where nothing
-    is gold or predicted.
+    """F1 of the sum of some triples of columns (true positives, predicted, gold), each given by its first
+    column; 0 where nothing is predicted or gold.
     """
     first = np.array(triples)
     return Measure(name, definition, lambda sums: f1_of(*(sums[:, first + i].sum(1) for i in range(3))))
 
 
 def macro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
-    """Mean of the F1 of each triple; a triple of zeros counts as 0."""
+    """The mean of the F1 of each triple of columns, see `micro_f1`; a triple of zeros counts as 0."""
     first = np.array(triples)
     return Measure(
         name,
@@ -119,16 +125,16 @@ def macro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
 
 
 def ratio(name: str, definition: str, columns: tuple[int, int], times: float = 1.0) -> Measure:
-    """One column's sum over another's, `times` something; 0 where the other is 0."""
-    over, under = columns
-    return Measure(name, definition, lambda sums: times * divided(sums[:, over], sums[:, under]))
+    """The sum of the first column divided by that of the second, multiplied by `times`; 0 for a divisor 0."""
+    one, other = columns
+    return Measure(name, definition, lambda sums: times * divide_or_zero(sums[:, one], sums[:, other]))
 
 
 def spearman(
     name: str, definition: str, columns: tuple[int, int], only: tuple[int, float] | None = None
 ) -> Measure:
-    """Rank correlation of two columns, over the records whose column `only[0]` is `only[1]` where that is
-    given; 0 where a column does not vary.
+    """Spearman's rank correlation of two columns, over all records or those whose column `only[0]` equals
+    `only[1]`; 0 where a column does not vary.
     """
     one, other = columns
 
@@ -136,45 +142,48 @@ def spearman(
         kept = counts if only is None else counts[counts[:, only[0]] == only[1]]
         a, b = (_ranks(kept[:, column]) for column in (one, other))
         scale = np.array([np.sqrt((a @ a) * (b @ b))])
-        return divided(np.array([a @ b]), scale)
+        return divide_or_zero(np.array([a @ b]), scale)
 
     return RecordMeasure(name, definition, value)
 
 
 def f1(true_positives: int, predicted: int, gold: int) -> F1:
-    """Precision, recall and their harmonic mean; 0 where nothing was predicted or nothing is gold."""
+    """Precision, recall and F1 from three counts; each is 0 where its divisor is 0."""
     precision = true_positives / predicted if predicted else 0.0
     recall = true_positives / gold if gold else 0.0
     return F1(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0)
 
 
 def span_counts(predicted: Sequence[Spans], gold: Sequence[Spans], labels: Sequence[str]) -> Counts:
-    """(texts, 3 * labels): true positives, predicted and gold spans of each label, in the order of `labels`.
+    """(texts, 3 * labels): numbers of true positive, predicted and gold spans of each label of `labels`.
 
-    Right means exact boundaries and label. Spans of other labels are left out on both sides; a span counts
-    once a text.
+    A true positive has the boundaries and the label of a gold span. Spans (start, end, label) of other labels
+    are ignored; duplicates within a text count once. Raises ValueError for different numbers of texts.
     """
     rows = []
-    for p, g in zip(predicted, gold, strict=True):
-        ps, gs = set(p), set(g)
-        kinds = [[s[2] for s in spans] for spans in (ps & gs, ps, gs)]
-        rows.append([kind.count(label) for label in labels for kind in kinds])
+    for own_predicted, own_gold in zip(predicted, gold, strict=True):
+        ps, gs = set(own_predicted), set(own_gold)
+        found_labels = [[s[2] for s in spans] for spans in (ps & gs, ps, gs)]
+        rows.append([found.count(label) for label in labels for found in found_labels])
     return np.array(rows, dtype=np.float64).reshape(len(rows), 3 * len(labels))
 
 
 def strict_spans(predicted: Sequence[Spans], gold: Sequence[Spans], labels: Iterable[str]) -> SpanScores:
-    """F1 of all texts together, by what `span_counts` counts as right; macro is the mean over `labels`."""
-    wanted = sorted(labels)
-    sums = span_counts(predicted, gold, wanted).sum(0).astype(int).reshape(-1, 3)
-    by_label = {label: f1(*row) for label, row in zip(wanted, sums.tolist(), strict=True)}
-    macro = sum(s.f1 for s in by_label.values()) / len(wanted)
+    """F1 by the counts of `span_counts` over all texts; macro F1 is the mean over `labels`."""
+    ordered = sorted(labels)
+    sums = span_counts(predicted, gold, ordered).sum(0).astype(int).reshape(-1, 3)
+    by_label = {label: f1(*row) for label, row in zip(ordered, sums.tolist(), strict=True)}
+    macro = sum(s.f1 for s in by_label.values()) / len(ordered)
     return SpanScores(f1(*sums.sum(0).tolist()), macro, by_label)
 
 
 def bootstrap(
     counts: Counts, measures: Iterable[Measure], *, draws: int = 1000, seed: int = 0
 ) -> dict[str, Interval]:
-    """Percentile 95 % interval of each score, by drawing as many records as there are, with replacement."""
+    """The percentile bootstrap interval of 95 % of each score; each draw has as many records as `counts`.
+
+    Raises ValueError when there is no record.
+    """
     (values,) = _resampled((counts,), tuple(measures), draws, seed)
     return {name: Interval(*np.percentile(v, PERCENTILES).tolist()) for name, v in values.items()}
 
@@ -182,35 +191,37 @@ def bootstrap(
 def paired_bootstrap(
     ours: Counts, theirs: Counts, measures: Iterable[Measure], *, draws: int = 1000, seed: int = 0
 ) -> dict[str, Difference]:
-    """Ours less theirs with its percentile 95 % interval; every draw takes the same records on both sides.
+    """For each score ours minus theirs, with its percentile bootstrap interval of 95 %; a draw has the same
+    records on both sides.
 
-    The rows of both must be the same records in the same order; ValueError where they are not as many.
+    The rows of both must be the same records in the same order. Raises ValueError when their numbers differ
+    or are 0.
     """
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} records cannot be paired with {len(theirs)}")
-    wanted = tuple(measures)
-    our_values, their_values = _resampled((ours, theirs), wanted, draws, seed)
-    found = {}
-    for m in wanted:
+    compared = tuple(measures)
+    our_values, their_values = _resampled((ours, theirs), compared, draws, seed)
+    differences = {}
+    for m in compared:
         low, high = np.percentile(our_values[m.name] - their_values[m.name], PERCENTILES).tolist()
-        found[m.name] = Difference(m.of(ours) - m.of(theirs), low, high)
-    return found
+        differences[m.name] = Difference(m.of(ours) - m.of(theirs), low, high)
+    return differences
 
 
 def _resampled(
     matrices: Sequence[Counts], measures: Sequence[Measure], draws: int, seed: int
 ) -> list[dict[str, Counts]]:
-    """For each matrix every score of each draw, (draws,); a draw takes the same rows of every matrix."""
+    """For each matrix the scores (draws,) by name; a draw has the same rows of every matrix."""
     parts: list[dict[str, list[Counts]]] = [{m.name: [] for m in measures} for _ in matrices]
     for weights in _weights(len(matrices[0]), draws, seed):
         for part, matrix in zip(parts, matrices, strict=True):
             for m in measures:
-                part[m.name].append(m.drawn(matrix, weights))
+                part[m.name].append(m.of_draws(matrix, weights))
     return [{name: np.concatenate(values) for name, values in part.items()} for part in parts]
 
 
 def _weights(records: int, draws: int, seed: int) -> Iterator[Counts]:
-    """How often each record is drawn, (some draws, records) at a time so that memory stays bounded."""
+    """How often each draw contains each record, in chunks (draws, records) of bounded size."""
     if not records:
         raise ValueError("there is no record to draw")
     rng = np.random.default_rng(seed)
@@ -221,17 +232,17 @@ def _weights(records: int, draws: int, seed: int) -> Iterator[Counts]:
 
 
 def _ranks(values: Counts) -> Counts:
-    """Ranks less their mean; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Counts = (counts.cumsum() - (counts - 1) / 2)[place]
+    """Ranks minus their mean; equal values have the mean of their ranks."""
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Counts = (counts.cumsum() - (counts - 1) / 2)[index]
     return ranks - (len(values) + 1) / 2
 
 
 def f1_of(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:
-    """Of each row; 0 where nothing is predicted or gold."""
-    return divided(2 * true_positives, predicted + gold)
+    """F1 elementwise; 0 where nothing is predicted or gold."""
+    return divide_or_zero(2 * true_positives, predicted + gold)
 
 
-def divided(over: Counts, under: Counts) -> Counts:
-    """0 where the divisor is 0."""
-    return np.divide(over, under, out=np.zeros_like(over), where=under > 0)
+def divide_or_zero(numerator: Counts, denominator: Counts) -> Counts:
+    """The elementwise quotient; 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

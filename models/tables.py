@@ -1,4 +1,4 @@
-"""Plain tables in files: every complaint names the file and the line."""
+"""Reads tables in text files; every error message names the file and the line."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from pathlib import Path
 
 
 def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
-    """Rows of a tab-separated file whose header begins with `columns`; ValueError where one is not filled."""
+    """Rows of a tab-separated file whose header begins with `columns`; ValueError where one is empty."""
     lines = _lines(path)
     if not lines or tuple(lines[0].split("\t")[: len(columns)]) != columns:
         raise ValueError(f"{path.name}: the header must begin with {', '.join(columns)}")
     for number, line in enumerate(lines[1:], 2):
         row = line.split("\t")
         if len(row) < len(columns) or not all(row[: len(columns)]):
-            raise ValueError(f"{path.name}, line {number}: {len(columns)} filled columns are wanted")
+            raise ValueError(f"{path.name}, line {number}: {len(columns)} filled columns are needed")
         yield row
 
 
-def read_divided(path: Path, divider: str, columns: int) -> Iterable[list[str]]:
-    """Rows of a file without a header, of at least `columns` columns each; else ValueError."""
+def read_separated(path: Path, separator: str, columns: int) -> Iterable[list[str]]:
+    """Rows of a file without a header; ValueError where one has fewer than `columns` columns."""
     for number, line in enumerate(_lines(path), 1):
-        row = line.split(divider)
+        row = line.split(separator)
         if len(row) < columns:
-            raise ValueError(f"{path.name}, line {number}: {columns} columns divided by {divider} are wanted")
+            raise ValueError(f"{path.name}, line {number}: needs {columns} columns separated by {separator}")
         yield row
 
 
 def _lines(path: Path) -> list[str]:
-    """Lines without their ends; a byte order mark, which spreadsheets write, is passed over."""
+    """Lines without their ends; a byte order mark, which spreadsheets write, is removed."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Words and sentences with their offsets; every offset counts code points of the original text."""
+"""Words and sentences of a text with their offsets, in code points of the original text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from models.types import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
-# A sentence ends at closing punctuation followed by space and at a line break. Abbreviations that end in a
-# full stop are common enough in clinical text to be worth naming; cutting after them costs the tagger
-# context.
+# A sentence ends at closing punctuation followed by white space, and at a line break. It does not end after
+# the abbreviations below, which are common in clinical text: the tagger would lose context there.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
 _LONGEST_ABBREVIATION = len("approx.")
 _ABBREVIATION = re.compile(
@@ -18,20 +17,25 @@ _ABBREVIATION = re.compile(
 
 
 def words(text: str, within: Span | None = None) -> list[Span]:
-    """Spans of words and single punctuation marks, in order; white space belongs to none.
+    """Spans of words and single punctuation marks in order, of the whole text or of the part `within`.
 
-    Offsets are those of `text`, also where only the words of a part of it are wanted.
+    Offsets are those of `text` in both cases; white space is in no span.
     """
-    found = WORD.finditer(text, within.start, within.end) if within else WORD.finditer(text)
-    return [Span(*m.span()) for m in found]
+    matches = WORD.finditer(text, within.start, within.end) if within else WORD.finditer(text)
+    return [Span(*m.span()) for m in matches]
+
+
+def word_texts(text: str) -> list[str]:
+    """The words of a text as strings, as `Encoder.split` reads them."""
+    return [text[w.start : w.end] for w in words(text)]
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of sentences without the white space around them; together they hold every word of the text."""
+    """Spans of sentences in order, without white space around them; every word of the text is in one."""
     spans: list[Span] = []
     start = 0
     for end_mark in _END.finditer(text):
-        # Only the end of what stands before: a text of nothing but abbreviations must not take for ever.
+        # Only the last characters are searched: a text of abbreviations would need quadratic time.
         before = text[max(start, end_mark.start() - _LONGEST_ABBREVIATION - 1) : end_mark.start()]
         if not {"\n", "\r"} & set(end_mark.group()) and _ABBREVIATION.search(before):
             continue

@@ -1,4 +1,4 @@
-"""What models take and give; plain records without torch, so that readers of a topic need not install it."""
+"""Inputs and outputs of the models, without torch, which readers of a topic need not install."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ INDICATION = "INDICATION"
 WITHDRAWAL = "WITHDRAWAL"
 SYMPTOM = "SYMPTOM"
 LABELS = (DRUG, ADE, INDICATION, WITHDRAWAL, SYMPTOM)
-#: What is coded to a preferred term; indications and the patient's other symptoms are no adverse events.
+#: Labels of the mentions that are coded; indications and other symptoms of the patient are no adverse events.
 CODED_LABELS = (ADE, WITHDRAWAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Half-open range of Unicode code points in a report's original text."""
+    """Half-open range of Unicode code points in a report's text; ValueError when empty or negative."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A tagged piece of the original text; `score` is the mean probability of its words' tags."""
+    """A tagged span of the original text; `score` is the mean probability of its words' tags."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Mention:
     label: str
     score: float
     generic: str | None = None
-    """The drug's nonproprietary name where the lexicon knows it."""
+    """the drug's nonproprietary name, where the lexicon has it"""
 
     def __post_init__(self) -> None:
         Span(self.start, self.end)
@@ -47,7 +47,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """One training example that spoke for or against a relation; distance is 1 - cosine."""
+    """One of the nearest training pairs, which voted for or against a relation; distance is 1 - cosine."""
 
     id: str
     distance: float
@@ -55,7 +55,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Drug `head` caused effect `tail`; both are positions in the record's mentions."""
+    """Drug `head` caused effect `tail`; both are indices into the record's mentions."""
 
     head: int
     tail: int
@@ -65,7 +65,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """An acronym in the original text and what it stands for."""
+    """An acronym in the original text and its long form."""
 
     start: int
     end: int
@@ -80,7 +80,9 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A mention to be coded: `surface` is what is embedded (an acronym's long form where one is known)."""
+    """A mention to be coded, at `start:end` of `text`; `surface` is the surface form that is embedded: the
+    mention as written, or an acronym's long form where one is known.
+    """
 
     text: str
     start: int
@@ -90,8 +92,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A concept of the terminology: lowest-level term, preferred term, system organ class, and the cosine of
-    what was nearest: the lowest-level term, or where it is given the phrase of a patient.
+    """A concept of the terminology: lowest-level term, preferred term and system organ class. `score` is the
+    cosine of the mention with that term or, where a patient's phrase was nearer, with that phrase.
     """
 
     llt: str
@@ -103,27 +105,23 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """The k best candidates, best first, one for each preferred term; `nil`: none is near enough to be
-    trusted.
-    """
+    """The k best candidates, best first, one per preferred term; `nil`: the best is below the threshold."""
 
     candidates: tuple[Candidate, ...]
     nil: bool
     context_weight: float | None = None
-    """How much of the mention's vector came from its sentence, 0 to 1; None where the mention was read
-    alone.
-    """
+    """weight of the sentence in the mention's vector, 0 to 1; None where the mention was embedded alone"""
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What a text says about an effect that it names; all False: it happened to the one who writes."""
+    """What a text states about an effect that it mentions; all False: it happened to the writer."""
 
     negated: bool = False
     hypothetical: bool = False
-    """Feared, possible or only to be expected."""
+    """feared, possible or expected"""
     other_experiencer: bool = False
-    """It happened, or may happen, to somebody else or to an animal."""
+    """it happened, or may happen, to another person or an animal"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ class TaggedText:
 
 @dataclass(frozen=True, slots=True)
 class ShortQuestion:
-    """The question that matters; an extractive one has its place in the original text."""
+    """The short form of a consumer question; an extractive one has its offsets in the original text."""
 
     text: str
     method: Literal["extractive", "abstractive"]

@@ -1,25 +1,26 @@
-"""One Faust app and one consumer group for each stage; here is everything of Faust that the project
-touches.
-"""
+"""A stage as a Faust app with its own consumer group; the only module that uses Faust."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.broker import tolerant_headers
+from streams.broker.consumer import ISOLATION
 from streams.inference import InferenceThread
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
 from streams.settings import Settings
-from streams.stage import Done, Stage, run_stage
+from streams.stage import Processed, Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE
 
 T = TypeVar("T")
@@ -46,29 +47,66 @@ class FaustPorts:
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
     ) -> Awaitable[Any]:
-        # Topic.send costs more than half of a worker's throughput (codecs, sensors, one more future a
+        # Topic.send would more than halve a worker's throughput (codecs, sensors, one more future for each
         # record).
-        return await self._app.producer.send(topic, key, value, None, None, list(headers))
+        pairs: Any = list(headers)
+        return await self._app.producer.send(topic, key, value, None, None, pairs)
 
     async def ack(self, record: Inbound) -> None:
         record.token.finished = True
         await self.stream.ack(record.token)
 
-    def observe(self, done: Sequence[Done]) -> None:
+    def observe(self, processed: Sequence[Processed]) -> None:
         if self._handle.shadow is not None:
-            self._handle.shadow.offer(done)
+            self._handle.shadow.offer(processed)
 
-    async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
-        """Source records in batches; Faust acks none of them by itself."""
+    async def batches(self, size: int, wait: float, characters: int) -> AsyncIterator[Sequence[Inbound]]:
+        """Batches of up to `size` source records and about `characters` bytes, waiting at most `wait`
+        seconds; Faust acknowledges none of them by itself.
+        """
         async for events in self.stream.noack_take(size, within=wait):
-            yield [_inbound(event) for event in events]
+            for part in bounded_batches([_inbound(event) for event in events], characters):
+                yield part
 
 
-class HeldEvent(faust.Event):
-    """A source record that is acked when we say so.
+def bounded_batches(records: Sequence[Inbound], limit: int) -> Iterator[Sequence[Inbound]]:
+    """The records in turn, in batches whose values have at most `limit` bytes together, or are one record.
 
-    On a rebalance Faust's stream skips what was fetched before it, and acks what it skips: where the same
-    worker keeps the partition, that record would be committed without ever having been processed.
+    The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
+    """
+    batch: list[Inbound] = []
+    size = 0
+    for record in records:
+        own = len(record.value or b"")
+        if batch and size + own > limit:
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += own
+    if batch:
+        yield batch
+
+
+class _CommittedConsumerThread(AIOKafkaConsumerThread):
+    """Faust's consumer thread, reading as `streams.broker.consumer` does: Faust has no setting for it."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        tolerant_headers.install()
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = ISOLATION
+        return consumer
+
+
+class _CommittedConsumer(Consumer):
+    def _new_consumer_thread(self) -> Any:
+        return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class ExplicitAckEvent(faust.Event):
+    """A source record that is acknowledged only after the stage has set `finished`.
+
+    On a rebalance Faust's stream skips the records that were fetched before it, and acknowledges them. If the
+    same worker keeps the partition, their offsets would be committed although they were never processed.
     """
 
     finished = False
@@ -78,21 +116,21 @@ class HeldEvent(faust.Event):
 
 
 class StageApp:
-    """A stage as a Faust app, with what its worker wants to know about it."""
+    """A stage as a Faust app, with its assignment and failure for the worker."""
 
     def __init__(
         self, stage: Stage[Any, Any], settings: Settings, handle: Handle, inference: InferenceThread
     ) -> None:
         self.stage = stage
         self.assigned = False
-        """Whether the group has given this worker its share (which may be nothing) since it last took it
-        away.
-        """
+        """Whether the consumer group has assigned partitions (possibly none) since it last revoked them."""
         self.agent_failed: BaseException | None = None
+        """The error that ended the agent."""
         metrics.prepare(stage.name)
-        # Faust makes a data directory, although without tables nothing is written there.
+        # Faust creates a data directory, although without tables it writes nothing there.
         self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
         self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
+        self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, settings)
         source = self.app.topic(
@@ -105,30 +143,30 @@ class StageApp:
     async def _agent(self, stream: Any) -> None:
         self._ports.stream = stream
         try:
-            await run_stage(
-                self.stage, self._ports.batches(self._settings.batch, self._settings.wait), self._ports
-            )
+            settings = self._settings
+            batches = self._ports.batches(settings.batch, settings.wait, settings.batch_characters)
+            await run_stage(self.stage, batches, self._ports)
         except Exception as error:
-            # Faust logs and crashes too; the worker wants the reason itself.
+            # Faust logs it and crashes too, but the worker reports this error.
             self.agent_failed = error
             raise
 
     async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
-        mine = [tp for tp in assigned if tp.topic == self.stage.source.name]
+        partitions = [tp for tp in assigned if tp.topic == self.stage.source.name]
         self.assigned = True
-        metrics.ASSIGNED.labels(self.stage.name).set(len(mine))
+        metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
 
     async def _on_revoked(self, _app: Any, revoked: Any, /, **_: Any) -> None:
         self.assigned = False
         metrics.ASSIGNED.labels(self.stage.name).set(0)
         for tp in revoked:
-            # Another worker reports this partition from now on.
+            # From now on another worker reports the lag of this partition.
             with suppress(KeyError):
                 metrics.LAG.remove(self.stage.name, tp.topic, tp.partition)
 
     def observe_lag(self) -> None:
-        """Sets the lag of each assigned partition from what the consumer already knows; asks the broker
-        nothing.
+        """Sets the lag of each assigned partition from the consumer's own state, without a request to the
+        broker.
         """
         consumer: Any = self.app._consumer
         if consumer is None or not self.assigned:
@@ -136,8 +174,8 @@ class StageApp:
         for tp in consumer.assignment():
             end = consumer.highwater(tp)
             if tp.topic == self.stage.source.name and end is not None:
-                done = consumer._committed_offset.get(tp) or 0
-                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(max(0, end - done))
+                committed = consumer._committed_offset.get(tp) or 0
+                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(max(0, end - committed))
 
 
 def _options(settings: Settings) -> dict[str, Any]:
@@ -147,24 +185,24 @@ def _options(settings: Settings) -> dict[str, Any]:
         "broker_session_timeout": settings.session_timeout,
         "broker_heartbeat_interval": settings.session_timeout / 4,
         "broker_commit_interval": settings.commit_interval,
-        # Four batches: one infers, one waits to be confirmed, two are ready. Faust's 4096 records would only
-        # be memory.
+        # Four batches: one in inference, one waiting for confirmation, two ready. Faust's default of 4096
+        # records would only use memory.
         "stream_buffer_maxsize": 4 * settings.batch,
-        # On a rebalance and on a stop, what was taken is finished and acked first.
+        # On a rebalance and on a stop, finish and acknowledge the records already read.
         "stream_wait_empty": True,
         "consumer_auto_offset_reset": "earliest",
         "producer_acks": -1,
         "producer_linger": 0.005,
         "producer_max_request_size": 2 * MAX_DEAD_MESSAGE,
-        # An agent that raises has failed on something that is no record's fault: end the process, loudly.
+        # An agent raises only for an error that no single record causes: the app must crash, not restart it.
         "agent_supervisor": CrashingSupervisor,
-        # The embedded broker answers no admin calls, and no table or leader election is used.
+        # The embedded broker supports no admin requests, and no tables or leader election are used.
         "topic_allow_declare": False,
         "topic_disable_leader": True,
         "store": "memory://",
         "web_enabled": False,
         "autodiscover": False,
-        "Event": HeldEvent,
+        "Event": ExplicitAckEvent,
     }
 
 
@@ -185,6 +223,10 @@ def _inbound(event: Any) -> Inbound:
     return Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), event)
 
 
-def _headers(found: Any) -> Headers:
-    pairs = found.items() if isinstance(found, dict) else found or ()
-    return tuple((name, value if isinstance(value, bytes) else str(value).encode()) for name, value in pairs)
+def _headers(raw: Any) -> Headers:
+    """Headers as pairs; Faust gives a dictionary, pairs or None. A value may be null."""
+    pairs = raw.items() if isinstance(raw, dict) else raw or ()
+    return tuple(
+        (name, value if value is None or isinstance(value, bytes) else str(value).encode())
+        for name, value in pairs
+    )

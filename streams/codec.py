@@ -1,7 +1,8 @@
-"""Records to bytes and back: orjson writes, pydantic reads strictly."""
+"""Converts records to bytes and back: orjson writes, pydantic reads in strict mode."""
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import orjson
@@ -11,7 +12,7 @@ R = TypeVar("R")
 
 
 class BadRecord(ValueError):
-    """Bytes that are no record of the wanted type. The message names the place and never quotes the text."""
+    """Bytes that are not a record of the expected type; the message names the field, but quotes no text."""
 
 
 def encode(record: Any) -> bytes:
@@ -20,20 +21,26 @@ def encode(record: Any) -> bytes:
 
 
 def decode(kind: type[R], data: bytes | None) -> R:
-    """The record in `data`; unknown fields are passed over. Raises BadRecord."""
+    """The record of type `kind` in `data`; unknown fields are ignored. Raises BadRecord."""
     if data is None:
         raise BadRecord("no value")
     try:
         record: R = adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadRecord(f"{place}: {first['msg']}" if place else first["msg"]) from None
+        raise BadRecord(_described(kind, error)) from None
     return record
 
 
+def _described(kind: type[Any], error: ValidationError) -> str:
+    """The first error and its place. Keys of dictionaries are a producer's own words and are left out."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    known = {f.name for f in fields(kind)} if is_dataclass(kind) else set()
+    place = ".".join(str(part) for part in first["loc"][:1] if part in known)
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
 def schema(kind: type[Any]) -> dict[str, Any]:
-    """JSON Schema of a topic's records, from the adapter that reads them."""
+    """JSON Schema of a record type, from the same adapter that `decode` uses."""
     return adapter(kind).json_schema()
 
 
@@ -41,7 +48,7 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """The reader of a record type; building one takes milliseconds, so each is built once."""
+    """The pydantic adapter of a record type; cached, because building one takes milliseconds."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]

@@ -1,4 +1,4 @@
-"""/metrics, /health/live, /health/ready and /releases of a worker."""
+"""HTTP server of a worker: /metrics, /health/live, /health/ready and /releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ async def start(
     readiness: Callable[[], Mapping[str, bool]],
     releases: Callable[[], Mapping[str, Any]],
 ) -> tuple[web.AppRunner, int]:
-    """Serves until the runner is cleaned up; gives the port, which matters when 0 was asked for."""
+    """Starts the server; returns its runner, whose cleanup stops it, and the port, which differs from `port`
+    when that is 0.
+    """
     app = web.Application()
     app[READINESS] = readiness
     app[RELEASES] = releases
@@ -41,21 +43,22 @@ async def start(
 
 
 async def _metrics(request: web.Request) -> web.Response:
+    # Called for its side effect: it updates the gauge pv_ready.
     request.app[READINESS]()
     return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _live(_request: web.Request) -> web.Response:
-    """The event loop turns."""
+    """Answers as long as the event loop runs."""
     return web.json_response({"live": True})
 
 
 async def _ready(request: web.Request) -> web.Response:
-    """Every stage of this process has its partitions and a model, and the broker answers."""
+    """Status 200 when every stage of this process has its partitions and the broker answers, else 503."""
     stages = dict(request.app[READINESS]())
     return web.json_response(stages, status=200 if stages and all(stages.values()) else 503)
 
 
 async def _releases(request: web.Request) -> web.Response:
-    """What is live for each task of this process, what was refused, and what runs as a shadow."""
+    """For each task of this process the live release, the refused one and the shadow."""
     return web.Response(body=orjson.dumps(request.app[RELEASES]()), content_type="application/json")

@@ -1,4 +1,4 @@
-"""The flow, in one tuple."""
+"""The flow: all stages with their source and sink topics."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STAGES: tuple[Stage[Any, Any], ...] = (
     Stage("summarization", QUESTIONS, SUMMARIES, summarization.predict),
 )
 
-#: Where a record that entered by an input topic comes out.
-ENDS: dict[str, Topic[Any]] = {POSTS.name: EVENTS, SENTENCES.name: EVENTS, QUESTIONS.name: SUMMARIES}
+#: Input topic to the topic of its final records.
+FINAL_TOPICS: dict[str, Topic[Any]] = {POSTS.name: EVENTS, SENTENCES.name: EVENTS, QUESTIONS.name: SUMMARIES}
 
 
 def stage_named(name: str) -> Stage[Any, Any]:
-    """Raises KeyError with the names there are."""
+    """The stage of that name; raises KeyError with the known names."""
     for stage in STAGES:
         if stage.name == name:
             return stage
-    raise KeyError(f"no stage {name!r}; there are {', '.join(s.name for s in STAGES)}")
+    raise KeyError(f"no stage {name!r}; the stages are {', '.join(s.name for s in STAGES)}")

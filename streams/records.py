@@ -1,4 +1,4 @@
-"""What stands in the topics. Fields are only ever added, with defaults, so that old records stay readable."""
+"""The records in the topics. Fields are only ever added, with defaults, so that old records stay readable."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pydantic import AfterValidator, Field, StringConstraints
 from models.scores import Comparison
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
-#: Far above any post or note, far below what a broker takes as one message.
+#: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
 
-#: After a task, the key under which its shadow is announced.
+#: A shadow is announced under the key task + SHADOW.
 SHADOW = ".shadow"
-Headers = Sequence[tuple[str, bytes]]
+Headers = Sequence[tuple[str, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """A source record as the broker gave it."""
+    """A source record as the broker delivered it."""
 
     topic: str
     partition: int
@@ -30,10 +30,10 @@ class Inbound:
     key: bytes | None
     value: bytes | None
     timestamp: float
-    """Seconds since 1970, by the broker's record."""
+    """Seconds since 1970, from the broker's record; a producer may have set any number."""
     headers: Headers = ()
     token: Any = field(default=None, compare=False, repr=False)
-    """What the transport wants back when the record is acked."""
+    """The transport's own object, needed to acknowledge the record."""
 
 
 def _not_blank(text: str) -> str:
@@ -60,37 +60,43 @@ Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A text as it was received. Everything from `source` on is filled in on the way and may be left out by a
-    producer.
+    """A text as it was received. Producers set the fields up to `drug`; stages set those from `source` on and
+    ignore what a producer writes there.
     """
 
     id: Id
     text: Text
     created_at: datetime | None = None
     drug: str | None = None
-    """The drug that the source says the report is about (a review site knows), where it does."""
+    """The drug that the report is about, where the source states it (a review site does)."""
     source: str = ""
-    """Topic that the report entered by."""
+    """The input topic of the report."""
     received_at: datetime | None = None
-    """When it was ingested; the broker's timestamp of the source record where a producer left it out."""
+    """When the report was ingested; by default the broker's timestamp of the source record."""
     releases: dict[str, str] = field(default_factory=dict)
-    """Stage to version, for every model that had a part in this record, in the order of the stages."""
+    """Stage to release version, for each model that contributed to the record, in the order of the stages."""
     record_id: str = ""
-    """`source/id/fingerprint/stage@version+version...`: the same for a redelivered record, another after a
-    reload or when a report comes again with another text.
+    """`source/id/fingerprint/stage@version+version...`: equal for a redelivered record, different after a
+    change of release or when the report is sent again with another text.
     """
+    created_at_assumed_utc: bool = False
+    """The producer's `created_at` had no time zone and was read as UTC."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """Fields of the producer that the pipeline does not know, passed through; bounded in size."""
+    meta_dropped: int = 0
+    """How many such fields were left out because they exceeded the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandedReport(Report):
-    """A report and what its acronyms stand for; the text itself is never changed."""
+    """A report and the long forms of its acronyms; the text itself is never changed."""
 
     expansions: tuple[Expansion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedReport(ExpandedReport):
-    """A report and its mentions; relations where the stage looks for them, which `ner` does not."""
+    """A report and its mentions; relations only from the stage `relation`, not from `ner`."""
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -100,47 +106,47 @@ class TaggedReport(ExpandedReport):
         if any(m.end > len(self.text) for m in self.mentions):
             raise ValueError("a mention ends after the text")
         if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
-            raise ValueError("a relation names a mention that is not there")
+            raise ValueError("a relation refers to a mention that does not exist")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedEvent:
-    """An adverse event coded to the terminology, or NIL: then llt, pt and soc are null and the candidates say
-    what came near.
+    """An adverse event coded to the terminology, or NIL: then llt, pt and soc are null, and the candidates
+    are the nearest terms.
     """
 
     mention: int
     """Position in the record's mentions."""
     drugs: tuple[str, ...]
-    """Suspected drugs, by nonproprietary name where it is known."""
+    """Suspected drugs, by their nonproprietary name where it is known."""
     drug_evidence: Literal["relation", "report", "only_drug_in_text", "none"]
     llt: str | None
     pt: str | None
     soc: str | None
     score: float
-    """Cosine to the best candidate."""
+    """Cosine similarity to the best candidate."""
     nil: bool
     candidates: tuple[Candidate, ...]
     negated: bool = False
-    """The text says that it did not happen."""
+    """The text states that the event did not happen."""
     hypothetical: bool = False
-    """The text fears it, or says that it may happen."""
+    """The event is feared, or stated as possible."""
     other_experiencer: bool = False
-    """It is somebody else's, or an animal's, and not the writer's."""
+    """The event happened, or may happen, to another person or an animal and not to the writer."""
     context_weight: float | None = None
-    """Share of the sentence in the mention's vector, 0 to 1; null where there was none, or no model of it."""
+    """Weight of the sentence in the mention's vector, 0 to 1; null where the model used no context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedReport(TaggedReport):
-    """The end of the line for posts and sentences."""
+    """The final record of a post or a sentence."""
 
     events: tuple[CodedEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary(Report):
-    """The end of the line for questions."""
+    """The final record of a question."""
 
     summary: ShortQuestion
 
@@ -149,14 +155,14 @@ R = TypeVar("R", bound=Report)
 
 
 def extend(kind: type[R], report: Report, **added: Any) -> R:
-    """All of `report` and what a stage adds to it, as a record of the stage's own kind."""
+    """A record of type `kind` with all fields of `report` and the fields that a stage adds."""
     return kind(**{f.name: getattr(report, f.name) for f in fields(report)}, **added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """The last one under a key holds; there is no order by time or number, so a rollback is an
-    announcement.
+    """A release becomes live or a shadow. The last announcement under a key is valid, whatever its time, so a
+    rollback is one more announcement.
     """
 
     task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
@@ -164,14 +170,14 @@ class Announcement:
     reason: Literal["publish", "rollback", "shadow"]
     announced_at: datetime
     previous: Version | None = None
-    """What was live before. A worker that starts and cannot load `version` takes this one, which is what the
-    others kept.
+    """The release that was live before. A worker that starts and cannot load `version` loads this one, which
+    the running workers have kept.
     """
     forced: bool = False
-    """Published although it was not compared, or came out worse."""
+    """Published although it was not compared with the live release, or was worse."""
     compared: Comparison | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Of the records, for a shadow."""
+    """The share of the records that a shadow processes."""
 
     @property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-"""Settings, read once from PV_* by the command line and handed down."""
+"""Settings, read once from the environment by the command line and passed on as an object."""
 
 from __future__ import annotations
 
@@ -13,86 +13,92 @@ EMBEDDED = "embedded"
 
 
 class Settings(BaseSettings):
-    """Every field is an environment variable with the prefix PV_."""
+    """Each field is the environment variable of the same name in capitals with the prefix PV_."""
 
     model_config = SettingsConfigDict(env_prefix="PV_", use_attribute_docstrings=True)
 
     broker: str = EMBEDDED
-    """`embedded`, or `kafka://host:port,host:port`."""
+    """Address of the broker: `kafka://host:port,host:port`, or `embedded` for one inside the process."""
 
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """How to speak to the broker."""
+    """Security protocol of the connections to the broker."""
 
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """With SASL_*: the mechanism."""
+    """SASL mechanism; used with SASL_PLAINTEXT and SASL_SSL."""
 
     sasl_username: str = ""
-    """With SASL_*: the user."""
+    """SASL user name; used with SASL_PLAINTEXT and SASL_SSL."""
 
     sasl_password: SecretStr = SecretStr("")
-    """With SASL_*: the password."""
+    """SASL password; used with SASL_PLAINTEXT and SASL_SSL."""
 
     ssl_cafile: Path | None = None
-    """With *SSL: certificates to trust instead of the system's."""
+    """PEM file of the certificate authorities to trust; by default those of the system. Used with SSL and
+    SASL_SSL."""
 
     ssl_certfile: Path | None = None
-    """With *SSL: the client's own certificate, when the broker wants one."""
+    """PEM file of the client's certificate, if the broker requires one. Used with SSL and SASL_SSL."""
 
     ssl_keyfile: Path | None = None
-    """With *SSL: the key of that certificate."""
+    """PEM file of the private key of the client's certificate."""
 
     replication: int = Field(default=1, ge=1)
-    """Copies of each created topic; 3 on a real cluster."""
+    """Replication factor of the topics that pvstream creates. 1 suits a single broker; use 3 on a cluster."""
 
     releases: dict[str, Path] = {}
-    """Task to release directory, for tasks that shall not use the bundled release, as JSON."""
+    """Release directories by task, as JSON. Such a release replaces the bundled one, and announcements do not
+    change it."""
 
     store: str = "~/.local/share/pvstream/releases"
-    """Where published releases are: a directory that all workers see, or an fsspec URL (s3://bucket/releases
-    with the package s3fs installed)."""
+    """Store of published releases: a directory that all workers can read, or an fsspec URL
+    (s3://bucket/releases with the package s3fs installed).
+    """
 
     release_key: Path | None = None
-    """PEM file with an Ed25519 public key: then every release that did not come with the code must be signed
-    with its private key."""
+    """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
+    the matching private key."""
 
     device: str = "cpu"
-    """`cpu` or `cuda`."""
+    """Device that the models run on: `cpu` or `cuda`."""
 
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of the encoders; `auto` takes the fastest whose canary answers are right."""
+    """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
 
     threads: int = Field(default=0, ge=0)
-    """Threads of one inference; 0: as many as this process has processors."""
+    """CPU threads of one inference; 0 uses all processors available to the process."""
 
     batch: int = Field(default=64, ge=1, le=4096)
-    """Records in a batch at most. More gives the length grouping more to work with, and costs memory and
-    latency.
-    """
+    """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
+    memory and add latency."""
+
+    batch_characters: int = Field(default=200_000, ge=1000)
+    """Largest size of a batch in bytes of text; a record that is larger is a batch of its own. It bounds the
+    time of one inference."""
 
     wait: float = Field(default=0.05, gt=0, le=10)
-    """Seconds a record may wait for company."""
+    """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""
 
     max_output_bytes: int = Field(default=1_000_000, ge=1024)
-    """A larger output becomes a dead letter: the broker would refuse it, forever. Keep below
-    max.message.bytes.
-    """
+    """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
+    max.message.bytes, because the broker would refuse the record at every attempt."""
 
     http_host: str = "127.0.0.1"
-    """Address of /metrics and /health; 0.0.0.0 in a container."""
+    """Address on which /metrics, /health and /releases are served. The default is reachable from this machine
+    only; use 0.0.0.0 in a container."""
 
     http_port: int = Field(default=8000, ge=0, le=65535)
-    """0: any free port."""
+    """Port of /metrics, /health and /releases; 0 chooses any free port."""
 
     session_timeout: float = Field(default=10.0, gt=0)
-    """Seconds until a dead worker's partitions go to others. Faust's 60 leaves them idle that long; under 6,
-    which
-    many brokers refuse, a long garbage collection looks like a death."""
+    """Seconds without a heartbeat after which a worker's partitions go to others. Faust's default of 60 would
+    leave them idle that long; below 6, which many brokers refuse, a long garbage collection looks like a
+    crash."""
 
     commit_interval: float = Field(default=1.0, gt=0)
-    """Seconds between commits: what was acked since the last one is repeated after a kill."""
+    """Seconds between offset commits; a crash repeats the records acknowledged since the last commit."""
 
     grace: float = Field(default=30.0, gt=0)
-    """Seconds that a stopping worker may take to finish what it took."""
+    """Seconds that a stopping worker may take to finish the records it has read."""
 
     @field_validator("broker")
     @classmethod
@@ -109,6 +115,7 @@ class Settings(BaseSettings):
         return [b.removeprefix("kafka://") for b in self.broker.split(",") if b]
 
     def ssl_context(self) -> ssl.SSLContext | None:
+        """The TLS context of the connections to the broker; None without TLS."""
         if "SSL" not in self.security:
             return None
         context = ssl.create_default_context(cafile=str(self.ssl_cafile) if self.ssl_cafile else None)
@@ -117,7 +124,7 @@ class Settings(BaseSettings):
         return context
 
     def client(self) -> dict[str, Any]:
-        """Arguments of every aiokafka client."""
+        """Keyword arguments that every aiokafka client gets."""
         options: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap,
             "security_protocol": self.security,

@@ -1,8 +1,8 @@
-"""The stage: decode, infer with one model snapshot, send, wait for the broker's confirmation, ack in offset
-order.
+"""The loop of a stage: decode a batch, run inference, send the outputs, wait for the broker, acknowledge.
 
-At least once: a record is acked after its output (or its dead letter) is confirmed, never before. Whatever is
-not the fault of a single record is raised, the process ends, and the broker delivers the records again.
+Delivery is at least once: a record is acknowledged only after the broker has confirmed its output or its dead
+letter, and in the order of the offsets. An error that no single record causes is raised; the process then
+ends, and the broker delivers the unacknowledged records again.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from models.releases.loading import Loaded
 from streams import metrics
 from streams.codec import BadRecord, decode, encode
-from streams.dead_letters.headers import Fault, describe, headers
+from streams.dead_letters.headers import Fault, dead_letter, describe_error
+from streams.inputs import read_report
 from streams.records import Headers, Inbound, Report
-from streams.topics import Topic
+from streams.topics import INPUTS, Topic
 
 In = TypeVar("In", bound=Report)
 Out = TypeVar("Out", bound=Report)
@@ -30,19 +31,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[In, Out]):
-    """One step of the flow. `predict` is synchronous, does no I/O and returns one output for each input."""
+    """One step of the flow: reads `source`, applies a model, writes `sink`.
+
+    `predict` is synchronous, does no I/O and returns one output for each input, in order.
+    """
 
     name: str
     source: Topic[In]
     sink: Topic[Out]
     predict: Callable[[Any, Sequence[In]], Sequence[Out]]
     count: Callable[[Sequence[Out]], None] | None = None
-    """Feeds the stage's own counters with the outputs of a batch, once they are sent."""
+    """Updates the stage's own counters with the outputs of a batch, after they are sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A source record, what was read from it and what the live model made of it."""
+class Processed:
+    """A source record, the report decoded from it and the output of the live model."""
 
     record: Inbound
     report: Any
@@ -50,91 +54,127 @@ class Done:
 
 
 class StageBroken(RuntimeError):
-    """The model fails on its canary: not a record is at fault but this process."""
+    """The model fails its canary check, so the process is at fault and not a record."""
 
 
 class Ports(Protocol):
-    """What a stage needs of the world around it."""
+    """What a stage needs from its environment: a model, a thread for inference, a producer and a consumer."""
 
     max_output_bytes: int
 
-    def snapshot(self) -> Loaded: ...
+    def snapshot(self) -> Loaded:
+        """The live model; a batch uses the one it got at its start, whatever is swapped meanwhile."""
 
-    async def infer(self, work: Callable[[], T], /) -> T: ...
+    async def infer(self, work: Callable[[], T], /) -> T:
+        """Runs synchronous model code off the event loop."""
 
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers, /
     ) -> Awaitable[Any]:
         """Hands a record to the producer; awaiting the result waits for the broker's confirmation."""
 
-    async def ack(self, record: Inbound, /) -> None: ...
+    async def ack(self, record: Inbound, /) -> None:
+        """Acknowledges a source record."""
 
-    def observe(self, done: Sequence[Done], /) -> None:
-        """Is shown what a batch became, once it is handed to the producer; must neither wait nor raise."""
+    def observe(self, processed: Sequence[Processed], /) -> None:
+        """Receives a batch after its outputs are handed to the producer; must neither wait nor raise."""
 
 
 async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbound]], ports: Ports) -> None:
-    """Runs until the batches end. While a batch waits for its confirmations the next one may infer, but not a
-    third.
+    """Processes batches until there are no more.
+
+    While one batch waits for the broker's confirmations, the next one may run inference; a third one waits.
+    Raises StageBroken when the model fails its canary check, and the error of a delivery that fails.
     """
     confirming: asyncio.Task[None] | None = None
     try:
-        # The group ends the wait for the next batch as soon as a confirmation fails.
+        # The task group cancels the wait for the next batch as soon as a confirmation fails.
         async with asyncio.TaskGroup() as group:
             async for batch in batches:
                 deliveries = await _process(stage, batch, ports)
-                before, confirming = (
-                    confirming,
-                    group.create_task(_confirm(stage, batch, deliveries, confirming, ports)),
-                )
-                if before is not None:
-                    await before
+                previous = confirming
+                confirming = group.create_task(_confirm(stage, batch, deliveries, previous, ports))
+                if previous is not None:
+                    await previous
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
 
 
 async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Ports) -> list[Awaitable[Any]]:
-    """The delivery of each record of the batch, in its order."""
+    """Sends an output, a tombstone or a dead letter for each record; returns the deliveries in the records'
+    order. A record without key and value is dropped and counted: there is nothing to pass on.
+    """
     metrics.BATCH.labels(stage.name).observe(len(batch))
     loaded = ports.snapshot()
-    decoded = [_decode(stage, record) for record in batch]
-    good = [d for d in decoded if not isinstance(d, Fault)]
+    decoded = {i: _decode(stage, record) for i, record in enumerate(batch) if record.value is not None}
+    reports = [d for d in decoded.values() if not isinstance(d, Fault)]
     started = time.perf_counter()
-    answers = iter(await _answer(stage, loaded, good, ports) if good else [])
+    predictions = iter(await _predict_each(stage, loaded, reports, ports) if reports else [])
     metrics.INFER.labels(stage.name).observe(time.perf_counter() - started)
     deliveries: list[Awaitable[Any]] = []
-    done = []
-    for record, report in zip(batch, decoded, strict=True):
-        answer = report if isinstance(report, Fault) else next(answers)
-        if not isinstance(answer, Fault):
-            output = stamp(answer, report, stage.name, loaded.version, record)
-            value = encode(output)
-            if len(value) <= ports.max_output_bytes:
-                deliveries.append(await ports.send(stage.sink.name, output.id.encode(), value, ()))
-                metrics.RECORDS.labels(stage.name, "sent").inc()
-                done.append(Done(record, report, output))
-                continue
-            answer = Fault("output_too_large", f"{len(value)} bytes, {ports.max_output_bytes} may be sent")
-        deliveries.append(await _bury(stage, record, answer, loaded.version, ports))
+    processed = []
+    for i, record in enumerate(batch):
+        if record.value is None:
+            deliveries += await _pass_tombstone(stage, record, ports)
+            continue
+        report = decoded[i]
+        result = report if isinstance(report, Fault) else next(predictions)
+        output = result
+        if not isinstance(result, Fault):
+            done = Processed(record, report, result)
+            output = _finished(done, stage.name, loaded.version, ports.max_output_bytes)
+        if isinstance(output, Fault):
+            deliveries.append(await _send_dead_letter(stage, record, output, loaded.version, ports))
+            continue
+        deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, ()))
+        metrics.RECORDS.labels(stage.name, "sent").inc()
+        processed.append(Processed(record, report, output.record))
     if stage.count is not None:
-        stage.count([d.output for d in done])
-    ports.observe(done)
+        stage.count([p.output for p in processed])
+    ports.observe(processed)
     return deliveries
+
+
+class _Output(NamedTuple):
+    record: Any
+    value: bytes
+
+
+def _finished(result: Processed, stage: str, version: str, max_bytes: int) -> _Output | Fault:
+    """The output as it is sent, or the fault with which its source record becomes a dead letter."""
+    try:
+        output = with_provenance(result.output, result.report, stage, version, result.record)
+        value = encode(output)
+    except Exception as error:
+        return Fault("not_encodable", describe_error(error))
+    if len(value) > max_bytes:
+        return Fault("output_too_large", f"{len(value)} bytes, the limit is {max_bytes}")
+    return _Output(output, value)
+
+
+async def _pass_tombstone(stage: Stage[Any, Any], record: Inbound, ports: Ports) -> list[Awaitable[Any]]:
+    """Passes the deletion of a report (a key without a value) on to the sink."""
+    if record.key is None:
+        metrics.RECORDS.labels(stage.name, "dropped").inc()
+        return []
+    delivery = await ports.send(stage.sink.name, record.key, None, ())
+    metrics.RECORDS.labels(stage.name, "tombstone").inc()
+    return [delivery]
 
 
 async def _confirm(
     stage: Stage[Any, Any],
     batch: Sequence[Inbound],
     deliveries: Sequence[Awaitable[Any]],
-    before: asyncio.Task[None] | None,
+    previous: asyncio.Task[None] | None,
     ports: Ports,
 ) -> None:
-    """Acks the batch once every delivery of it is confirmed and the batch before it is acked."""
+    """Acknowledges the batch once its deliveries are confirmed and the previous batch is acknowledged."""
     started = time.perf_counter()
     await asyncio.gather(*deliveries)
     metrics.DELIVER.labels(stage.name).observe(time.perf_counter() - started)
-    if before is not None:
-        await before
+    if previous is not None:
+        await previous
     now = time.time()
     for record in batch:
         await ports.ack(record)
@@ -142,68 +182,89 @@ async def _confirm(
 
 
 def _decode(stage: Stage[Any, Any], record: Inbound) -> Any:
+    """The report in a source record, or the fault with which it becomes a dead letter."""
     assert stage.source.record is not None
+    assert record.value is not None
     try:
+        # Also checks the timestamp, which a producer may have set to anything.
+        _received_at(record)
+        if stage.source in INPUTS:
+            return read_report(record.value)
         return decode(stage.source.record, record.value)
     except BadRecord as error:
         return Fault("bad_record", str(error))
+    except Exception as error:
+        return Fault("bad_record", describe_error(error))
 
 
-async def _answer(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any], ports: Ports) -> list[Any]:
-    """An output or a fault for each report. On an error the batch is halved, down to the record that causes
-    it.
+async def _predict_each(
+    stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any], ports: Ports
+) -> list[Any]:
+    """An output or a fault for each report.
+
+    When the model raises, the batch is halved until the record that causes it is alone. Raises StageBroken
+    when the model then fails its canary check too.
     """
     try:
-        outputs = await ports.infer(partial(_predict, stage, loaded, reports))
+        outputs = await ports.infer(partial(_predict_batch, stage, loaded, reports))
     except Exception as error:
         if len(reports) > 1:
             middle = len(reports) // 2
-            first = await _answer(stage, loaded, reports[:middle], ports)
-            return first + await _answer(stage, loaded, reports[middle:], ports)
-        if not await _canary_passes(loaded, ports):
+            first = await _predict_each(stage, loaded, reports[:middle], ports)
+            return first + await _predict_each(stage, loaded, reports[middle:], ports)
+        if not await _passes_canary(loaded, ports):
             raise StageBroken(
-                f"{stage.name} {loaded.version} fails on its canary: {describe(error)}"
+                f"{stage.name} {loaded.version} fails its canary check after {describe_error(error)}"
             ) from error
-        return [Fault("poison", describe(error))]
+        return [Fault("poison", describe_error(error))]
     return list(outputs)
 
 
-def _predict(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> Sequence[Any]:
+def _predict_batch(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> Sequence[Any]:
     outputs = stage.predict(loaded.model, reports)
     if len(outputs) != len(reports):
         raise RuntimeError(f"{len(outputs)} outputs for {len(reports)} reports")
     return outputs
 
 
-async def _canary_passes(loaded: Loaded, ports: Ports) -> bool:
+async def _passes_canary(loaded: Loaded, ports: Ports) -> bool:
     try:
-        return await ports.infer(loaded.answers_canary)
+        return await ports.infer(loaded.passes_canary)
     except Exception:
         return False
 
 
-async def _bury(
+async def _send_dead_letter(
     stage: Stage[Any, Any], record: Inbound, fault: Fault, version: str, ports: Ports
 ) -> Awaitable[Any]:
     metrics.DEAD_LETTERS.labels(stage.name, fault.reason).inc()
     metrics.RECORDS.labels(stage.name, "dead").inc()
-    why = headers(record, stage.name, fault, version)
-    return await ports.send(stage.source.dead.name, record.key, record.value, why)
+    letter = dead_letter(record, stage.name, fault, version)
+    return await ports.send(stage.source.dead_letters.name, letter.key, letter.value, letter.headers)
 
 
-def stamp(output: Any, report: Report, stage: str, version: str, record: Inbound) -> Any:
-    """Where the output comes from. Nothing here depends on when it is made, so a repeat is equal to the
-    first.
+def with_provenance(output: Any, report: Report, stage: str, version: str, record: Inbound) -> Any:
+    """The output with its source, receiving time, releases and record id.
+
+    Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
     """
     source = report.source or record.topic
     releases = {**report.releases, stage: version}
-    received = report.received_at or datetime.fromtimestamp(record.timestamp, UTC)
-    chain = "+".join(releases.values())
-    record_id = f"{source}/{report.id}/{_fingerprint(report)}/{stage}@{chain}"
+    received = report.received_at or _received_at(record)
+    versions = "+".join(releases.values())
+    record_id = f"{source}/{report.id}/{_fingerprint(report)}/{stage}@{versions}"
     return replace(output, source=source, received_at=received, releases=releases, record_id=record_id)
 
 
+def _received_at(record: Inbound) -> datetime:
+    """The broker's timestamp of a record; raises BadRecord where it is outside of the calendar."""
+    try:
+        return datetime.fromtimestamp(record.timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise BadRecord("the timestamp of the record is out of range") from None
+
+
 def _fingerprint(report: Report) -> str:
-    """Eight digits of what the source said: an edited report under its old id is no repeat."""
-    said = encode((report.text, report.created_at, report.drug))
-    return hashlib.blake2b(said, digest_size=4).hexdigest()
+    """Eight hexadecimal digits of the text, time and drug: a report edited under its old id is no repeat."""
+    content = encode((report.text, report.created_at, report.drug))
+    return hashlib.blake2b(content, digest_size=4).hexdigest()

@@ -1,4 +1,4 @@
-"""The one table of topics, and the check that a broker has them."""
+"""The table of all topics, and functions that check and create them on a broker."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streams.settings import Settings
 R_co = TypeVar("R_co", covariant=True)
 
 DAY = 24 * 3600 * 1000
-#: A dead letter is the source record and some headers, so its topic must take more than any source topic
-#: does.
+#: A dead letter is the source record with more headers, so its topic must accept larger messages than any
+#: source topic.
 MAX_MESSAGE = 1 << 20
 MAX_DEAD_MESSAGE = 2 << 20
 
 
 class TopicsError(Exception):
-    """The broker lacks topics, or refuses to make them; one line for an operator."""
+    """The broker lacks topics, or refuses to create them; the message is one line for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic(Generic[R_co]):
-    """A topic, the type of its records, and what it is created with."""
+    """A topic, the type of its records (None: any bytes), and the properties it is created with."""
 
     name: str
     record: type[R_co] | None
@@ -38,16 +38,19 @@ class Topic(Generic[R_co]):
     max_message_bytes: int = MAX_MESSAGE
 
     @property
-    def dead(self) -> Topic[Any]:
-        """Where records of this topic go that no stage can process; kept long enough for a person to look."""
+    def dead_letters(self) -> Topic[Any]:
+        """The topic for records of this one that cannot be processed; it keeps them for 30 days, so that
+        somebody can look at them.
+        """
         return Topic(f"{self.name}.dead", None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE)
 
     @property
     def shadow(self) -> Topic[R_co]:
-        """What candidate releases made of some of the records, beside what the live ones put here."""
+        """The topic for the outputs of shadow releases, next to those of the live release in this topic."""
         return Topic(f"{self.name}.shadow", self.record, retention_ms=self.retention_ms)
 
     def configuration(self) -> dict[str, str]:
+        """Kafka's topic configuration."""
         return {
             "cleanup.policy": "compact" if self.compacted else "delete",
             "retention.ms": "-1" if self.compacted else str(self.retention_ms),
@@ -68,16 +71,16 @@ INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
-    *CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead for t in CONSUMED), *(t.shadow for t in SINKS),
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
 )  # fmt: skip
 
 
 def by_name(name: str) -> Topic[Any]:
-    """Raises TopicsError for a name that is not in the table."""
+    """The topic of that name; raises TopicsError for a name that is not in the table."""
     for topic in TOPICS:
         if topic.name == name:
             return topic
-    raise TopicsError(f"no topic {name!r}; there are {', '.join(t.name for t in TOPICS)}")
+    raise TopicsError(f"no topic {name!r}; the topics are {', '.join(t.name for t in TOPICS)}")
 
 
 @asynccontextmanager
@@ -90,26 +93,26 @@ async def _admin(settings: Settings) -> AsyncIterator[Any]:
         await client.close()
 
 
-async def present(settings: Settings) -> dict[str, int]:
-    """Partitions of every topic of the table that the broker has."""
+async def partition_counts(settings: Settings) -> dict[str, int]:
+    """Topic name to number of partitions, for every topic of the table that the broker has."""
     async with _admin(settings) as admin:
-        # Asking for a topic by name would create it on a broker with auto-creation; listing does not.
+        # Describing a topic would create it on a broker with auto-creation; listing all does not.
         names = set(await admin.list_topics()) & {t.name for t in TOPICS}
-        found = await admin.describe_topics(sorted(names)) if names else []
-    return {t["topic"]: len(t["partitions"]) for t in found}
+        described = await admin.describe_topics(sorted(names)) if names else []
+    return {t["topic"]: len(t["partitions"]) for t in described}
 
 
 async def is_embedded(settings: Settings) -> bool:
-    """Whether the broker is an embedded one, of this or another process: it drops what is not read."""
+    """Whether the broker is an embedded one, of this or another process; a full partition drops records."""
     async with _admin(settings) as admin:
         cluster = await admin.describe_cluster()
     return str(cluster["cluster_id"]).startswith("mockCluster")
 
 
 async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) -> list[str]:
-    """Creates what is missing and returns its names; raises TopicsError when the broker refuses."""
-    have = await present(settings)
-    missing = [t for t in topics if t.name not in have]
+    """Creates the missing topics and returns their names; raises TopicsError when the broker refuses."""
+    existing = await partition_counts(settings)
+    missing = [t for t in topics if t.name not in existing]
     if not missing:
         return []
     new = [
@@ -120,15 +123,15 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
     for name, code, *detail in response.topic_errors:
         if code and for_code(code) is not TopicAlreadyExistsError:
             raise TopicsError(
-                f"the broker does not create {name}: {detail[0] if detail else for_code(code).__name__}"
+                f"the broker refuses to create {name}: {detail[0] if detail else for_code(code).__name__}"
             )
     return [t.name for t in missing]
 
 
 async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
-    """Raises TopicsError naming what is missing, which Faust would ignore silently."""
-    have = await present(settings)
-    missing = [t.name for t in topics if t.name not in have]
+    """Raises TopicsError with the names of missing topics, which Faust would ignore silently."""
+    existing = await partition_counts(settings)
+    missing = [t.name for t in topics if t.name not in existing]
     if missing:
         raise TopicsError(
             f"the broker lacks {', '.join(missing)}; create them with: pvstream topics --create"
@@ -136,7 +139,7 @@ async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
 
 
 async def require_named(settings: Settings, name: str) -> None:
-    """Raises TopicsError where the broker lacks a topic that is none of the table."""
+    """Raises TopicsError where the broker lacks a topic that is not in the table."""
     async with _admin(settings) as admin:
         if name not in await admin.list_topics():
             raise TopicsError(f"the broker lacks the topic {name}")

@@ -1,4 +1,4 @@
-"""A process that runs stages: loads the models, checks the topics, starts, drains on a signal."""
+"""A process that runs stages: it loads the models, checks the topics, runs, and drains on a signal."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from streams.broker.watch import BrokerWatch
 from streams.inference import InferenceThread
 from streams.releases import announcements
 from streams.releases.handle import Handle
-from streams.releases.reload import Reloader, first_load
+from streams.releases.reload import Reloader, load_at_start
 from streams.settings import Settings
 from streams.stage import Stage
 
 log = logging.getLogger(__name__)
-#: How often lag and readiness are brought up to date.
+#: Seconds between two updates of lag and readiness.
 OBSERVE_SECONDS = 1.0
-#: What is left to a process with a failed stage: its records will not be acked, however long it waits.
+#: Seconds to drain after a stage failed: its own records will not be acknowledged, so a long wait is useless.
 FAILED_GRACE = 3.0
-#: What is left after the grace to close connections; then the process ends, whatever still hangs.
+#: Seconds after the grace period to close connections; then the process exits, whatever still hangs.
 EXIT_SECONDS = 15.0
 
 
-def end_within(seconds: float) -> None:
-    """Ends the process after so long, however it hangs: an inference that does not come back, a store that
-    does not answer. What is not acked comes again.
+def exit_after(seconds: float) -> None:
+    """Starts a timer that exits the process with code 1, even if an inference or a store request hangs.
+
+    Records that are not acknowledged by then are delivered again.
     """
 
     def end() -> None:
-        log.error("not stopped within %.0f s: ending anyway", seconds)
+        log.error("not stopped within %.0f s: exiting anyway", seconds)
         logging.shutdown()
         os._exit(1)
 
@@ -48,11 +49,11 @@ def end_within(seconds: float) -> None:
 
 
 class WorkerFailed(RuntimeError):
-    """A stage ended by itself; the process must end too, and the broker gives its partitions to another."""
+    """A stage failed; the process must exit, so that the broker assigns its partitions to another worker."""
 
 
 class Worker:
-    """Stages that run in this process, sharing one inference thread."""
+    """Stages that run in this process and share one inference thread."""
 
     def __init__(self, stages: Sequence[Stage[Any, Any]], settings: Settings) -> None:
         self.stages = stages
@@ -62,38 +63,37 @@ class Worker:
         self._apps: list[StageApp] = []
         self._inference = InferenceThread(settings.threads)
         self._broker = BrokerWatch(settings)
-        self._ends_process = False
+        self._exits_process = False
 
-    async def load(self, loaded: Callable[[str], None] = lambda task: None) -> None:
-        """Loads every stage's model in the inference thread; raises ReleaseError, and TopicsError when topics
-        are missing.
+    async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
+        """Loads the model of every stage in the inference thread; `on_loaded` gets each task when it is done.
+
+        Raises TopicsError when topics are missing, and ReleaseError when a model cannot be loaded.
         """
-        await topics.require(
-            self.settings,
-            (topics.RELEASES, *(t for s in self.stages for t in (s.source, s.sink, s.source.dead))),
-        )
-        announced = await announcements.announced(self.settings)
+        required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
+        await topics.require(self.settings, (topics.RELEASES, *required))
+        announced = await announcements.read_announcements(self.settings)
         for stage in self.stages:
             self.handles[stage.name] = await self._inference.run(
-                partial(first_load, stage.name, announced.get(stage.name), self.settings)
+                partial(load_at_start, stage.name, announced.get(stage.name), self.settings)
             )
-            loaded(stage.name)
+            on_loaded(stage.name)
 
     def readiness(self) -> dict[str, bool]:
-        """Stage to whether it is assigned and has a model, and the broker answers."""
+        """For each stage whether it can process: partitions assigned, no rebalance, the broker answers."""
         ready = {a.stage.name: self._broker.up and a.assigned and not a.app.rebalancing for a in self._apps}
         for stage in self.stages:
             metrics.READY.labels(stage.name).set(ready.get(stage.name, False))
         return ready
 
     def releases(self) -> dict[str, Any]:
-        """Task to what is live, what was refused and what runs as a shadow."""
-        return {task: handle.described() for task, handle in self.handles.items()}
+        """For each task the live release, the refused one and the shadow."""
+        return {task: handle.status() for task, handle in self.handles.items()}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Runs the loaded stages inside the block, and drains them at its end: what was taken is finished and
-        acked.
+        """Runs the loaded stages inside the block, and drains them at its end: records already read are
+        finished and acknowledged.
 
         Raises WorkerFailed as soon as a stage fails.
         """
@@ -103,11 +103,11 @@ class Worker:
         )
         body = asyncio.current_task()
         assert body is not None
-        beside = [
+        background = [
             asyncio.create_task(self._broker.run()),
             asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()),
         ]
-        watch = asyncio.create_task(self._watch(body, beside))
+        watch = asyncio.create_task(self._watch(body, background))
         try:
             await asyncio.gather(*(a.app.start() for a in self._apps))
             yield
@@ -116,12 +116,7 @@ class Worker:
                 raise
         finally:
             failed = watch.done() and not watch.cancelled()
-            if failed and self._ends_process:
-                end_within(FAILED_GRACE + EXIT_SECONDS)
-            for task in (watch, *beside):
-                task.cancel()
-            await asyncio.gather(watch, *beside, return_exceptions=True)
-            await self._stop(FAILED_GRACE if failed else self.settings.grace)
+            await self._stop((watch, *background), failed=failed)
             await runner.cleanup()
         if failed:
             body.uncancel()
@@ -129,30 +124,31 @@ class Worker:
 
     async def serve(self) -> None:
         """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails."""
-        self._ends_process = True
-        # What the libraries made when they were imported stays for good: without this each full collection,
-        # and a swap asks for one, walks half a million objects and holds everything up for 0.2 s.
+        self._exits_process = True
+        # The objects that imported libraries created stay for good. Without freezing them each full garbage
+        # collection, and every model swap runs one, visits half a million objects and stops the process for
+        # 0.2 s.
         gc.collect()
         gc.freeze()
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for sign in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sign, stop.set)
+        for stop_signal in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(stop_signal, stop.set)
         async with self.running():
             log.info("running %s; metrics on port %d", ", ".join(s.name for s in self.stages), self.http_port)
             await stop.wait()
-            log.info("stopping: finishing what was taken, %.0f s at most", self.settings.grace)
-            end_within(self.settings.grace + EXIT_SECONDS)
+            log.info("stopping: finishing the records already read, within %.0f s", self.settings.grace)
+            exit_after(self.settings.grace + EXIT_SECONDS)
 
-    async def _watch(self, body: asyncio.Task[Any], beside: Sequence[asyncio.Task[None]]) -> None:
-        """Keeps the gauges fresh; when a stage fails, or what runs beside them, or this does, cancels the
-        body and raises why.
+    async def _watch(self, body: asyncio.Task[Any], background: Sequence[asyncio.Task[None]]) -> None:
+        """Updates lag and readiness; when a stage, a background task or this fails, cancels `body` and raises
+        the reason.
         """
         try:
             while True:
                 await asyncio.sleep(OBSERVE_SECONDS)
                 self.readiness()
-                for task in beside:
+                for task in background:
                     if task.done():
                         task.result()
                 for a in self._apps:
@@ -164,8 +160,21 @@ class Worker:
             body.cancel()
             raise
 
-    async def _stop(self, grace: float) -> None:
-        """Drains every stage within the grace; what is not finished by then stays unacked and comes again."""
+    async def _stop(self, tasks: Sequence[asyncio.Task[None]], *, failed: bool) -> None:
+        """Cancels the background tasks and drains the stages; after a failure the process exits even if that
+        hangs.
+        """
+        if failed and self._exits_process:
+            exit_after(FAILED_GRACE + EXIT_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._drain(FAILED_GRACE if failed else self.settings.grace)
+
+    async def _drain(self, grace: float) -> None:
+        """Stops every stage within `grace` seconds; records not finished by then stay unacknowledged and are
+        delivered again.
+        """
         apps, self._apps = self._apps, []
         self.readiness()
         stops = [asyncio.create_task(a.app.stop()) for a in apps if a.app.started]

@@ -1,4 +1,4 @@
-"""Encoders that many tests share; nothing changes their weights."""
+"""Encoders and corpora that many tests share; no test changes the encoders' weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for a broker and a model, which keep the order of everything that happens."""
+"""A fake model and fake ports that record the order of sends, confirmations and acknowledgements."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, TypeVar
 from models.releases.loading import Loaded
 from models.types import Mention
 from streams.records import Headers, Inbound
-from streams.stage import Done
+from streams.stage import Processed
 
 T = TypeVar("T")
 
 
 class FakeTagger:
-    """Tags nothing, raises on a text that holds a poisonous word, and fails wholly when it is ill."""
+    """Tags nothing and raises on a text with the poison word; when `failing`, raises on every text."""
 
     task = "ner"
 
-    def __init__(self, poison: str = "poison", ill: bool = False) -> None:
+    def __init__(self, poison: str = "poison", failing: bool = False) -> None:
         self.poison = poison
-        self.ill = ill
+        self.failing = failing
         self.batches: list[list[str]] = []
 
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         self.batches.append(list(batch))
-        if self.ill or any(self.poison in text for text in batch):
+        if self.failing or any(self.poison in text for text in batch):
             raise ValueError(f"cannot read {batch[0]}")
         return [[] for _ in batch]
 
 
 def loaded(model: Any, version: str = "0123456789ab") -> Loaded:
-    """A model under a version, with one canary that a healthy FakeTagger answers."""
+    """A model under a version, with a canary check that FakeTagger passes unless it is failing."""
     return Loaded("ner", version, "fake", model, (["canary"], [[]], 0.0))
 
 
 class FakePorts:
-    """A producer whose confirmations the test gives, and a log of what happened in which order."""
+    """A producer whose confirmations the test can hold back or let fail; `log` has all events in order."""
 
     def __init__(self, snapshot: Loaded) -> None:
         self.max_output_bytes = 1_000_000
@@ -47,7 +47,7 @@ class FakePorts:
         self.acked: list[int] = []
         self.failing_topics: set[str] = set()
         self.hold: asyncio.Event | None = None
-        self.observed: list[Done] = []
+        self.observed: list[Processed] = []
 
     def snapshot(self) -> Loaded:
         return self.current
@@ -67,8 +67,8 @@ class FakePorts:
         self.acked.append(record.offset)
         self.log.append(f"ack {record.offset}")
 
-    def observe(self, done: Sequence[Done]) -> None:
-        self.observed += done
+    def observe(self, processed: Sequence[Processed]) -> None:
+        self.observed += processed
 
     async def _deliver(self, topic: str) -> None:
         if self.hold is not None:
@@ -78,16 +78,18 @@ class FakePorts:
             raise ConnectionError(f"{topic}: not delivered")
         self.log.append(f"confirmed {topic}")
 
-    def to(self, topic: str) -> list[tuple[bytes | None, bytes | None, dict[str, bytes]]]:
+    def to(self, topic: str) -> list[tuple[bytes | None, bytes | None, dict[str, bytes | None]]]:
         """Key, value and headers of everything sent to a topic."""
         return [(key, value, dict(headers)) for t, key, value, headers in self.sent if t == topic]
 
 
 def inbound(offset: int, value: bytes | None, topic: str = "posts") -> Inbound:
+    """A source record of partition 0 at this offset."""
     return Inbound(topic, 0, offset, f"key-{offset}".encode(), value, 1_760_000_000.0)
 
 
 async def batches_of(*batches: Sequence[Inbound]) -> AsyncIterator[Sequence[Inbound]]:
+    """The batches one after the other, as a consumer would deliver them."""
     for batch in batches:
         yield batch
         await asyncio.sleep(0)

@@ -1,8 +1,8 @@
-"""Comparisons of what must not depend on a batch: the same decisions, scores to 1e-4, and the same bits where
-the processor allows it.
+"""Comparisons for batch invariance: the same decisions, scores equal to 1e-4, and the same bits where the
+processor allows it.
 
-Whether it does is found out here, once: with MKL's strict mode a row of a matrix product has the same bits in
-a product of any size on Intel, but not in products of one to three rows on AMD.
+Whether it does is tested once on import: with MKL's strict mode a row of a matrix product has the same bits
+in a product of any size on Intel, but not in products of one to three rows on AMD.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import models  # sets MKL's mode, which must be done before torch computes
-from models.releases.loading import plain, same_answers
+import models  # sets MKL's mode, which has to happen before torch computes
+from models.releases.loading import as_json, same_answers
 
 assert models
-#: Of a score that is rounded to four decimals.
+#: Absolute tolerance of scores, which are rounded to four decimals.
 TOLERANCE = 1.01e-4
-#: Of the numbers of a vector, before anything is rounded.
+#: Absolute tolerance of the elements of a vector.
 VECTOR_TOLERANCE = 1e-5
 
 
-def _row_bits_hold() -> bool:
-    """Whether each row of a product keeps its bits when it is computed with fewer other rows."""
+def _rows_keep_their_bits() -> bool:
+    """Whether each row of a product has the same bits when it is computed with fewer other rows."""
     generator = torch.Generator().manual_seed(1)
     for dimension in (16, 32, 384):
         rows = torch.randn(64, dimension, generator=generator)
@@ -35,18 +35,18 @@ def _row_bits_hold() -> bool:
     return True
 
 
-BITS_HOLD = _row_bits_hold()
+SAME_BITS = _rows_keep_their_bits()
 
 
-def same_vectors(found: Tensor, expected: Tensor) -> bool:
-    """Whether two tensors of one shape are equal: in all bits where `BITS_HOLD`, else to 1e-5."""
-    if BITS_HOLD:
-        return torch.equal(found, expected)
-    return found.shape == expected.shape and torch.allclose(found, expected, rtol=0, atol=VECTOR_TOLERANCE)
+def same_vectors(actual: Tensor, expected: Tensor) -> bool:
+    """Whether two tensors of one shape are equal: in all bits where `SAME_BITS`, else to 1e-5."""
+    if SAME_BITS:
+        return torch.equal(actual, expected)
+    return actual.shape == expected.shape and torch.allclose(actual, expected, rtol=0, atol=VECTOR_TOLERANCE)
 
 
-def same_records(found: Any, expected: Any) -> bool:
-    """Whether outputs of a model are equal: all but floating-point numbers exactly; those, too, where
-    `BITS_HOLD`, else to 1e-4.
+def same_records(actual: Any, expected: Any) -> bool:
+    """Whether outputs of a model are equal: floating-point numbers to 1e-4, exactly where `SAME_BITS`, and
+    all else exactly.
     """
-    return same_answers(plain(found), plain(expected), 0.0 if BITS_HOLD else TOLERANCE)
+    return same_answers(as_json(actual), as_json(expected), 0.0 if SAME_BITS else TOLERANCE)

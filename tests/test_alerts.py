@@ -1,4 +1,4 @@
-"""Checks with Prometheus' own tool that every alert fires when it should and stays quiet when it should."""
+"""Checks with Prometheus' promtool that each alert fires, and does not fire, on given series."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     ),
     ("BrokerAway", "7m", {}, {BROKER: "1x5 0x20", 'pv_broker_up{stage="relation"}': "1x60"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "0x30 1x30", STARTED: "0x60"}),
-    # Refused by a worker that starts: a new series, and one that ended with the same value.
+    # Refused by a worker at its start: a new series, and one that had the same value before the restart.
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "_x30 1x30", STARTED: "_x30 1800x30"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "1x60", STARTED: "0x29 1800x30"}),
     ("ReleasesDiffer", "16m", {"task": "ner"}, {live("a", "old"): "1x60", live("b", "new"): "_x5 1x60"}),
-    # One of two workers swapped, the other did not.
+    # One of two workers has loaded the new release, the other has not.
     (
         "ReleasesDiffer",
         "20m",
@@ -121,9 +121,9 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("BrokerAway", "6m30s", {BROKER: "1x5 0x0 1x20"}),
     ("BrokerAway", "7m", {BROKER: "1x60"}),
     ("ReleaseRefused", "12m", {REFUSED: "0x60", LOADED: "0x10 1x60", STARTED: "0x60"}),
-    # Long ago, and the worker did not start again.
+    # Long ago, and the worker was not restarted.
     ("ReleaseRefused", "40m", {REFUSED: "0x5 1x60", STARTED: "0x60"}),
-    # A swap: for a minute one worker is ahead of the other, then both have the new release.
+    # A reload: for a minute the workers have different releases, then both have the new one.
     *(
         (
             "ReleasesDiffer",
@@ -151,9 +151,9 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
         "30m",
         {shadow("failed"): "0x60", shadow("agreed"): "0+40x60", shadow("differed"): "0+9x60"},
     ),
-    # It is slower than the live release and leaves some out.
+    # The shadow is slower than the live release and skips some records.
     ("ShadowFailing", "30m", {shadow("skipped"): "0+90x60", shadow("agreed"): "0+10x60"}),
-    # No shadow at all.
+    # No shadow runs.
     ("ShadowFailing", "30m", {shadow(o): "0x60" for o in ("failed", "skipped", "agreed", "differed")}),
     ("WorkerAbsent", "10m", {f'up{{job="pvstream", stage="{stage}"}}': "1x20" for stage in sorted(STAGES)}),
 ]
@@ -162,10 +162,10 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
 def check_alert(
     folder: Path, name: str, at: str, series: dict[str, str], labels: dict[str, str] | None
 ) -> None:
-    """Lets promtool evaluate the rules over these series and expects the alert with these labels, or none."""
+    """Lets promtool evaluate a rule on these series; expects the alert with these labels (None: no alert)."""
     up = {f'up{{job="pvstream", stage="{stage}"}}': "1x200" for stage in sorted(STAGES)}
     (rule,) = [rule for rule in alerts() if rule["alert"] == name]
-    # The texts of the annotations are not what is tested: without them promtool compares labels only.
+    # Without the annotations promtool compares labels only.
     rules = {"groups": [{"name": "tested", "rules": [{k: v for k, v in rule.items() if k != "annotations"}]}]}
     expected = [] if labels is None else [{"exp_labels": labels | rule["labels"]}]
     tests = {
@@ -186,7 +186,7 @@ def check_alert(
 
 @promtool
 @pytest.mark.parametrize(("name", "at", "labels", "series"), FIRING)
-def test_an_alert_fires_when_it_should(
+def test_an_alert_fires(
     name: str, at: str, labels: dict[str, str], series: dict[str, str], tmp_path: Path
 ) -> None:
     check_alert(tmp_path, name, at, series, labels)
@@ -194,11 +194,9 @@ def test_an_alert_fires_when_it_should(
 
 @promtool
 @pytest.mark.parametrize(("name", "at", "series"), QUIET)
-def test_an_alert_stays_quiet_when_it_should(
-    name: str, at: str, series: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_alert_does_not_fire(name: str, at: str, series: dict[str, str], tmp_path: Path) -> None:
     check_alert(tmp_path, name, at, series, None)
 
 
-def test_every_alert_is_seen_firing_in_a_test() -> None:
+def test_every_alert_has_a_test_in_which_it_fires() -> None:
     assert {name for name, *_ in FIRING} == {alert["alert"] for alert in alerts()}

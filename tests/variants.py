@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.releases.loading import canary_inputs, model_class, plain
+from models.releases.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import MANIFEST, Canary, Release
 from models.releases.store import bundled, describe, open_release, publish
 
@@ -43,7 +43,7 @@ def rebuilt(
         save_file(tensors, Path(folder) / file)
         draft = original.manifest.model_copy(update={"files": describe(Path(folder)), "scores": []})
         model = model_class(task).load(Release(Path(folder), draft, ""))
-        answers = plain(model.predict(canary_inputs(model, draft.canary.inputs)))
+        answers = as_json(model.predict(canary_inputs(model, draft.canary.inputs)))
         canary = Canary(inputs=draft.canary.inputs, outputs=answers)
         return publish(Path(folder), draft.model_copy(update={"canary": canary}), root)
 

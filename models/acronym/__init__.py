@@ -1,1 +1,1 @@
-"""Long forms of acronyms: definitions in the text, m-network, prototypes."""
+"""Long forms of acronyms: definitions in the text, surface features, prototypes, optional m-network."""

@@ -1,316 +1,187 @@
-"""How well each long form fits in an acronym's place (m-networks: Seneviratne et al. 2022, section 3).
+"""How well each long form fits an acronym: the trained scoring head of an acronym release.
 
-The sentence as it is (anchor) and the sentence with each long form are encoded, pooled and mapped to a few
-dimensions; the squared distance to the anchor is a long form's energy, and the lowest wins. Other parts may
-stand beside it or in its place: `fit`, how the sentence with the long form reads by itself; `alone`, the
-cosines of the anchor, and of what is near the acronym, to the long form read without any sentence; `surface`,
-what the letters around the acronym say.
+The score of a long form is the negative sum of up to four energies. The m-network itself (Seneviratne et al.
+2022, section 3) is the optional part `distance`: the sentence as it is (the anchor) and the sentence with
+each long form are encoded, pooled and mapped to a few dimensions, and the squared distance to the anchor is
+the energy. The other parts may be added to it or replace it: `fit`, a linear score of the sentence with the
+long form; `alone`, the cosines of the anchor, and of the pieces near the acronym, to the long form encoded
+without a sentence; and the surface features of the long form in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from models.acronym import surface_features
+from models.acronym.acronym_encoder import AcronymEncoder, Pooling, Vectors
+from models.acronym.questions import MarkedText, Question
 from models.encoder.model import Encoder
 
-Pooling = Literal["mean", "span", "both"]
-#: Pieces of a form that are read; the longest of our dictionaries has as many.
-LONGEST = 24
-#: Pieces to each side of an acronym that its neighbourhood is.
-NEAR = 8
-NO_ENERGY = float("inf")
-#: Long forms whose vectors are kept from batch to batch: 5 kB each with 384 dimensions.
-REMEMBERED = 1 << 13
+NO_CANDIDATE = float("inf")
 
 
-class Place(NamedTuple):
-    """A text and where the acronym, or what stands in its place, is in it."""
-
-    text: str
-    start: int
-    end: int
-
-
-class Reading(NamedTuple):
-    """The pieces of a text, and which of them are the acronym's: from `first` to before `last`."""
-
-    pieces: tuple[int, ...]
-    first: int
-    last: int
-
-
-class Shape(NamedTuple):
-    """What a head is made of."""
+class HeadConfig(NamedTuple):
+    """Which parts a head has, and their sizes."""
 
     pooling: Pooling = "both"
     size: int = 64
+    """dimension to which `distance` maps the pooled vectors"""
     distance: bool = True
     fit: bool = False
     alone: bool = False
-    surface: bool = False
+    surface_features: bool = False
 
     @property
-    def inside(self) -> bool:
-        """Whether sentences with long forms are read at all."""
+    def reads_candidates(self) -> bool:
+        """Whether the sentences with the long forms are encoded at all."""
         return self.distance or self.fit
 
+    @classmethod
+    def from_manifest(cls, network: Mapping[str, Any]) -> HeadConfig:
+        """From the key `network` of a manifest's configuration, where the last field is `surface`."""
+        return cls(**{_CODE_NAMES.get(key, key): value for key, value in network.items()})
 
-class Question(NamedTuple):
-    """An acronym between two parts of a sentence, and the long forms to choose from."""
-
-    left: str
-    short_form: str
-    right: str
-    long_forms: tuple[str, ...]
-
-    def anchor(self) -> Place:
-        return self.replaced(self.short_form)
-
-    def replaced(self, form: str) -> Place:
-        """The sentence with a form at the acronym's place."""
-        start = len(self.left)
-        return Place(f"{self.left}{form}{self.right}", start, start + len(form))
-
-    def places(self, shape: Shape) -> list[Place]:
-        """The anchor; the sentence with each long form, and each long form alone, where they are needed."""
-        inside = [self.replaced(form) for form in self.long_forms] if shape.inside else []
-        alone = [Place(form, 0, len(form)) for form in self.long_forms] if shape.alone else []
-        return [self.anchor(), *inside, *alone]
-
-    def features(self, pieces: surface_features.Pieces) -> list[list[float]]:
-        around = surface_features.context(self.left, self.right, self.short_form)
-        return surface_features.features(around, self.long_forms, pieces)
+    def to_manifest(self) -> dict[str, Any]:
+        """The inverse of `from_manifest`."""
+        return {_MANIFEST_KEYS.get(name, name): value for name, value in self._asdict().items()}
 
 
-class Vectors(NamedTuple):
-    """Of texts: the mean of all their pieces, of the acronym's, and of those near it; (texts, dimension)
-    each.
+_CODE_NAMES = {"surface": "surface_features"}
+_MANIFEST_KEYS = {name: key for key, name in _CODE_NAMES.items()}
+
+
+def texts_of(question: Question, config: HeadConfig) -> list[MarkedText]:
+    """The texts that a head reads: the anchor; where needed the sentence with each long form; where needed
+    each long form alone.
     """
-
-    mean: Tensor
-    span: Tensor
-    near: Tensor
-
-    def pooled(self, pooling: Pooling) -> Tensor:
-        """(texts, dimension), twice that for `both`."""
-        if pooling == "both":
-            return torch.cat([self.mean, self.span], 1)
-        return self.mean if pooling == "mean" else self.span
+    forms = question.long_forms
+    candidates = [question.replaced(form) for form in forms] if config.reads_candidates else []
+    alone = [MarkedText(form, 0, len(form)) for form in forms] if config.alone else []
+    return [question.anchor(), *candidates, *alone]
 
 
-def join(vectors: Sequence[Vectors]) -> Vectors:
-    return Vectors(*(torch.cat(parts) for parts in zip(*vectors, strict=True)))
-
-
-class Reader(Encoder):
-    """An encoder that knows where the acronym stands."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        self._counts: dict[str, int] = {}
-        self._lasting: dict[Reading, Vectors] = {}
-
-    def read(self, places: Sequence[Place]) -> list[Reading]:
-        """Pieces to each side are cut alike, whatever stands between them: an anchor and its candidates keep
-        the same neighbours.
-        """
-        if not places:
-            return []
-        encoded = self.tokenizer(
-            [p.text for p in places],
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        rows = zip(encoded["input_ids"], encoded["offset_mapping"], places, strict=True)
-        return [self._reading(ids, offsets, place) for ids, offsets, place in rows]
-
-    def _reading(self, ids: list[int], offsets: list[tuple[int, int]], place: Place) -> Reading:
-        inside = [i for i, (a, b) in enumerate(offsets) if a < place.end and b > place.start]
-        # A form may be of letters that the tokenizer drops; then what follows stands for it.
-        first = inside[0] if inside else sum(b <= place.start for _, b in offsets)
-        last = inside[-1] + 1 if inside else first
-        side = max(1, (self.max_pieces - 2 - LONGEST) // 2)
-        begin = max(0, first - side)
-        form = ids[first : min(last, first + LONGEST)]
-        pieces = (*ids[begin:first], *form, *ids[last : last + side])
-        return Reading(pieces[: self.max_pieces - 2], first - begin, first - begin + len(form))
-
-    def count(self, text: str) -> int:
-        """Pieces of a text; remembered."""
-        if len(self._counts) > 1 << 16:
-            self._counts.clear()
-        if text not in self._counts:
-            self._counts[text] = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-        return self._counts[text]
-
-    def vectors(self, readings: Sequence[Reading], lasting: Set[Reading] = frozenset()) -> Vectors:
-        """Each distinct reading is encoded once, and one of `lasting` only the first time of all."""
-        if len(self._lasting) + len(lasting) > REMEMBERED:
-            self._lasting.clear()
-        unique = list(dict.fromkeys(readings))
-        known = [r for r in unique if r in self._lasting]
-        new = [r for r in unique if r not in self._lasting]
-        found = join([self._lasting[r] for r in known] + self._encoded(new)) if unique else self._nothing()
-        at = {reading: row for row, reading in enumerate([*known, *new])}
-        for reading in lasting & set(new):
-            row = at[reading]
-            self._lasting[reading] = Vectors(*(part[row : row + 1].clone() for part in found))
-        rows = torch.tensor([at[r] for r in readings], dtype=torch.long)
-        return Vectors(*(part[rows] for part in found))
-
-    def _encoded(self, readings: Sequence[Reading]) -> list[Vectors]:
-        """In the order of the readings."""
-        out = [self._nothing()] * len(readings)
-        with torch.inference_mode():
-            for batch in self._batches([len(r.pieces) + 2 for r in readings]):
-                part = [readings[i] for i in batch]
-                found = means(self.forward([r.pieces for r in part]), part)
-                for row, i in enumerate(batch):
-                    out[i] = Vectors(*(vectors[row : row + 1].cpu() for vectors in found))
-        return out
-
-    def _nothing(self) -> Vectors:
-        return Vectors(*(torch.zeros((0, self.dimension)) for _ in Vectors._fields))
-
-
-def means(hidden: Tensor, readings: Sequence[Reading]) -> Vectors:
-    """Of (texts, padded pieces, dimension) with the opening token in front; gradients flow. The closing
-    tokens and the padding count nowhere.
+class VectorRows(NamedTuple):
+    """The rows that the texts of each question have among the vectors of all texts, for n questions with at
+    most m long forms.
     """
-    at = torch.arange(hidden.shape[1], device=hidden.device)[None] - 1
-    first, last, length = torch.tensor(
-        [(r.first, r.last, len(r.pieces)) for r in readings], device=hidden.device
-    ).T.unsqueeze(-1)
-    text = (at >= 0) & (at < length)
-    span = (at >= first) & (at < torch.maximum(last, first + 1)) & text
-    near = (at >= first - NEAR) & (at < last + NEAR) & text
-    return Vectors(*(_mean(hidden, mask) for mask in (text, span, near)))
-
-
-def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
-    weights = mask.to(hidden.dtype)
-    return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True).clamp(min=1)
-
-
-class Pointers(NamedTuple):
-    """Where the texts of questions stand among vectors."""
 
     anchors: Tensor
-    """(rows,)"""
-    inside: Tensor
-    """(rows, m): sentences with long forms; 0 where there is no candidate or none is read"""
+    """(n,)"""
+    candidates: Tensor
+    """(n, m): sentences with long forms; 0 where there is no candidate or they are not read"""
     alone: Tensor
-    """(rows, m): long forms alone, likewise"""
-    there: Tensor
-    """(rows, m): whether there is a candidate"""
+    """(n, m): long forms alone; 0 likewise"""
+    present: Tensor
+    """(n, m): whether there is a candidate"""
 
 
-def pointers(counts: Sequence[int], shape: Shape) -> Pointers:
-    """Of texts that stand question by question in the order of `Question.places`."""
+def vector_rows(counts: Sequence[int], config: HeadConfig) -> VectorRows:
+    """The rows of questions with so many long forms each, whose texts follow each other as in `texts_of`."""
     most = max(counts)
-    inside, alone = (torch.zeros((len(counts), most), dtype=torch.long) for _ in range(2))
+    candidates, alone = (torch.zeros((len(counts), most), dtype=torch.long) for _ in range(2))
     anchors = []
-    at = 0
-    for row, count in enumerate(counts):
-        anchors.append(at)
-        at += 1
-        for wanted, table in ((shape.inside, inside), (shape.alone, alone)):
-            if wanted:
-                table[row, :count] = torch.arange(at, at + count)
-                at += count
-    there = torch.arange(most)[None] < torch.tensor(counts)[:, None]
-    return Pointers(torch.tensor(anchors), inside, alone, there)
+    next_row = 0
+    for question, count in enumerate(counts):
+        anchors.append(next_row)
+        next_row += 1
+        for is_read, table in ((config.reads_candidates, candidates), (config.alone, alone)):
+            if is_read:
+                table[question, :count] = torch.arange(next_row, next_row + count)
+                next_row += count
+    present = torch.arange(most)[None] < torch.tensor(counts)[:, None]
+    return VectorRows(torch.tensor(anchors), candidates, alone, present)
 
 
 class Head(nn.Module):
-    """From pooled vectors to energies."""
+    """From vectors to energies; the attribute names are the tensor names of a release's head file."""
 
     spread: Tensor
-    """(features,): by how much each feature varies; 1 where that is not known"""
+    """(features,): the standard deviation of each surface feature in training; 1 where it is not known"""
 
-    def __init__(self, dimension: int, shape: Shape, dropout: float = 0.5) -> None:
+    def __init__(self, dimension: int, config: HeadConfig, dropout: float = 0.5) -> None:
         super().__init__()
-        self.shape = shape
-        width = 2 * dimension if shape.pooling == "both" else dimension
+        self.config = config
+        width = 2 * dimension if config.pooling == "both" else dimension
+        n_features = len(surface_features.NAMES) if config.surface_features else 0
         self.dropout = nn.Dropout(dropout)
-        self.dense = nn.Linear(width, shape.size) if shape.distance else None
-        self.fit = nn.Linear(width, 1, bias=False) if shape.fit else None
-        self.alone = nn.Parameter(torch.tensor([6.0, 2.0])) if shape.alone else None
-        self.surface = nn.Linear(len(surface_features.NAMES), 1, bias=False) if shape.surface else None
-        self.register_buffer("spread", torch.ones(len(surface_features.NAMES) if shape.surface else 0))
+        self.dense = nn.Linear(width, config.size) if config.distance else None
+        self.fit = nn.Linear(width, 1, bias=False) if config.fit else None
+        self.alone = nn.Parameter(torch.tensor([6.0, 2.0])) if config.alone else None
+        self.surface = nn.Linear(n_features, 1, bias=False) if n_features else None
+        self.register_buffer("spread", torch.ones(n_features))
         for layer in (self.fit, self.surface):
             if layer is not None:
                 nn.init.zeros_(layer.weight)
 
-    def forward(self, vectors: Vectors, at: Pointers, seen: Tensor) -> Tensor:
-        """(rows, m) energies, infinite where there is no candidate; `seen` (rows, m, len(surface.NAMES))."""
-        energies = torch.zeros(at.there.shape)
-        if self.shape.inside:
-            energies = energies + self._inside(self.dropout(vectors.pooled(self.shape.pooling)), at)
+    def forward(self, vectors: Vectors, rows: VectorRows, features: Tensor) -> Tensor:
+        """(n, m) energies, NO_CANDIDATE where there is none; `features`: (n, m, surface features)."""
+        energies = torch.zeros(rows.present.shape, device=rows.present.device)
+        if self.config.reads_candidates:
+            energies = energies + self._candidates(self.dropout(vectors.pooled(self.config.pooling)), rows)
         if self.alone is not None:
             mean, near = (nn.functional.normalize(part, dim=-1) for part in (vectors.mean, vectors.near))
-            forms = mean[at.alone]
-            cosines = [(forms * part[at.anchors].unsqueeze(1)).sum(-1) for part in (mean, near)]
+            forms = mean[rows.alone]
+            cosines = [(forms * part[rows.anchors].unsqueeze(1)).sum(-1) for part in (mean, near)]
             energies = energies - torch.stack(cosines, -1) @ self.alone
         if self.surface is not None:
-            energies = energies - self.surface(seen / self.spread).squeeze(-1)
-        found: Tensor = energies.masked_fill(~at.there, NO_ENERGY)
-        return found
+            energies = energies - self.surface(features / self.spread).squeeze(-1)
+        masked: Tensor = energies.masked_fill(~rows.present, NO_CANDIDATE)
+        return masked
 
-    def _inside(self, pooled: Tensor, at: Pointers) -> Tensor:
-        """(rows, m): what sentences with long forms in them give."""
-        energies = torch.zeros(at.there.shape)
+    def _candidates(self, pooled: Tensor, rows: VectorRows) -> Tensor:
+        """(n, m): the energies of `distance` and `fit`."""
+        energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.dense is not None:
             small = self.dense(pooled)
-            energies = (small[at.inside] - small[at.anchors].unsqueeze(1)).square().sum(-1)
+            energies = (small[rows.candidates] - small[rows.anchors].unsqueeze(1)).square().sum(-1)
         if self.fit is not None:
-            energies = energies - self.fit(pooled).squeeze(-1)[at.inside]
+            energies = energies - self.fit(pooled).squeeze(-1)[rows.candidates]
         return energies
 
 
-def padded(rows: Sequence[Sequence[Sequence[float]]]) -> Tensor:
-    """(rows, most, features) of each row's features, zeros where there is no candidate."""
-    out = torch.zeros(len(rows), max(len(r) for r in rows), len(surface_features.NAMES))
-    for i, row in enumerate(rows):
-        out[i, : len(row)] = torch.tensor(row)
+def pad_features(questions: Sequence[Sequence[Sequence[float]]]) -> Tensor:
+    """(n, m, surface features) from the features of each question's long forms, zeros where there is no
+    candidate.
+    """
+    most = max(len(forms) for forms in questions)
+    out = torch.zeros(len(questions), most, len(surface_features.NAMES))
+    for i, forms in enumerate(questions):
+        out[i, : len(forms)] = torch.tensor(forms)
     return out
 
 
 class MNetwork:
-    """Encoder and head, for answers; not thread-safe."""
+    """Encoder and head, for inference; not thread-safe."""
 
     def __init__(self, encoder: Encoder, head: Head) -> None:
-        self.reader = Reader(encoder)
+        self.encoder = AcronymEncoder(encoder)
         self.head = head.eval()
 
-    def answers(self, questions: Sequence[Question]) -> tuple[list[list[float]], Tensor]:
-        """For each question the negative energies of its long forms, and the mean of the pieces near its
-        acronym, (questions, dimension).
+    def scores(self, questions: Sequence[Question]) -> tuple[list[list[float]], Tensor]:
+        """For each question the scores (negative energies) of its long forms, and the mean vector of the
+        pieces near its acronym, (questions, dimension).
         """
         if not questions:
-            return [], torch.zeros((0, self.reader.dimension))
-        shape = self.head.shape
+            return [], torch.zeros((0, self.encoder.dimension))
+        config = self.head.config
         counts = [len(q.long_forms) for q in questions]
-        readings = self.reader.read([p for q in questions for p in q.places(shape)])
-        at = pointers(counts, shape)
-        # What a dictionary's long forms are without a sentence never changes.
-        alone = at.alone[at.there].tolist() if shape.alone else []
-        vectors = self.reader.vectors(readings, {readings[i] for i in alone})
-        seen = torch.zeros(0)
-        if shape.surface:
-            seen = padded([q.features(self.reader.count) for q in questions])
+        texts = self.encoder.tokenize([t for q in questions for t in texts_of(q, config)])
+        rows = vector_rows(counts, config)
+        # The vector of a long form without a sentence is always the same.
+        alone = rows.alone[rows.present].tolist() if config.alone else []
+        vectors = self.encoder.vectors(texts, {texts[i] for i in alone})
+        features = torch.zeros(0)
+        if config.surface_features:
+            features = pad_features([q.features(self.encoder.count) for q in questions])
         with torch.inference_mode():
-            energies = self.head(vectors, at, seen)
+            energies = self.head(vectors, rows, features)
         scores = [(-row[:n]).tolist() for row, n in zip(energies, counts, strict=True)]
-        return scores, vectors.near[at.anchors]
+        return scores, vectors.near[rows.anchors]
 
-    def near(self, questions: Sequence[Question]) -> Tensor:
-        """(questions, dimension): of the anchors alone the mean of the pieces near the acronym."""
-        return self.reader.vectors(self.reader.read([q.anchor() for q in questions])).near
+    def near_vectors(self, questions: Sequence[Question]) -> Tensor:
+        """(questions, dimension): the mean vector of the pieces near the acronym; encodes anchors only."""
+        return self.encoder.vectors(self.encoder.tokenize([q.anchor() for q in questions])).near

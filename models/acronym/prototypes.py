@@ -1,8 +1,8 @@
-"""Where the uses of a long form lie: the mean vector of training sentences with its acronym, and how often
-each long form was meant.
+"""Prototypes of long forms and sense priors: a prototype is the mean vector of training sentences that
+contain the acronym in this sense, a prior the frequency of the sense.
 
-A long form has one prototype for each source of sentences; the nearest counts. One without a prototype is
-given a fixed similarity, so that it can still win over long forms that lie far away.
+A long form has one prototype for each source of sentences; the nearest counts. A long form without a
+prototype gets a fixed similarity, so that it can still win against long forms whose prototypes are distant.
 """
 
 from __future__ import annotations
@@ -24,52 +24,59 @@ VECTORS = "prototypes.safetensors"
 COLUMNS = ("short_form", "long_form", "source", "rows")
 
 
-class Use(NamedTuple):
-    """A long form in one source: how many rows mean it."""
+class PrototypeEntry(NamedTuple):
+    """What a prototype stands for: a long form in one source of sentences."""
 
     short_form: str
     long_form: str
     source: str
     rows: int
+    """how many rows of the source have this sense"""
 
 
 class Mixture(NamedTuple):
     """Weights of the parts of a long form's score; all are chosen on validation rows."""
 
     network: float = 1.0
+    """of the head's score"""
     similarity: float = 30.0
+    """of the cosine to the nearest prototype"""
     prior: float = 0.7
+    """of the logarithm of the sense prior"""
     unseen: float = 0.5
-    """the cosine of a long form without prototype"""
+    """cosine of a long form without a prototype"""
     smoothing: float = 0.5
-    """rows that every long form is taken to have"""
+    """added to the number of rows of every long form"""
 
 
 class Prototypes:
-    """Immutable; `vectors` (uses, dimension) in the order of `uses`."""
+    """The prototypes of a release; immutable."""
 
-    def __init__(self, uses: Sequence[Use], vectors: Tensor, mixture: Mixture) -> None:
-        if len(uses) != len(vectors):
-            raise ValueError(f"{len(uses)} uses and {len(vectors)} vectors do not fit")
-        self.uses = tuple(uses)
+    def __init__(self, entries: Sequence[PrototypeEntry], vectors: Tensor, mixture: Mixture) -> None:
+        """`vectors`: (entries, dimension). Raises ValueError where their number is another."""
+        if len(entries) != len(vectors):
+            raise ValueError(f"{len(entries)} entries do not fit {len(vectors)} vectors")
+        self.entries = tuple(entries)
         self.vectors = nn.functional.normalize(vectors.float(), dim=-1)
         self.mixture = mixture
         self._rows: dict[tuple[str, str], list[int]] = {}
-        self._totals: dict[str, dict[str, int]] = {}
-        for i, use in enumerate(self.uses):
-            self._rows.setdefault((use.short_form, use.long_form), []).append(i)
-            totals = self._totals.setdefault(use.short_form, {})
-            totals[use.source] = totals.get(use.source, 0) + use.rows
+        self._sources: dict[str, list[str]] = {}
+        for row, entry in enumerate(self.entries):
+            self._rows.setdefault((entry.short_form, entry.long_form), []).append(row)
+            sources = self._sources.setdefault(entry.short_form, [])
+            if entry.source not in sources:
+                sources.append(entry.source)
 
     @classmethod
     def load(cls, table: Path, vectors: Path, mixture: Mixture) -> Prototypes:
-        uses = [Use(row[0], row[1], row[2], int(row[3])) for row in read_tsv(table, COLUMNS)]
+        """Raises ReleaseError or ValueError where the files are malformed or do not fit each other."""
+        entries = [PrototypeEntry(row[0], row[1], row[2], int(row[3])) for row in read_tsv(table, COLUMNS)]
         tensors = read_tensors(vectors)
-        if set(tensors) != {"vectors"} or len(tensors["vectors"]) != len(uses):
+        if set(tensors) != {"vectors"} or len(tensors["vectors"]) != len(entries):
             raise ReleaseError(f"{vectors.name} does not hold one vector for each row of {table.name}")
-        return cls(uses, tensors["vectors"], mixture)
+        return cls(entries, tensors["vectors"], mixture)
 
-    def knows(self, short_form: str, long_forms: Sequence[str]) -> int:
+    def n_known(self, short_form: str, long_forms: Sequence[str]) -> int:
         """How many of the long forms have a prototype."""
         short = undotted(short_form)
         return sum((short, form) in self._rows for form in long_forms)
@@ -77,39 +84,42 @@ class Prototypes:
     def similarities(self, short_form: str, long_forms: Sequence[str], vector: Tensor) -> list[float]:
         """Cosine of each long form's nearest prototype and `vector` (dimension,)."""
         unit = nn.functional.normalize(vector.float(), dim=-1)
-        found = []
+        short = undotted(short_form)
+        cosines = []
         for form in long_forms:
-            rows = self._rows.get((undotted(short_form), form))
-            cosine = float((self.vectors[rows] @ unit).max()) if rows else self.mixture.unseen
-            found.append(cosine)
-        return found
+            rows = self._rows.get((short, form))
+            cosines.append(float((self.vectors[rows] @ unit).max()) if rows else self.mixture.unseen)
+        return cosines
 
     def priors(self, short_form: str, long_forms: Sequence[str]) -> list[float]:
-        """Logarithm of how often each long form is meant: the mean of the sources' shares."""
+        """Logarithm of each long form's share of the rows, averaged over the sources; 0 for all long forms of
+        an unknown short form.
+        """
         short = undotted(short_form)
-        sources = self._totals.get(short, {})
+        sources = self._sources.get(short, [])
         smoothing = self.mixture.smoothing
         shares = [0.0] * len(long_forms)
         for source in sources:
-            rows = [
-                sum(
-                    self.uses[i].rows for i in self._rows.get((short, f), ()) if self.uses[i].source == source
-                )
-                for f in long_forms
-            ]
+            rows = [self._rows_in(source, short, form) for form in long_forms]
             total = sum(rows) + smoothing * len(rows)
             shares = [s + (n + smoothing) / total for s, n in zip(shares, rows, strict=True)]
         return [math.log(s / len(sources)) if sources else 0.0 for s in shares]
 
-    def mixed(
-        self, short_form: str, long_forms: Sequence[str], network: Sequence[float], vector: Tensor
+    def _rows_in(self, source: str, short_form: str, long_form: str) -> int:
+        entries = (self.entries[i] for i in self._rows.get((short_form, long_form), ()))
+        return sum(e.rows for e in entries if e.source == source)
+
+    def combined(
+        self, short_form: str, long_forms: Sequence[str], scores: Sequence[float], vector: Tensor
     ) -> list[float]:
-        """The score of each long form; the network's alone where none has a prototype."""
-        if not self.knows(short_form, long_forms):
-            return list(network)
+        """The weighted sum of the head's `scores`, the similarities to `vector` and the priors, for each long
+        form; the head's scores alone where no long form has a prototype.
+        """
+        if not self.n_known(short_form, long_forms):
+            return list(scores)
         m = self.mixture
         parts = zip(
-            network,
+            scores,
             self.similarities(short_form, long_forms, vector),
             self.priors(short_form, long_forms),
             strict=True,

@@ -1,10 +1,15 @@
-"""Whether an effect in the text is denied, only feared or possible, or someone else's: rules, no model.
+"""Whether an effect in a text is negated, only feared or possible, or another person's, by rules.
 
-After NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), with patients' words for clinicians': a
-trigger reaches the effects after it (or before it) up to a terminator, a number of words or the end of the
-sentence, and longer phrases that only look like triggers are taken out first. An effect that has passed ("no
-longer dizzy") did happen and is not negated. The triggers are rows of assertion.tsv; where two begin at the
-same word, the one that stands earlier in the file is taken.
+After NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), with triggers in the language of
+patients. A trigger has a scope: the effects after it (or before it) up to a terminator, a number of words or
+the end of the sentence. Pseudo-triggers, longer expressions that contain a trigger without its meaning, are
+matched first and have no scope. An effect that has ended ("no longer dizzy") did happen and is not negated.
+
+The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
+used. Kinds of rows: `negated`, `negated_until_comma`, `possible`, `feared` and `other` (experiencer) have
+their scope after the trigger; `negated_after`, `possible_after`, `other_after` before it, and so has
+`cancel`, which cancels a negation. `stop`, `new_clause`, `writer`, `comma` and `punctuation` are terminators.
+`pseudo` and `list` (commas of an enumeration) have no effect but to prevent other matches.
 """
 
 from __future__ import annotations
@@ -19,27 +24,29 @@ from models.tables import read_tsv
 from models.text import sentences
 from models.types import Assertion
 
-#: Characters looked at on each side of the effect; no trigger reaches farther.
+#: Characters searched on each side of the effect.
 _WINDOW = 300
-#: How many words may stand between a trigger and the effect after it; other kinds do not reach forward.
-_REACH = {"negated": 8, "not_so": 6, "possible": 14, "feared": 10, "other": 25}
-#: The same for effects before the trigger.
-_REACH_BACK = {"negated_after": 2, "possible_after": 2, "other_after": 6, "cancel": 5}
-_EVENT = frozenset({"negated", "not_so", "possible", "feared"})
-#: Which triggers a terminator ends; what somebody else has ends only where the writer comes in.
-_ENDS = {
+#: Words that may be between a trigger and an effect after it; other kinds have no scope after them.
+_WORDS_AFTER = {"negated": 8, "negated_until_comma": 6, "possible": 14, "feared": 10, "other": 25}
+#: Words that may be between an effect and a trigger after it.
+_WORDS_BEFORE = {"negated_after": 2, "possible_after": 2, "other_after": 6, "cancel": 5}
+_EVENT = frozenset({"negated", "negated_until_comma", "possible", "feared"})
+#: Kinds whose scope each terminator ends; that of another experiencer ends only where the writer is named.
+_ENDED_BY = {
     "stop": _EVENT,
-    "and_self": _EVENT | {"other"},
-    "self": frozenset({"other"}),
-    "comma": frozenset({"not_so", "feared"}),
-    "hard": frozenset({"negated", "not_so", "feared"}),
+    "new_clause": _EVENT | {"other"},
+    "writer": frozenset({"other"}),
+    "comma": frozenset({"negated_until_comma", "feared"}),
+    "punctuation": frozenset({"negated", "negated_until_comma", "feared"}),
 }
-_ENDS_BACK = frozenset({"stop", "and_self", "comma"})
+#: Terminators of scopes before a trigger.
+_ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
+#: The name of a list of alternatives in a trigger.
 _LIST = re.compile(r"\{\w+\}")
 
 
-class _Mark(NamedTuple):
-    """A trigger or terminator in the sentence."""
+class _Match(NamedTuple):
+    """A trigger, pseudo-trigger or terminator in the sentence."""
 
     kind: str
     start: int
@@ -47,94 +54,98 @@ class _Mark(NamedTuple):
 
 
 def assertion(text: str, start: int, end: int) -> Assertion:
-    """What its sentence says about the effect at `start:end`; all False where there is nothing to read."""
+    """The assertion of the effect at `start:end` by its sentence; all False for a span without text."""
     sentence, first, last = _sentence(text, start, end)
     if not sentence:
         return Assertion()
-    marks = list(_marks(sentence))
-    found = _forward(sentence, [m for m in reversed(marks) if m.end <= first], first)
-    # A tagger may take in who it was: "hubby snores"; "snapping at my kids" does not begin with them.
-    found |= {m.kind for m in marks if m.start == first and m.end < last and m.kind == "other"}
-    found |= _backward(sentence, [m for m in marks if m.start >= last], last)
-    denied = "cancel" not in found and not found.isdisjoint(("negated", "not_so"))
+    matches = list(_matches(sentence))
+    kinds = _kinds_before(sentence, [m for m in reversed(matches) if m.end <= first], first)
+    # A mention may begin with the person who has the effect: "hubby snores", unlike "snapping at my kids".
+    kinds |= {m.kind for m in matches if m.start == first and m.end < last and m.kind == "other"}
+    kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
+    negated = "cancel" not in kinds and not kinds.isdisjoint(("negated", "negated_until_comma"))
     return Assertion(
-        negated=denied or "negated_after" in found,
-        hypothetical=not found.isdisjoint(("possible", "possible_after", "feared")),
-        other_experiencer=not found.isdisjoint(("other", "other_after")),
+        negated=negated or "negated_after" in kinds,
+        hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),
+        other_experiencer=not kinds.isdisjoint(("other", "other_after")),
     )
 
 
-def _forward(sentence: str, marks: list[_Mark], first: int) -> set[str]:
-    """Kinds of trigger before the effect that reach it; `marks` come nearest first."""
-    found, ended = set(), set[str]()
-    for kind, _, end in marks:
-        if kind in _ENDS:
-            ended |= _ENDS[kind]
-        elif kind not in ended and sentence.count(" ", end, first) <= _REACH.get(kind, -1):
-            found.add(kind)
-    return found
+def _kinds_before(sentence: str, matches: list[_Match], first: int) -> set[str]:
+    """Kinds of the triggers before the effect that have it in their scope; `matches` are nearest first."""
+    kinds, ended = set(), set[str]()
+    for kind, _, end in matches:
+        if kind in _ENDED_BY:
+            ended |= _ENDED_BY[kind]
+        elif kind not in ended and sentence.count(" ", end, first) <= _WORDS_AFTER.get(kind, -1):
+            kinds.add(kind)
+    return kinds
 
 
-def _backward(sentence: str, marks: list[_Mark], last: int) -> set[str]:
-    """Kinds of trigger after the effect that reach back to it; `marks` come nearest first."""
-    found = set()
-    for kind, start, _ in marks:
+def _kinds_after(sentence: str, matches: list[_Match], last: int) -> set[str]:
+    """Kinds of the triggers after the effect that have it in their scope; `matches` are nearest first."""
+    kinds = set()
+    for kind, start, _ in matches:
         if kind in _ENDS_BACK:
             break
-        if sentence.count(" ", last, start) <= _REACH_BACK.get(kind, -1):
-            found.add(kind)
-    return found
+        if sentence.count(" ", last, start) <= _WORDS_BEFORE.get(kind, -1):
+            kinds.add(kind)
+    return kinds
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """The sentences that hold the span, in lower case, and its place there; "" where there is none."""
+    """The sentences that overlap the span in lower case, and its offsets in them; "" where there are none."""
     if not 0 <= start < end <= len(text):
         return "", 0, 0
     low, high = max(0, start - _WINDOW), min(len(text), end + _WINDOW)
     before, after = text[low:start], text[end:high]
-    # The window may cut a word, and half a word may look like a trigger.
+    # The window may cut a word, a part of which may match a trigger: it is removed.
     if low and not (text[low - 1].isspace() or before[:1].isspace()):
         before = "".join(before.split(None, 1)[1:])
     if high < len(text) and not (text[high].isspace() or after[-1:].isspace()):
         after = "".join(after.rsplit(None, 1)[:-1])
     first, last = len(before), len(before) + end - start
     piece = before + text[start:end] + after
-    own = [s for s in sentences(piece) if s.start < last and s.end > first]
-    if not own:
+    overlapping = [s for s in sentences(piece) if s.start < last and s.end > first]
+    if not overlapping:
         return "", 0, 0
-    whole = piece[own[0].start : own[-1].end].replace("\u2019", "'")
+    begin = overlapping[0].start
+    whole = piece[begin : overlapping[-1].end].replace("\u2019", "'")
     lower = whole.lower()
-    return lower if len(lower) == len(whole) else whole, first - own[0].start, last - own[0].start
+    # A few characters have a longer lower case, which would shift the offsets.
+    return lower if len(lower) == len(whole) else whole, first - begin, last - begin
 
 
-def _marks(sentence: str) -> Iterator[_Mark]:
-    """Leftmost marks without overlap; only the phrases that begin with a word's first letter are tried."""
+def _matches(sentence: str) -> Iterator[_Match]:
+    """Matches from left to right without overlap; for each word only triggers with its first letter are
+    tried.
+    """
     at = 0
     for beginning in _BEGINNING.finditer(sentence):
         start = beginning.start()
         if start < at:
             continue
-        for kind, phrases in _PHRASES.get(sentence[start], ()):
-            if match := phrases.match(sentence, start):
+        for kind, triggers in _TRIGGERS.get(sentence[start], ()):
+            if match := triggers.match(sentence, start):
                 at = match.end()
-                yield _Mark(kind, start, at)
+                yield _Match(kind, start, at)
                 break
 
 
-def _phrases() -> dict[str, tuple[tuple[str, re.Pattern[str]], ...]]:
-    """First character to kinds and their phrases, in the order of the file.
+def _read_triggers() -> dict[str, tuple[tuple[str, re.Pattern[str]], ...]]:
+    """By first character the kinds and their triggers, in the order of the file.
 
-    Rows whose kind is in braces are members of a list, which phrases name in the same way.
+    Rows whose kind is in braces are alternatives of a list, which triggers refer to by the same name.
     """
     lists: dict[str, list[str]] = {}
     by_first: dict[str, list[tuple[str, str]]] = {}
-    for kind, phrase, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "phrase")):
+    for kind, trigger, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "trigger")):
         if kind.startswith("{"):
-            lists.setdefault(kind, []).append(phrase)
+            lists.setdefault(kind, []).append(trigger)
             continue
-        leading = _LIST.match(phrase)
+        leading = _LIST.match(trigger)
         heads = lists[leading.group()] if leading else [""]
-        rest = phrase[leading.end() :] if leading else phrase
+        rest = trigger[leading.end() :] if leading else trigger
         for head in heads:
             whole = _LIST.sub(lambda m: f"(?:{'|'.join(lists[m.group()])})", head + rest)
             by_first.setdefault(whole.removeprefix("\\")[0], []).append((kind, whole))
@@ -142,13 +153,15 @@ def _phrases() -> dict[str, tuple[tuple[str, re.Pattern[str]], ...]]:
 
 
 def _compiled(pairs: list[tuple[str, str]]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """One pattern for each run of (kind, trigger) of one kind; a trigger of letters ends at a word's end."""
     compiled = []
     end = r"(?!'?\w)" if pairs[0][1][0].isalnum() else ""
     for kind, own in groupby(pairs, key=lambda pair: pair[0]):
-        pattern = "|".join(re.sub(" (?![?])", r"\\s+", phrase) for _, phrase in own)
+        pattern = "|".join(re.sub(" (?![?])", r"\\s+", trigger) for _, trigger in own)
         compiled.append((kind, re.compile(rf"(?:{pattern}){end}")))
     return tuple(compiled)
 
 
-_PHRASES = _phrases()
+_TRIGGERS = _read_triggers()
+#: Positions where a trigger may begin: words and punctuation.
 _BEGINNING = re.compile(r"(?<![\w'])\w|[,;:()\u2013\u2014\u2026]|\.\.|-(?=free\b)|(?<=\s)-+(?=\s)")

@@ -1,52 +1,55 @@
-"""Drug names in running text: longest match against a lexicon of generic, brand and common misspelt names."""
+"""Finds drug names in text: longest match with a lexicon of generic, brand and common misspelt names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from models.tables import read_tsv
-from models.text import words
+from models.text import word_texts, words
 from models.types import Span
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 
 
 class DrugLexicon:
-    """Names (lower case, word by word) and the nonproprietary name that each stands for."""
+    """Drug names with the nonproprietary name of each; compared word by word, without case."""
 
     def __init__(self, generics: dict[str, str]) -> None:
-        self._generics = {tuple(_tokens(name)): generic for name, generic in generics.items()}
+        """`generics`: nonproprietary name by drug name."""
+        self._generics = {_key(name): generic for name, generic in generics.items()}
         self._longest = max((len(key) for key in self._generics), default=0)
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> DrugLexicon:
-        """Reads tab-separated `name`, `generic`, ... with a header line."""
+        """Reads a tab-separated file whose header begins with name, generic; else ValueError."""
         return cls({row[0]: row[1] for row in read_tsv(path, ("name", "generic"))})
 
     def __len__(self) -> int:
         return len(self._generics)
 
     def generic(self, name: str) -> str | None:
-        """The nonproprietary name of a drug as written, or None when the lexicon lacks it."""
-        return self._generics.get(tuple(_tokens(name)))
+        """The nonproprietary name of a drug as written in a text, or None when it is not in the lexicon."""
+        return self._generics.get(_key(name))
 
     def find(self, text: str) -> list[tuple[Span, str]]:
-        """Every drug name in the text, longest first from the left, with its nonproprietary name."""
+        """The drug names in the text with their nonproprietary names, from left to right without overlap; the
+        longest where several begin at the same word.
+        """
         spans = words(text)
         tokens = [text[s.start : s.end].lower() for s in spans]
-        found: list[tuple[Span, str]] = []
+        matches: list[tuple[Span, str]] = []
         i = 0
         while i < len(tokens):
             for n in range(min(self._longest, len(tokens) - i), 0, -1):
                 generic = self._generics.get(tuple(tokens[i : i + n]))
                 if generic is not None:
-                    found.append((Span(spans[i].start, spans[i + n - 1].end), generic))
+                    matches.append((Span(spans[i].start, spans[i + n - 1].end), generic))
                     i += n
                     break
             else:
                 i += 1
-        return found
+        return matches
 
 
-def _tokens(name: str) -> list[str]:
-    return [name[s.start : s.end].lower() for s in words(name)]
+def _key(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in word_texts(name))

@@ -1,4 +1,4 @@
-"""A vocabulary that has more tokens than its base: [S] and [E] around a mention, one for each known idiom."""
+"""Encoders with tokens added to the base's vocabulary: [S] and [E] around a mention, one for each idiom."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from models.encoder.model import Encoder
 
 
 class ExtendedEmbedding(nn.Module):
-    """The base's embedding and, from the number `first` on, `rows` of its own, (tokens, dimension)."""
+    """The base's embedding for token numbers below `first`, and `rows` (tokens, dimension) from there on."""
 
     def __init__(self, base: nn.Embedding, first: int, rows: Tensor) -> None:
         super().__init__()
         self.base = base
         self.first = first
-        # A parameter of its own: what was read may be shared.
+        # Cloned: the tensor that was passed in may be shared.
         self.rows = nn.Parameter(rows.to(base.weight).clone())
 
     @property
     def weight(self) -> Tensor:
-        """What asks an embedding for its type asks for this."""
+        """The base's weight: transformers reads an embedding's number format from this attribute."""
         return self.base.weight
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -29,15 +29,19 @@ class ExtendedEmbedding(nn.Module):
         return own.where((ids >= self.first).unsqueeze(-1), known)
 
 
-def extend(encoder: Encoder, first: int, rows: Tensor) -> ExtendedEmbedding:
-    """Gives an encoder whose model nobody shares the tokens `first` to `first` + tokens - 1."""
+def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> ExtendedEmbedding:
+    """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension) to the encoder's
+    model, in place; the model must not be shared with another encoder.
+
+    Raises ValueError when the rows do not have the encoder's dimension.
+    """
     if rows.ndim != 2 or rows.shape[1] != encoder.dimension:  # noqa: PLR2004  a matrix
         raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {encoder.dimension})")
-    made = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
-    encoder.model.set_input_embeddings(made)
-    return made
+    embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
+    encoder.model.set_input_embeddings(embedding)
+    return embedding
 
 
-def extended(encoder: Encoder) -> ExtendedEmbedding:
-    """The vocabulary of an encoder that has one, also inside an adapter's wrapping."""
+def extended_embedding(encoder: Encoder) -> ExtendedEmbedding:
+    """The extended embedding of an encoder's model, also when an adapter wraps the model."""
     return next(m for m in encoder.model.modules() if isinstance(m, ExtendedEmbedding))

@@ -1,16 +1,16 @@
-"""Linear layers whose 16-bit products on a processor do not depend on how many rows there are."""
+"""Linear layers in 16 bits whose products have the same bits in a batch of any size on a given processor."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-#: Inputs of one product. oneDNN sums longer rows in pieces, cut differently for other numbers of rows.
+#: Inputs of one product. oneDNN sums longer rows in parts, whose limits depend on the number of rows.
 BLOCK = 384
 
 
 class BlockedLinear(nn.Module):
-    """A linear layer as the sum of products over blocks of its inputs."""
+    """A linear layer computed as the sum of products over blocks of its inputs."""
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class BlockedLinear(nn.Module):
         self.bias = layer.bias
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(..., in) to (..., out); the sum is taken in 32 bits."""
+        """(..., in) to (..., out), in the number format of the inputs; the blocks are summed in 32 bits."""
         parts = _blocks(inputs)
         total = sum(nn.functional.linear(x, w).float() for x, w in zip(parts, self.weights, strict=True))
         if self.bias is not None:
@@ -30,8 +30,8 @@ def _blocks(values: Tensor) -> tuple[Tensor, ...]:
     return torch.tensor_split(values, list(range(BLOCK, values.shape[-1], BLOCK)), dim=-1)
 
 
-def block_products(model: nn.Module) -> None:
-    """Replaces, in place, the linear layers of a 16-bit model that are longer than a block."""
+def block_linear_layers(model: nn.Module) -> None:
+    """Replaces, in place, the linear layers of a 16-bit model that have more than BLOCK inputs."""
     for module in list(model.modules()):
         for name, child in module.named_children():
             if isinstance(child, nn.Linear) and child.in_features > BLOCK:

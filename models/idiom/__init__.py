@@ -1,1 +1,1 @@
-"""Sentence vectors that place an idiom by its meaning."""
+"""Sentence vectors that represent idioms by their meaning."""

@@ -1,4 +1,4 @@
-"""Vectors of sentences in which an idiom lies near what it means, not near what its words mean.
+"""Sentence vectors in which an idiom is near its meaning, not near the literal meaning of its words.
 
 After He et al. 2024, Enhancing Idiomatic Representation in Multiple Languages via an Adaptive Contrastive
 Triplet Loss.
@@ -16,28 +16,28 @@ import torch
 from tokenizers import AddedToken
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import ExtendedEmbedding, extend
+from models.encoder.added_tokens import ExtendedEmbedding, extend_embedding
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
 
-#: Rows of the added tokens, in the order of the configuration's expressions.
+#: File of the added tokens' embeddings, in the order of the configuration's expressions.
 TOKENS = "tokens.safetensors"
 LAST, LAST_TWO = "last", "last_two"
 POOLINGS = (LAST, LAST_TWO)
 
 
 class Marker:
-    """Writes every occurrence of an expression as one token, `home run` as `IDhomerunID` (section 4.1).
+    """Replaces each occurrence of an expression by one token, `home run` by `IDhomerunID` (section 4.1).
 
-    Case, hyphens and an English plural are no difference.
+    Expressions are found in any case, with hyphens for spaces, and with an English plural ending.
     """
 
     def __init__(self, expressions: Sequence[str]) -> None:
         self.expressions = tuple(expressions)
-        self.tokens = tuple(token(e) for e in self.expressions)
+        self.tokens = tuple(idiom_token(e) for e in self.expressions)
         self._token = {e.lower(): t for e, t in zip(self.expressions, self.tokens, strict=True)}
-        # The longest first: regular expressions take the first alternative that fits.
+        # The longest first, because a regular expression matches the first alternative that fits.
         longest = sorted((e.lower().split() for e in self.expressions), key=len, reverse=True)
         patterns = [r"[\s-]+".join(map(re.escape, words)) for words in longest]
         self._pattern = (
@@ -45,18 +45,23 @@ class Marker:
         )
 
     def mark(self, text: str) -> str:
+        """The text with the tokens in place of the expressions."""
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda m: self._token[re.sub(r"[\s-]+", " ", m[1]).lower()], text)
 
 
-def token(expression: str) -> str:
-    """The added token of an expression."""
+def idiom_token(expression: str) -> str:
+    """The token that is added to the vocabulary for an expression."""
     return f"ID{''.join(expression.split())}ID"
 
 
 def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding:
-    """Adds tokens with their rows (tokens, dimension) to an encoder whose model nobody shares."""
+    """Adds tokens with the embeddings `rows` (tokens, dimension) to an encoder, in place; its model must not
+    be shared with another encoder.
+
+    Raises ValueError when the rows have another shape, or a token is in the vocabulary or twice in the list.
+    """
     if rows.shape != (len(tokens), encoder.dimension):
         raise ValueError(
             f"{len(tokens)} tokens of dimension {encoder.dimension} have rows {tuple(rows.shape)}"
@@ -64,12 +69,12 @@ def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> Extende
     first = len(encoder.tokenizer)
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):
-        raise ValueError("a token to be added is in the vocabulary already, or twice in the list")
-    return extend(encoder, first, rows)
+        raise ValueError("a token is in the vocabulary already, or twice in the list")
+    return extend_embedding(encoder, first, rows)
 
 
-class LastTwo(nn.Module):
-    """A model whose last hidden state is the mean of its last two, so that an encoder pools both."""
+class LastTwoLayers(nn.Module):
+    """A model that returns the mean of its last two layers' hidden states as the last hidden state."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -88,16 +93,19 @@ class LastTwo(nn.Module):
 
 
 def with_pooling(encoder: Encoder, pooling: str) -> Encoder:
-    """The same encoder with the mean over a text's pieces taken of the last layer, or of the last two."""
+    """The same encoder with pooling over the last layer (`last`) or the mean of the last two (`last_two`).
+
+    Raises ValueError for another name.
+    """
     if pooling not in POOLINGS:
         raise ValueError(f"no pooling {pooling!r}: {', '.join(POOLINGS)}")
-    plain = encoder.model.model if isinstance(encoder.model, LastTwo) else encoder.model
-    model = LastTwo(plain) if pooling == LAST_TWO else plain
+    plain = encoder.model.model if isinstance(encoder.model, LastTwoLayers) else encoder.model
+    model = LastTwoLayers(plain) if pooling == LAST_TWO else plain
     return Encoder(model, encoder.tokenizer, encoder.max_pieces)
 
 
 class IdiomModel:
-    """Unit vectors of texts; their cosine is how alike they are in meaning."""
+    """Unit vectors of texts, whose cosine measures how similar the texts are in meaning."""
 
     task = "idiom"
 
@@ -109,22 +117,22 @@ class IdiomModel:
 
     @classmethod
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> IdiomModel:
-        """Raises ReleaseError when the base is another one than the release was trained on."""
+        """Raises ReleaseError when the installed base is not the one the release was trained on."""
         configuration = release.manifest.configuration
         encoder = encoder_of(release, device=device, dtype=dtype)
         marker = Marker(configuration["expressions"])
         if marker.tokens:
-            # The weights of a release without an adapter are shared by every encoder of its base.
+            # Without an adapter the model is shared by all encoders of its base and must not be changed.
             encoder = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
             add_tokens(encoder, marker.tokens, read_tensors(release.file(TOKENS))["rows"])
         pooling = configuration["pooling"]
         return cls(with_pooling(encoder, pooling), marker, release.manifest.base, pooling)
 
     def predict(self, batch: Sequence[str]) -> Tensor:
-        """(texts, dimension) unit vectors; the expressions that have a token are marked first."""
+        """(texts, dimension) unit vectors of the texts with their idioms replaced by tokens."""
         return self.encoder.embed([self.marker.mark(text) for text in batch])
 
     def untrained(self) -> IdiomModel:
-        """The base with the same pooling and nothing marked."""
+        """The untrained baseline: the base with the same pooling, without added tokens."""
         encoder = Encoder.load(self.base, max_pieces=self.encoder.max_pieces)
         return IdiomModel(with_pooling(encoder, self.pooling), Marker([]), self.base, self.pooling)

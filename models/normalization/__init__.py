@@ -1,1 +1,1 @@
-"""Coding of mentions to a terminology with context refining (CONORM-EN)."""
+"""Coding of mentions to a terminology, with the sentence as context (CONORM-EN)."""

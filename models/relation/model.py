@@ -1,54 +1,61 @@
 """Drugs, effects and which drug caused which effect, by nearest neighbours among training words and training
-pairs.
+pairs: inference of CLDR and CLNER.
 
-CLDR/CLNER inference: the tags of a sentence's words by vote of their nearest training words in the space
-of entities (not the paper's: the most probable sequence under these votes, not each word by itself), a pair
-[drug ; effect] of the last words of two mentions related when the majority of its nearest training pairs is
-in the space of relations. Both searches run in FAISS. The two spaces share the encoder's lower half; the
-upper half of the relations runs for sentences that have a drug and an effect, and for no others.
+The words of a sentence are tagged by the votes of their nearest training words in the entity space; unlike in
+the paper, the most probable tag sequence under these votes is chosen, not the best tag of each word. A drug
+and an effect, represented by the last words of their mentions, are related when the majority of the nearest
+training pairs in the relation space is. The upper layers of the relation space run only for sentences that
+have both a drug and an effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from models.drugs import DrugLexicon
-from models.encoder.faiss_index import CosineIndex, unit
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, Words, encoder_of
-from models.ner.model import spans_of, tags_of
-from models.relation.neighbours import Floats, Numbers, Support, Vote, decoded, votes
+from models.encoder.faiss_index import CosineIndex
+from models.encoder.layer_split import EncodedSentence
+from models.ner.decoding import spans_of, tags_of
+from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
+from models.relation.spaces import EmbeddingSpaces
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
 from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
-__all__ = ["LABELS", "Floats", "RelationModel", "Support"]
 LABELS = (DRUG, ADE)
-#: The adapter of the space of relations: its upper layers' difference from the base.
-ABOVE = "above.safetensors"
-_TRANSITIONS = (len(tags_of(LABELS)) + 1, len(tags_of(LABELS)))
-#: Pieces are needed by an upper half alone.
-_UNREAD = Words([], [], [])
+_MAJORITY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Voting:
+    """How many neighbours vote on a word and on a pair, and how the votes on a word are weighted."""
+
+    k_words: int
+    k_pairs: int
+    vote: Vote = "majority"
 
 
 class _Sentence(NamedTuple):
     report: int
+    """position of its text in the batch"""
     words: list[Span]
 
 
-class _Tagged(NamedTuple):
-    """A mention, its place among its text's mentions, and its last word."""
-
+class _SentenceMention(NamedTuple):
     mention: Mention
-    place: int
-    last: int
+    position: int
+    """among the mentions of its text"""
+    last_word: int
+    """position of its last word in the sentence"""
 
 
 class _Pair(NamedTuple):
@@ -58,39 +65,27 @@ class _Pair(NamedTuple):
 
 
 class RelationModel:
-    """Encoder, projections and support belong together and come out of one release."""
+    """Encoders, projections and support set, which belong together and come from one release."""
 
     task = "relation"
 
-    def __init__(  # noqa: PLR0913, PLR0917  the parts that a release is made of
+    def __init__(
         self,
-        encoder: Encoder,
-        projection: Floats,
-        support: Support,
-        k_words: int,
-        k_pairs: int,
+        spaces: EmbeddingSpaces,
+        support: SupportSet,
+        voting: Voting,
+        *,
         lexicon: DrugLexicon | None = None,
         device: str = "cpu",
-        *,
-        upper: Upper | None = None,
-        pair_projection: Floats | None = None,
-        vote: Vote = "majority",
     ) -> None:
-        """`projection`: (encoder dimension, projected dimension) of words; that of pairs is the same where
-        none is given. `encoder` is a `Lower` where there is an `upper`.
-        """
-        self.encoder = encoder
-        self.upper = upper
-        self.projection = projection
-        self.pair_projection = projection if pair_projection is None else pair_projection
+        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes."""
+        self.spaces = spaces
         self.support = support
+        self.voting = voting
         self.tags = tags_of(LABELS)
-        self.k_words = k_words
-        self.k_pairs = k_pairs
-        self.vote = vote
         self.lexicon = lexicon
-        self._words = CosineIndex(support.words, device)
-        self._pairs = CosineIndex(support.pairs, device)
+        self._word_index = CosineIndex(support.words, device)
+        self._pair_index = CosineIndex(support.pairs, device)
 
     @classmethod
     def load(
@@ -98,51 +93,33 @@ class RelationModel:
     ) -> RelationModel:
         """Raises ReleaseError when the tensors do not fit each other or the table of pairs."""
         configuration = release.manifest.configuration
-        encoder = encoder_of(release, device=device, dtype=dtype)
-        upper = None
-        if ABOVE in release.manifest.files:
-            below, pieces = configuration["below"], configuration["max_pieces"]
-            encoder = Lower(encoder, below)
-            base, above = release.manifest.base, release.file(ABOVE)
-            upper = Upper(
-                Encoder.load(base, device=device, dtype=dtype, max_pieces=pieces, adapter=above), below
-            )
-        tensors = {k: v.float().numpy() for k, v in read_tensors(release.file("support.safetensors")).items()}
-        support = Support(
-            words=tensors["words"],
-            tags=tensors["tags"].astype(np.int64),
-            pairs=tensors["pairs"],
-            related=tensors["related"] > 0,
-            pair_ids=_pair_ids(release.file("pairs.tsv")),
-            transitions=tensors.get("transitions"),
+        stored = read_tensors(release.file("support.safetensors"))
+        tensors = {name: tensor.float().numpy() for name, tensor in stored.items()}
+        spaces = EmbeddingSpaces.load(
+            release, tensors["projection"], tensors.get("pair_projection"), device=device, dtype=dtype
         )
-        projection = tensors["projection"]
-        pair_projection = tensors.get("pair_projection", projection)
-        if not _fits(encoder.dimension, projection, pair_projection, support):
+        support = SupportSet.from_tensors(tensors, _pair_ids(release.file("pairs.tsv")))
+        if not _fits(spaces, support):
             raise ReleaseError(
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )
         vote = configuration.get("vote", "majority")
         if vote not in ("majority", "similarity"):
-            raise ReleaseError(f"{release.version}: no vote {vote!r}")
+            raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
         return cls(
-            encoder,
-            projection,
+            spaces,
             support,
-            configuration["k_words"],
-            configuration["k_pairs"],
-            DrugLexicon.load(release.file("drugs.tsv")),
-            device,
-            upper=upper,
-            pair_projection=pair_projection,
-            vote=vote,
+            Voting(configuration["k_words"], configuration["k_pairs"], vote),
+            lexicon=DrugLexicon.load(release.file("drugs.tsv")),
+            device=device,
         )
 
     @staticmethod
     def comparable(answers: Sequence[dict[str, Any]]) -> list[Any]:
-        """What of canary answers another number format must give again: mentions, and what is related.
+        """The part of canary answers that must be the same in another number format: mentions and relations.
 
-        Votes come in steps of one in k, and neighbours that are equally near change places with the rounding.
+        Scores are left out: votes change in steps of 1/k, and neighbours at nearly equal distance change
+        places with the rounding.
         """
         return [
             {
@@ -153,128 +130,108 @@ class RelationModel:
         ]
 
     def predict(self, batch: Sequence[str]) -> list[TaggedText]:
-        """Mentions and relations of each text; a relation never leaves its sentence."""
+        """Mentions and relations of each text; both ends of a relation are in one sentence."""
         split = _split(batch)
-        read = self._read(batch, split)
-        tagged = self._tag(batch, split, read)
+        encoded = self._encode(batch, split)
+        tagged = self._tag(batch, split, encoded)
         mentions: list[list[Mention]] = [[] for _ in batch]
-        for sentence, found in zip(split, tagged, strict=True):
-            mentions[sentence.report] += [t.mention for t in found]
-        relations = self._relations(len(batch), split, read, tagged)
+        for sentence, in_sentence in zip(split, tagged, strict=True):
+            mentions[sentence.report] += [m.mention for m in in_sentence]
+        relations = self._relations(len(batch), split, encoded, tagged)
         return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
 
     def relate(self, texts: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
-        """The relations between mentions that are given, by their places in each text's list."""
+        """The relations between given mentions, which they refer to by position in each text's list."""
         split = _split(texts)
         given = [
             [
-                _Tagged(mention, place, _last_word(s.words, mention.end))
-                for place, mention in enumerate(mentions[s.report])
+                _SentenceMention(mention, position, _last_word(s.words, mention.end))
+                for position, mention in enumerate(mentions[s.report])
                 if s.words[0].start < mention.end <= s.words[-1].end
             ]
             for s in split
         ]
-        return self._relations(len(texts), split, self._read(texts, split), given)
+        return self._relations(len(texts), split, self._encode(texts, split), given)
 
-    def project(self, surfaces: Sequence[Sequence[str]]) -> list[Floats]:
-        """Unit vectors (words, projected dimension) in the space of entities, of each sentence, given as
-        words.
+    def tag_words(self, vectors: Floats, lengths: Sequence[int]) -> tuple[Numbers, Floats]:
+        """Each word's tag and that tag's share of the votes of its k nearest training words, both (words,).
+
+        `vectors`: (words, dimension) of the entity space, sentence after sentence; `lengths`: the number of
+        words of each sentence.
         """
-        return [self._projected(r) for r in self.read(surfaces)]
-
-    def project_pairs(self, read: Sequence[Read]) -> list[Floats]:
-        """Unit vectors (words, projected dimension) in the space of relations, whose pairs are a pair's
-        support.
-        """
-        with torch.inference_mode():
-            hidden = self.upper.word_vectors_above(read) if self.upper else [r.vectors for r in read]
-        return [unit(unit(h.numpy()) @ self.pair_projection) for h in hidden]
-
-    def read(self, surfaces: Sequence[Sequence[str]]) -> list[Read]:
-        """Each sentence, given as words, as the encoder reads it."""
-        with torch.inference_mode():
-            if self.upper is not None:
-                return cast(Lower, self.encoder).read(surfaces)
-            return [Read(_UNREAD, vectors, []) for vectors in self.encoder.word_vectors(surfaces)]
-
-    def judge(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
-        """Share of the k nearest training pairs that are related, and those neighbours, nearest first."""
-        if not pairs:
-            return []
-        scores, rows = self._pairs.search(np.stack(pairs), self.k_pairs)
-        verdicts = []
-        for score, row in zip(scores, rows, strict=True):
-            neighbours = tuple(
-                Neighbour(self.support.pair_ids[r], round(1 - s, 4))
-                for s, r in zip(score.tolist(), row.tolist(), strict=True)
-            )
-            verdicts.append((float(self.support.related[row].mean()), neighbours))
-        return verdicts
-
-    def word_tags(self, vectors: Floats, lengths: Sequence[int]) -> tuple[Numbers, Floats]:
-        """Each word's tag from the votes of its k nearest training words, and that tag's share of them;
-        `lengths`: how many of the words each sentence has.
-        """
-        cosines, rows = self._words.search(vectors, self.k_words)
-        shares = votes(cosines, self.support.tags[rows], len(self.tags), self.vote)
-        tags = decoded(shares, lengths, self.support.transitions)
+        cosines, rows = self._word_index.search(vectors, self.voting.k_words)
+        shares = votes(cosines, self.support.tags[rows], len(self.tags), self.voting.vote)
+        tags = decode_tags(shares, lengths, self.support.transitions)
         return tags, shares[np.arange(len(tags)), tags]
 
-    def _read(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[Read]:
-        return self.read([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
+    def vote_on_pairs(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
+        """For each pair [drug ; effect] of the relation space the share of its k nearest training pairs that
+        are related, and those neighbours, nearest first.
+        """
+        if not pairs:
+            return []
+        cosines, rows = self._pair_index.search(np.stack(pairs), self.voting.k_pairs)
+        results = []
+        for own_cosines, own_rows in zip(cosines, rows, strict=True):
+            neighbours = tuple(
+                Neighbour(self.support.pair_ids[row], round(1 - cosine, 4))
+                for cosine, row in zip(own_cosines.tolist(), own_rows.tolist(), strict=True)
+            )
+            results.append((float(self.support.related[own_rows].mean()), neighbours))
+        return results
 
-    def _projected(self, read: Read) -> Floats:
-        return unit(unit(read.vectors.numpy()) @ self.projection)
+    def _encode(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[EncodedSentence]:
+        return self.spaces.encode([[batch[s.report][w.start : w.end] for w in s.words] for s in split])
 
     def _tag(
-        self, batch: Sequence[str], split: Sequence[_Sentence], read: Sequence[Read]
-    ) -> list[list[_Tagged]]:
+        self, batch: Sequence[str], split: Sequence[_Sentence], encoded: Sequence[EncodedSentence]
+    ) -> list[list[_SentenceMention]]:
+        """The mentions of each sentence."""
         if not split:
             return []
-        vectors = np.concatenate([self._projected(r) for r in read])
-        tags, shares = self.word_tags(vectors, [len(s.words) for s in split])
-        found, at, before = [], 0, [0] * len(batch)
+        vectors = np.concatenate(self.spaces.entity_vectors(encoded))
+        tags, shares = self.tag_words(vectors, [len(s.words) for s in split])
+        tagged, start, n_mentions = [], 0, [0] * len(batch)
         for sentence in split:
-            own = slice(at, at + len(sentence.words))
-            at = own.stop
-            names = [self.tags[t] for t in tags[own]]
-            mentions = self._mentions(batch[sentence.report], sentence.words, names, shares[own])
-            first = before[sentence.report]
-            before[sentence.report] += len(mentions)
-            found.append([_Tagged(m, first + i, last) for i, (m, last) in enumerate(mentions)])
-        return found
+            rows = slice(start, start + len(sentence.words))
+            start = rows.stop
+            names = [self.tags[t] for t in tags[rows]]
+            mentions = self._mentions(batch[sentence.report], sentence.words, names, shares[rows])
+            first = n_mentions[sentence.report]
+            n_mentions[sentence.report] += len(mentions)
+            tagged.append([_SentenceMention(m, first + i, last) for i, (m, last) in enumerate(mentions)])
+        return tagged
 
     def _mentions(
         self, text: str, spans: list[Span], names: list[str], shares: Floats
     ) -> list[tuple[Mention, int]]:
-        """Each mention with its last word."""
-        found = []
+        """The mentions of a sentence, each with the position of its last word."""
+        mentions = []
         for label, first, after in spans_of(names):
             start, end = spans[first].start, spans[after - 1].end
             surface = text[start:end]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
             score = round(float(shares[first:after].mean()), 4)
-            found.append((Mention(start, end, surface, label, score, generic), after - 1))
-        return found
+            mentions.append((Mention(start, end, surface, label, score, generic), after - 1))
+        return mentions
 
     def _relations(
         self,
         n_texts: int,
         split: Sequence[_Sentence],
-        read: Sequence[Read],
-        tagged: Sequence[Sequence[_Tagged]],
+        encoded: Sequence[EncodedSentence],
+        tagged: Sequence[Sequence[_SentenceMention]],
     ) -> list[list[Relation]]:
-        """What the space of relations says of every drug with every effect of a sentence."""
-        kept = [i for i, found in enumerate(tagged) if {t.mention.label for t in found} >= set(LABELS)]
+        """The relations of each text among all drugs and effects that share a sentence."""
+        kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         pairs, vectors = [], []
-        for i, vector in zip(kept, self.project_pairs([read[i] for i in kept]), strict=True):
-            for drug in (t for t in tagged[i] if t.mention.label == DRUG):
-                for effect in (t for t in tagged[i] if t.mention.label == ADE):
-                    pairs.append(_Pair(split[i].report, drug.place, effect.place))
-                    vectors.append(np.concatenate([vector[drug.last], vector[effect.last]]))
+        for i, vector_of in zip(kept, self.spaces.relation_vectors([encoded[i] for i in kept]), strict=True):
+            for drug, effect in _drugs_with_effects(tagged[i]):
+                pairs.append(_Pair(split[i].report, drug.position, effect.position))
+                vectors.append(np.concatenate([vector_of[drug.last_word], vector_of[effect.last_word]]))
         relations: list[list[Relation]] = [[] for _ in range(n_texts)]
-        for pair, (share, neighbours) in zip(pairs, self.judge(vectors), strict=True):
-            if share > 0.5:  # noqa: PLR2004  majority
+        for pair, (share, neighbours) in zip(pairs, self.vote_on_pairs(vectors), strict=True):
+            if share > _MAJORITY:
                 relations[pair.report].append(Relation(pair.head, pair.tail, round(share, 4), neighbours))
         return relations
 
@@ -287,15 +244,17 @@ def _last_word(spans: Sequence[Span], end: int) -> int:
     return max(i for i, s in enumerate(spans) if s.start < end)
 
 
-def _fits(dimension: int, projection: Floats, pair_projection: Floats, support: Support) -> bool:
-    (n, width), (n_pair, pair_width) = projection.shape, pair_projection.shape
-    return (
-        n == n_pair == dimension
-        and support.words.shape == (len(support.tags), width)
-        and support.pairs.shape == (len(support.pair_ids), 2 * pair_width)
-        and len(support.related) == len(support.pair_ids)
-        and bool(support.tags.max(initial=0) < len(tags_of(LABELS)))
-        and (support.transitions is None or support.transitions.shape == _TRANSITIONS)
+def _drugs_with_effects(
+    mentions: Sequence[_SentenceMention],
+) -> Iterator[tuple[_SentenceMention, _SentenceMention]]:
+    drugs = [m for m in mentions if m.mention.label == DRUG]
+    effects = [m for m in mentions if m.mention.label == ADE]
+    return product(drugs, effects)
+
+
+def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:
+    return spaces.fits() and support.fits(
+        spaces.projection.shape[1], spaces.pair_projection.shape[1], len(tags_of(LABELS))
     )
 
 

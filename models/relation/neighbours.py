@@ -1,10 +1,10 @@
-"""What a release knows by heart: training words with their tags, training pairs with their verdicts, and the
-votes of those nearest to a new one.
+"""The kNN support set of a release (labelled training words and training pairs) and the vote of the nearest
+neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,35 +14,62 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Vote = Literal["majority", "similarity"]
-#: Of the weights exp(cosine / temperature) where votes are weighted: that of the loss (CLNER, Eq. 6).
+#: The temperature of the contrastive loss (CLNER, Eq. 6): a weighted vote counts exp(cosine / temperature).
 TEMPERATURE = 0.1
-#: Added to every share, so that a tag for which no neighbour votes is improbable, not impossible.
+#: Added to every share before the logarithm, so that a tag without any vote stays possible.
 FLOOR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """Training examples in the projected space: words with their tag numbers, pairs with their verdict and
-    sentence id.
-    """
+class SupportSet:
+    """Training examples as unit vectors: words with their tag, pairs with their label and sentence id."""
 
     words: Floats
-    """(words, dimension)"""
+    """(words, dimension of the entity space)"""
     tags: Numbers
+    """(words,): tag numbers"""
     pairs: Floats
-    """(pairs, 2 * dimension of a pair's word): [drug ; effect]"""
+    """(pairs, 2 * dimension of the relation space): [drug ; effect]"""
     related: NDArray[np.bool_]
+    """(pairs,): whether the drug caused the effect"""
     pair_ids: list[str]
+    """(pairs,): the sentence of each pair"""
     transitions: Floats | None = None
-    """(tags + 1, tags), weighted log-probabilities of a tag after another, the last row of a sentence's
-    first; None: each word's tag is decided by itself
+    """(tags + 1, tags): weighted log-probability of a tag (column) after another (row); the last row is for
+    the first word of a sentence. None: each word is tagged independently of its neighbours in the sentence.
     """
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Floats], pair_ids: list[str]) -> SupportSet:
+        """From the arrays of a release's support file; shapes are not checked, see `fits`."""
+        return cls(
+            words=tensors["words"],
+            tags=tensors["tags"].astype(np.int64),
+            pairs=tensors["pairs"],
+            related=tensors["related"] > 0,
+            pair_ids=pair_ids,
+            transitions=tensors.get("transitions"),
+        )
+
+    def fits(self, dimension: int, pair_dimension: int, n_tags: int) -> bool:
+        """Whether the shapes agree with each other, with the dimensions of the entity space and of the
+        relation space, and with the number of tags.
+        """
+        return (
+            self.words.shape == (len(self.tags), dimension)
+            and self.pairs.shape == (len(self.pair_ids), 2 * pair_dimension)
+            and len(self.related) == len(self.pair_ids)
+            and bool(self.tags.max(initial=0) < n_tags)
+            and (self.transitions is None or self.transitions.shape == (n_tags + 1, n_tags))
+        )
 
 
 def votes(cosines: Floats, tags: Numbers, n_tags: int, vote: Vote = "majority") -> Floats:
-    """(queries, tags): each tag's share of the votes; cosines and tags of the neighbours are (queries, k).
+    """Each tag's share of the votes, (queries, n_tags), from the cosines and tags of the k nearest
+    neighbours, both (queries, k).
 
-    `majority`: every neighbour counts as one (the paper's). `similarity`: as exp(cosine / 0.1).
+    `majority`: every neighbour counts 1 (as in the paper). `similarity`: it counts
+    exp(cosine / TEMPERATURE).
     """
     weights = np.ones_like(cosines) if vote == "majority" else np.exp((cosines - 1) / TEMPERATURE)
     sums = np.zeros((len(tags), n_tags), np.float32)
@@ -51,32 +78,37 @@ def votes(cosines: Floats, tags: Numbers, n_tags: int, vote: Vote = "majority") 
     return shares
 
 
-def decoded(shares: Floats, lengths: Sequence[int], transitions: Floats | None) -> Numbers:
-    """The tag of each word, from their shares (words, tags), sentence after sentence; `lengths`: the words of
-    each sentence.
+def decode_tags(shares: Floats, lengths: Sequence[int], transitions: Floats | None) -> Numbers:
+    """The tag of each word, (words,), from the vote shares (words, tags) of several sentences one after
+    another; `lengths`: the number of words of each sentence.
 
-    With transitions the most probable sequence of each sentence: neighbours' votes as emissions of a Viterbi
-    decoder (Yang and Katiyar 2020, StructShot). Else the tag that most vote for.
+    With transitions: the most probable tag sequence of each sentence, with the votes as emissions of a
+    Viterbi decoder (Yang and Katiyar 2020, StructShot). Without: the tag with most votes.
     """
     if transitions is None:
-        single: Numbers = shares.argmax(1)
-        return single
-    emitted = np.log(shares + FLOOR)
-    count = np.asarray(lengths, dtype=np.int64)
-    order = np.argsort(-count, kind="stable")
-    # The first word of each sentence, longest sentence first: those of a step are always the first so many.
-    first = (np.cumsum(count) - count)[order]
-    alive = [int((count > t).sum()) for t in range(int(count.max(initial=0)))]
-    best = transitions[-1] + emitted[first[: alive[0]]] if alive else np.empty((0, shares.shape[1]))
-    back = []
-    for t, n in enumerate(alive[1:], start=1):
-        reached = best[:n, :, None] + transitions[:-1]
-        back.append(reached.argmax(1))
-        best[:n] = reached.max(1) + emitted[first[:n] + t]
-    now = best.argmax(1)
-    tags = np.zeros(len(shares), np.int64)
-    for t, n in reversed(list(enumerate(alive))):
-        tags[first[:n] + t] = now[:n]
+        independent: Numbers = shares.argmax(1)
+        return independent
+    return _viterbi(np.log(shares + FLOOR), np.asarray(lengths, dtype=np.int64), transitions)
+
+
+def _viterbi(emissions: Floats, lengths: Numbers, transitions: Floats) -> Numbers:
+    """The best tag sequences of all sentences, (words,), decoded together step by step."""
+    # Longest sentence first: the sentences that have a word at step t are then the first n_active[t].
+    order = np.argsort(-lengths, kind="stable")
+    first_word = (np.cumsum(lengths) - lengths)[order]
+    n_active = [int((lengths > t).sum()) for t in range(int(lengths.max(initial=0)))]
+    tags = np.zeros(len(emissions), np.int64)
+    if not n_active:
+        return tags
+    best = transitions[-1] + emissions[first_word[: n_active[0]]]
+    backpointers = []
+    for t, n in enumerate(n_active[1:], start=1):
+        scores = best[:n, :, None] + transitions[:-1]
+        backpointers.append(scores.argmax(1))
+        best[:n] = scores.max(1) + emissions[first_word[:n] + t]
+    current = best.argmax(1)
+    for t, n in reversed(list(enumerate(n_active))):
+        tags[first_word[:n] + t] = current[:n]
         if t:
-            now[:n] = back[t - 1][np.arange(n), now[:n]]
+            current[:n] = backpointers[t - 1][np.arange(n), current[:n]]
     return tags

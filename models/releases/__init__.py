@@ -1,1 +1,1 @@
-"""Releases of models: manifest, verification, store, signature, loading."""
+"""Releases of models: manifest, verification, local and shared stores, signature, loading."""

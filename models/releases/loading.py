@@ -1,4 +1,4 @@
-"""From a verified release to a model that answers its canary as it did when it was made."""
+"""Loads the model of a verified release, on condition that it passes the canary check of its manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Model(Protocol):
-    """What the five model classes share; inputs and outputs are records of models.types or plain strings."""
+    """The interface of the model classes; inputs and outputs are plain strings or records of models.types."""
 
     task: str
 
@@ -24,58 +24,67 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model together with the version that goes into every record it touches."""
+    """A model with the task, version and kind of its release; the version is written to every record that the
+    model contributes to.
+    """
 
     task: str
     version: str
     kind: str
     model: Model
     canary: tuple[list[Any], list[Any], float]
+    """inputs, expected outputs as JSON values, and the tolerance of their floating-point numbers"""
 
-    def answers_canary(self) -> bool:
-        """Whether the model still gives the answers recorded in its manifest."""
-        inputs, outputs, tolerance = self.canary
-        answers = plain(self.model.predict(inputs))
+    def passes_canary(self) -> bool:
+        """Whether the model's outputs for the canary inputs are those recorded in its manifest.
+
+        If the model class has a method `comparable`, only the parts that it returns are compared.
+        """
+        inputs, expected, tolerance = self.canary
+        answers = as_json(self.model.predict(inputs))
         if hasattr(self.model, "comparable"):
-            answers, outputs = self.model.comparable(answers), self.model.comparable(outputs)
-        return same_answers(answers, outputs, tolerance)
+            answers, expected = self.model.comparable(answers), self.model.comparable(expected)
+        return same_answers(answers, expected, tolerance)
 
 
 def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
-    """Loads in the fastest number format whose canary answers are right; raises ReleaseError when none is."""
-    for name in formats(device) if dtype == "auto" else [dtype]:
+    """The model in the fastest number format in which it passes the canary check, or in `dtype`.
+
+    Raises ReleaseError when it passes in no such format, or when anything in the release is invalid.
+    """
+    for name in number_formats(device) if dtype == "auto" else [dtype]:
         try:
             loaded = _load_as(release, device, name)
-            right = loaded.answers_canary()
+            passed = loaded.passes_canary()
         except ReleaseError:
             raise
         except Exception as error:
-            # What is declared may still be nonsense: a missing setting, numbers that are not finite.
+            # A release as declared may still be invalid: a missing setting, numbers that are not finite.
             raise ReleaseError(
                 f"{release.task} {release.version}: {type(error).__name__}: {error}"
             ) from error
-        if right:
+        if passed:
             return loaded
-        log.warning("%s %s: canary answers move in %s", release.task, release.version, name)
+        log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
 
 
-def plain(outputs: Any) -> Any:
-    """Outputs as the JSON in which a manifest records them."""
-    return orjson.loads(orjson.dumps(outputs, default=_neighbours))
+def as_json(outputs: Any) -> Any:
+    """A model's outputs as the JSON values that a manifest records; TypeError where that is not possible."""
+    return orjson.loads(orjson.dumps(outputs, default=_consecutive_cosines))
 
 
-def _neighbours(vectors: Any) -> list[float]:
-    """Unit vectors (n, d) as the n - 1 cosines of neighbours: what they are for, and hundreds of numbers
-    less.
+def _consecutive_cosines(vectors: Any) -> list[float]:
+    """Unit vectors (n, d) as the n - 1 cosines of each with the next, rounded to four decimals: the cosine is
+    what the vectors are used for, and it needs far less space.
     """
     if getattr(vectors, "ndim", 0) != 2:  # noqa: PLR2004  a matrix
-        raise TypeError(f"{type(vectors).__name__} is no output of a model")
+        raise TypeError(f"{type(vectors).__name__} is not an output of a model")
     return [round(cosine, 4) for cosine in (vectors[:-1] * vectors[1:]).sum(1).tolist()]
 
 
 def same_answers(one: Any, other: Any, tolerance: float) -> bool:
-    """Equal but for floating-point numbers, which may differ by `tolerance`."""
+    """Whether two JSON values are equal; numbers of which one is floating-point may differ by `tolerance`."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same_answers(one[k], other[k], tolerance) for k in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -89,8 +98,9 @@ def same_answers(one: Any, other: Any, tolerance: float) -> bool:
     return bool(one == other)
 
 
-def formats(device: str) -> list[str]:
-    import torch  # noqa: PLC0415  seconds to import; the CLI must not wait
+def number_formats(device: str) -> list[str]:
+    """Names of the number formats that a device computes in, fastest first."""
+    import torch  # noqa: PLC0415  seconds to import; the command line must not wait
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
@@ -103,26 +113,31 @@ def _load_as(release: Release, device: str, dtype: str) -> Loaded:
 
     model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
     canary = release.manifest.canary
-    answers = (
+    checked = (
         canary_inputs(model, canary.inputs),
         canary_outputs(model, canary.outputs),
         canary.tolerance,
     )
-    return Loaded(release.task, release.version, release.manifest.kind, model, answers)
+    return Loaded(release.task, release.version, release.manifest.kind, model, checked)
 
 
 def canary_inputs(model: Any, stored: list[Any]) -> list[Any]:
-    """A manifest's canary inputs as the model takes them; most take plain strings."""
+    """A manifest's canary inputs as the model's input type; most models accept the stored strings."""
     return list(model.canary_inputs(stored)) if hasattr(model, "canary_inputs") else stored
 
 
 def canary_outputs(model: Any, stored: list[Any]) -> list[Any]:
-    """A manifest's canary outputs with the fields that answers have gained since it was written."""
-    return list(plain(model.canary_outputs(stored))) if hasattr(model, "canary_outputs") else stored
+    """A manifest's canary outputs, with defaults for fields that were added to the outputs after it was
+    written.
+    """
+    return list(as_json(model.canary_outputs(stored))) if hasattr(model, "canary_outputs") else stored
 
 
 def model_class(task: str) -> Any:
-    """The class of a task; imported late, so that a worker of one stage loads one model's code."""
+    """The model class of a task, imported here so that a worker of one stage imports one model's code.
+
+    Raises ReleaseError for an unknown task.
+    """
     match task:
         case "ner":
             from models.ner.model import NerModel as Class  # noqa: PLC0415

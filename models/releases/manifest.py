@@ -1,4 +1,4 @@
-"""A release: an immutable directory whose manifest names every file, how it was made and how well it does."""
+"""A release: an immutable directory with a manifest of its files, its training and its scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 MANIFEST = "manifest.json"
-#: Formats that cannot run code when they are read.
+#: File formats whose readers run no code from the file.
 ALLOWED_SUFFIXES = frozenset({".safetensors", ".json", ".tsv"})
 MAX_MANIFEST_BYTES = 4 << 20
 MAX_FILE_BYTES = 2 << 30
@@ -19,27 +19,31 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class ReleaseError(Exception):
-    """A release that must not be loaded; the message is always one line."""
+    """A release that must not be loaded; the message is one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
 
 
 class StoreError(ReleaseError):
-    """The place where a release should be does not answer or does not have it; another time it may."""
+    """The store cannot be reached or does not have the release; a later attempt may succeed."""
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
+    """Without conversions, unknown fields or changes."""
+
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class File(_Strict):
+class File(_StrictModel):
+    """Digest and size in bytes of a declared file."""
+
     sha256: Sha256
     size: Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
 
 
-class Score(_Strict):
-    """A figure, what exactly was counted, on which records, and what a trivial method scores there."""
+class Score(_StrictModel):
+    """A score of the release with its definition, its data, and the score of a baseline on the same data."""
 
     name: str
     value: float
@@ -50,25 +54,33 @@ class Score(_Strict):
     baseline_definition: str
 
 
-class TrainingData(_Strict):
+class TrainingData(_StrictModel):
+    """A corpus the release was trained on."""
+
     name: str
     licence: str
 
 
-class Canary(_Strict):
-    """Inputs and what this release answered when it was made; a load that answers otherwise is refused."""
+class Canary(_StrictModel):
+    """Inputs, and the outputs of the model when the release was made; a release whose loaded model returns
+    other outputs is refused.
+    """
 
     inputs: list[Any]
     outputs: list[Any]
     tolerance: Annotated[float, Field(ge=0, le=0.2, allow_inf_nan=False)] = 0.02
 
 
-class Manifest(_Strict):
+class Manifest(_StrictModel):
+    """Everything that is known about a release; format 1."""
+
     format: Literal[1] = 1
     task: Literal["ner", "acronym", "relation", "normalization", "summarization", "idiom"]
     kind: str
     base: str
+    """name of the base model, see models.encoder.weights.resolve_base"""
     base_sha256: Sha256 | None
+    """of the base model's weights; None where they are not checked"""
     files: dict[str, File]
     configuration: dict[str, Any]
     scores: list[Score]
@@ -78,7 +90,7 @@ class Manifest(_Strict):
 
 
 class Release:
-    """A verified release directory."""
+    """A release directory whose every file was verified against its manifest."""
 
     def __init__(self, path: Path, manifest: Manifest, version: str) -> None:
         self.path = path
@@ -97,19 +109,20 @@ class Release:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """The manifest as it is stored: sorted keys, so that equal manifests have equal versions."""
+    """The manifest as it is stored; its keys are sorted, so that equal manifests have equal versions."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     return orjson.dumps(manifest.model_dump(), option=options)
 
 
 def version_of(stored_manifest: bytes) -> str:
-    """First 12 hexadecimal digits of the manifest's sha256; the manifest holds the digest of everything
-    else.
+    """The first 12 hexadecimal digits of the stored manifest's sha256; the manifest holds the digests of all
+    files.
     """
     return hashlib.sha256(stored_manifest).hexdigest()[:12]
 
 
 def parse_manifest(stored: bytes, where: str) -> Manifest:
+    """The manifest in these bytes; raises ReleaseError whose message begins with `where`."""
     try:
         return Manifest.model_validate_json(stored)
     except ValidationError as error:

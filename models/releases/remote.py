@@ -1,7 +1,7 @@
-"""A store of releases that workers share: a directory or any fsspec URL, laid out as task/version/files.
+"""A store of releases that workers share: a directory or an fsspec URL with files task/version/name.
 
-Nothing is loaded in place: a release is copied to a private folder first and verified there, so that what
-was checked is what is loaded.
+No release is loaded from the store itself: it is copied to a private folder and verified there, so that the
+verified bytes are the ones that are loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from models.releases.manifest import (
     parse_manifest,
     version_of,
 )
-from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check
+from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signature
 from models.types import TASKS
 
 VERSION = re.compile("[0-9a-f]{12}")
@@ -34,24 +34,29 @@ BLOCK = 1 << 20
 def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey | None = None) -> Release:
     """Copies `root`/task/version into the empty folder `into` and opens the copy.
 
-    Raises ReleaseError when the store does not answer, has no such release, or has one that is not exactly as
-    declared. Nothing is read beyond its declared size, and only declared files are read.
+    Only declared files are read, and none beyond its declared size. With a key, a signature of its owner is
+    required. Raises StoreError when the store cannot be reached or does not have the release, and
+    ReleaseError when the release is not exactly as declared.
     """
-    _check_place(task, version)
+    _check_names(task, version)
     try:
         fs, base = _filesystem(root)
         return _fetch(fs, f"{base}/{task}/{version}", version, into, key)
     except ReleaseError:
         raise
     except FileNotFoundError:
-        raise StoreError(f"{task} {version} is not in the store {_shown(root)}") from None
+        raise StoreError(f"{task} {version} is not in the store {_without_password(root)}") from None
     except Exception as error:
-        # Each file system has exceptions of its own.
-        raise _failed(root, error) from error
+        # Each file system raises exceptions of its own.
+        raise _store_error(root, error) from error
 
 
 def deliver(release: Release, root: str) -> None:
-    """Copies a verified release into a store, the manifest last; raises ReleaseError."""
+    """Copies a verified release with its signature into a store, the manifest last.
+
+    Raises StoreError when the store fails, and ReleaseError when a directory already has a damaged copy of
+    this release.
+    """
     try:
         fs, base = _filesystem(root)
         if isinstance(fs, LocalFileSystem):
@@ -65,24 +70,27 @@ def deliver(release: Release, root: str) -> None:
     except ReleaseError:
         raise
     except Exception as error:
-        raise _failed(root, error) from error
+        raise _store_error(root, error) from error
 
 
 def versions(root: str, task: str) -> list[str]:
-    """Versions of a task that a store has; empty where it has none; raises ReleaseError."""
+    """The versions of a task in a store, sorted; raises StoreError when the store fails."""
     try:
         fs, base = _filesystem(root)
         names = [str(name).rstrip("/").rsplit("/", 1)[-1] for name in fs.ls(f"{base}/{task}", detail=False)]
     except FileNotFoundError:
         return []
     except Exception as error:
-        raise _failed(root, error) from error
+        raise _store_error(root, error) from error
     return sorted(name for name in names if VERSION.fullmatch(name))
 
 
 def read_manifest(root: str, task: str, version: str) -> bytes:
-    """The stored manifest of a release, not verified beyond its version; raises ReleaseError."""
-    _check_place(task, version)
+    """The stored manifest of a release, of which only the version is verified.
+
+    Raises StoreError when the store fails or does not have it, ReleaseError when it is another version's.
+    """
+    _check_names(task, version)
     try:
         fs, base = _filesystem(root)
         place = f"{base}/{task}/{version}"
@@ -92,7 +100,7 @@ def read_manifest(root: str, task: str, version: str) -> bytes:
     except ReleaseError:
         raise
     except Exception as error:
-        raise _failed(root, error) from error
+        raise _store_error(root, error) from error
 
 
 def _manifest(fs: Any, place: str, version: str) -> bytes:
@@ -100,7 +108,7 @@ def _manifest(fs: Any, place: str, version: str) -> bytes:
     if len(stored) > MAX_MANIFEST_BYTES:
         raise ReleaseError(f"{version}: {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
     if version_of(stored) != version:
-        raise ReleaseError(f"{version}: the manifest there is that of {version_of(stored)}")
+        raise ReleaseError(f"{version}: the manifest in this folder is that of {version_of(stored)}")
     return stored
 
 
@@ -114,10 +122,9 @@ def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey 
         signature = _read(fs, f"{place}/{SIGNATURE}", SIGNATURE_BYTES + 1)
         (into / SIGNATURE).write_bytes(signature)
     if key is not None:
-        check(stored, signature, key, version)
+        check_signature(stored, signature, key, version)
     manifest = parse_manifest(stored, version)
-    for extra in sorted(set(sizes) - set(manifest.files) - {MANIFEST, SIGNATURE}):
-        raise ReleaseError(f"{version}: {extra} is not declared in the manifest")
+    store.check_declared(set(sizes), manifest, version)
     (into / MANIFEST).write_bytes(stored)
     for name, declared in manifest.files.items():
         store.check_name(name, version)
@@ -130,7 +137,7 @@ def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey 
 
 
 def _listing(fs: Any, place: str, version: str) -> dict[str, int]:
-    """Name to size of what lies in a release's folder; raises ReleaseError for anything but plain files."""
+    """Size by name of the files in a release's folder; raises ReleaseError for other things than files."""
     sizes = {}
     for entry in fs.ls(place, detail=True):
         name = str(entry["name"]).rstrip("/").rsplit("/", 1)[-1]
@@ -138,7 +145,7 @@ def _listing(fs: Any, place: str, version: str) -> dict[str, int]:
             # Object stores may list the folder itself as an empty object.
             continue
         if entry["type"] != "file" or entry.get("islink"):
-            raise ReleaseError(f"{version}: {name} is no regular file")
+            raise ReleaseError(f"{version}: {name} is not a regular file")
         sizes[name] = int(entry["size"] or 0)
     return sizes
 
@@ -156,9 +163,9 @@ def _copy(fs: Any, source: str, target: Path, size: int) -> None:
             left -= len(block)
 
 
-def _check_place(task: str, version: str) -> None:
+def _check_names(task: str, version: str) -> None:
     if task not in TASKS or not VERSION.fullmatch(version):
-        raise ReleaseError(f"{task!r} {version!r} is no task and version")
+        raise ReleaseError(f"{task!r} {version!r} is not a task and version")
 
 
 def _filesystem(root: str) -> tuple[Any, str]:
@@ -166,10 +173,11 @@ def _filesystem(root: str) -> tuple[Any, str]:
     return fs, str(base).rstrip("/")
 
 
-def _failed(root: str, error: Exception) -> StoreError:
-    return StoreError(f"the store {_shown(root)} fails: {type(error).__name__}: {_shown(str(error))}")
+def _store_error(root: str, error: Exception) -> StoreError:
+    reason = _without_password(f"{type(error).__name__}: {error}")
+    return StoreError(f"the store {_without_password(root)} fails: {reason}")
 
 
-def _shown(text: str) -> str:
-    """Without the passwords of URLs that may stand in it."""
+def _without_password(text: str) -> str:
+    """The text with the credentials of URLs in it removed."""
     return re.sub(r"://[^/\s]*@", "://", text)

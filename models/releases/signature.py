@@ -1,4 +1,4 @@
-"""An optional Ed25519 signature over a manifest, which holds the digest of everything else in a release."""
+"""An optional Ed25519 signature over a manifest, and by the digests in it over the whole release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from models.releases.manifest import ReleaseError
 
-#: Stands beside the manifest; 64 bytes, nothing else.
+#: A file next to the manifest, of 64 bytes.
 SIGNATURE = "manifest.sig"
 SIGNATURE_BYTES = 64
 
@@ -37,11 +37,13 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def check(stored_manifest: bytes, signature: bytes | None, key: Ed25519PublicKey, where: str) -> None:
-    """Raises ReleaseError unless `signature` is the key owner's over exactly these bytes."""
+def check_signature(
+    stored_manifest: bytes, signature: bytes | None, key: Ed25519PublicKey, where: str
+) -> None:
+    """Raises ReleaseError unless `signature` is that of the key's owner over exactly these bytes."""
     if signature is None:
         raise ReleaseError(f"{where}: not signed, and a signature is required")
     try:
         key.verify(signature, stored_manifest)
     except InvalidSignature:
-        raise ReleaseError(f"{where}: the signature is not of the required key over this manifest") from None
+        raise ReleaseError(f"{where}: the signature is not by the required key over this manifest") from None

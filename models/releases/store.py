@@ -1,6 +1,4 @@
-"""Releases on disk: publish without ever showing a half-written one, open only what is exactly as
-declared.
-"""
+"""Releases on a local disk: published atomically, opened only when every byte is as declared."""
 
 from __future__ import annotations
 
@@ -29,25 +27,25 @@ from models.releases.manifest import (
     parse_manifest,
     version_of,
 )
-from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check
+from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signature
 
 BUNDLED = Path(models.__file__).with_name("pretrained")
-#: Longer names cannot be made on common file systems.
+#: Characters of a file name; common file systems allow little more.
 MAX_NAME = 200
-#: Far above the names and shapes of any model of ours.
+#: Limit of a safetensors header, far above the names and shapes of the models here.
 MAX_HEADER_BYTES = 1 << 20
 
 
 def bundled(task: str) -> Path:
-    """Directory of the release that ships for a task; raises ReleaseError when none or several are there."""
-    found = [p for p in sorted((BUNDLED / task).glob("*")) if (p / MANIFEST).is_file()]
-    if len(found) != 1:
-        raise ReleaseError(f"{len(found)} bundled releases for {task}, one is wanted")
-    return found[0]
+    """Directory of the release that comes with the code for a task; ReleaseError unless there is one."""
+    releases = [p for p in sorted((BUNDLED / task).glob("*")) if (p / MANIFEST).is_file()]
+    if len(releases) != 1:
+        raise ReleaseError(f"{len(releases)} bundled releases for {task}, one is required")
+    return releases[0]
 
 
 def describe(directory: Path) -> dict[str, File]:
-    """Digest and size of every file of a directory that is to become a release."""
+    """Digest and size, by name, of every file in a directory."""
     files = {}
     for path in sorted(directory.iterdir()):
         with path.open("rb") as file:
@@ -58,75 +56,84 @@ def describe(directory: Path) -> dict[str, File]:
 
 
 def publish(directory: Path, manifest: Manifest, root: Path) -> Release:
-    """Copies `directory` with its manifest to `root`/task/version and returns the verified result."""
-    return _place(directory, manifest, manifest_bytes(manifest), None, root)
+    """Copies the files of `directory` with the manifest to `root`/task/version, and returns that release.
+
+    Raises ReleaseError when a file is not as the manifest declares it.
+    """
+    return _write(directory, manifest, manifest_bytes(manifest), None, root)
 
 
 def copy(release: Release, root: Path) -> Release:
-    """Copies a release, byte by byte and with its signature, to `root`/task/version."""
+    """Copies a release with its signature to `root`/task/version, and returns the copy."""
     stored = (release.path / MANIFEST).read_bytes()
-    return _place(release.path, release.manifest, stored, read_signature(release.path), root)
+    return _write(release.path, release.manifest, stored, read_signature(release.path), root)
 
 
 def sign(release: Release, key: Ed25519PrivateKey) -> None:
-    """Puts a signature beside the manifest, in place of an older one."""
+    """Writes a signature next to the manifest; an older one is replaced."""
     _write_signature(release.path, key.sign((release.path / MANIFEST).read_bytes()))
 
 
-def _place(
+def _write(
     directory: Path, manifest: Manifest, stored: bytes, signature: bytes | None, root: Path
 ) -> Release:
-    """Everything is written aside and synced, and the directory takes its name last: a power cut leaves
-    either the whole release or none. What is already there is opened, not changed, but for a signature that
-    it lacks.
+    """Writes a temporary directory, syncs it and renames it, so that after a power cut either the whole
+    release or nothing is at `root`/task/version. A directory that already exists is only verified, and gets
+    the signature when it has another or none.
     """
     target = root / manifest.task / version_of(stored)
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
         try:
             for name in sorted(manifest.files):
-                shutil.copyfile(directory / name, aside / name)
-                _sync(aside / name)
-            (aside / MANIFEST).write_bytes(stored)
-            _sync(aside / MANIFEST)
+                shutil.copyfile(directory / name, temporary / name)
+                _sync(temporary / name)
+            (temporary / MANIFEST).write_bytes(stored)
+            _sync(temporary / MANIFEST)
             if signature is not None:
-                (aside / SIGNATURE).write_bytes(signature)
-                _sync(aside / SIGNATURE)
-            aside.chmod(0o755)
-            _sync(aside)
-            open_release(aside)
-            aside.rename(target)
+                (temporary / SIGNATURE).write_bytes(signature)
+                _sync(temporary / SIGNATURE)
+            temporary.chmod(0o755)
+            _sync(temporary)
+            open_release(temporary)
+            temporary.rename(target)
             _sync(target.parent)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     elif signature is not None and read_signature(target) != signature:
         _write_signature(target, signature)
     return open_release(target)
 
 
 def open_release(path: Path, key: Ed25519PublicKey | None = None) -> Release:
-    """The release at `path` after checking its every byte; raises ReleaseError with one line that says what
-    is wrong. With a key, a signature of its owner is required.
+    """The release at `path`, with every file verified; with a key, a signature of its owner is required.
+
+    Raises ReleaseError with one line that says what is wrong.
     """
     where = path.name
     if path.is_symlink() or not path.is_dir():
         raise ReleaseError(f"{path}: no release directory")
     stored = _read_manifest(path / MANIFEST, where)
     if key is not None:
-        check(stored, read_signature(path), key, where)
+        check_signature(stored, read_signature(path), key, where)
     manifest = parse_manifest(stored, where)
     present = {entry.name for entry in os.scandir(path)}
-    for extra in sorted(present - set(manifest.files) - {MANIFEST, SIGNATURE}):
-        raise ReleaseError(f"{where}: {extra} is not declared in the manifest")
+    check_declared(present, manifest, where)
     for name, declared in manifest.files.items():
         check_name(name, where)
         _verify(path, name, declared, where)
     return Release(path, manifest, version_of(stored))
 
 
+def check_declared(names: set[str], manifest: Manifest, where: str) -> None:
+    """Raises ReleaseError when a file in a release's folder is not declared in its manifest."""
+    for extra in sorted(names - set(manifest.files) - {MANIFEST, SIGNATURE}):
+        raise ReleaseError(f"{where}: {extra} is not declared in the manifest")
+
+
 def check_name(name: str, where: str) -> None:
-    """Raises ReleaseError unless a declared name is a plain file name of an allowed type."""
+    """Raises ReleaseError unless a declared name is a plain file name with an allowed suffix."""
     pure = PurePosixPath(name)
     if (
         len(name) > MAX_NAME
@@ -135,28 +142,30 @@ def check_name(name: str, where: str) -> None:
         or "\\" in name
         or "\0" in name
     ):
-        raise ReleaseError(f"{where}: {name!r} is no plain file name")
+        raise ReleaseError(f"{where}: {name!r} is not a plain file name")
     if pure.suffix not in ALLOWED_SUFFIXES:
         raise ReleaseError(f"{where}: {name}: files of type {pure.suffix or '(none)'} are not allowed")
 
 
 def read_signature(path: Path) -> bytes | None:
-    """The signature beside a manifest; None where there is none, or where it is no file of the right size."""
+    """The signature next to a manifest, or None where there is none; ReleaseError where it is malformed."""
     try:
         status = os.lstat(path / SIGNATURE)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode) or status.st_size != SIGNATURE_BYTES:
-        raise ReleaseError(f"{path.name}: {SIGNATURE} is no signature")
+        raise ReleaseError(f"{path.name}: {SIGNATURE} is not a signature")
     return (path / SIGNATURE).read_bytes()
 
 
 def _write_signature(path: Path, signature: bytes) -> None:
-    """Beside the directory first: a stray file inside it would make it refused."""
-    aside = path.parent / f".{path.name}.sig"
-    aside.write_bytes(signature)
-    _sync(aside)
-    aside.rename(path / SIGNATURE)
+    """Writes a temporary file outside the release's folder, where an undeclared file would make the release
+    invalid, and renames it.
+    """
+    temporary = path.parent / f".{path.name}.sig"
+    temporary.write_bytes(signature)
+    _sync(temporary)
+    temporary.rename(path / SIGNATURE)
     _sync(path)
 
 
@@ -174,7 +183,7 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
     except FileNotFoundError:
         raise ReleaseError(f"{where}: {name} is missing") from None
     if not stat.S_ISREG(status.st_mode):
-        raise ReleaseError(f"{where}: {name} is no regular file")
+        raise ReleaseError(f"{where}: {name} is not a regular file")
     if status.st_size != declared.size or status.st_size > MAX_FILE_BYTES:
         raise ReleaseError(f"{where}: {name} has {status.st_size} bytes, {declared.size} are declared")
     with (root / name).open("rb") as file:
@@ -185,17 +194,17 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
 
 
 def _check_header(file: BinaryIO, size: int, where: str) -> None:
-    """A safetensors file begins with the length of a JSON header; nobody shall be made to read a huge one."""
+    """Raises ReleaseError unless a safetensors file begins with a JSON header of reasonable length."""
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
     if length > min(MAX_HEADER_BYTES, size - 8):
-        raise ReleaseError(f"{where} has a header of {length} bytes, or is no safetensors file")
+        raise ReleaseError(f"{where} has a header of {length} bytes, or is not a safetensors file")
     try:
         header = orjson.loads(file.read(length))
     except orjson.JSONDecodeError:
         header = None
     if not isinstance(header, dict):
-        raise ReleaseError(f"{where} is no safetensors file")
+        raise ReleaseError(f"{where} is not a safetensors file")
 
 
 def _sync(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tensors of a release's file, refused where a number is not finite."""
+"""Reads the tensors of a release; files with numbers that are not finite are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from models.releases.manifest import ReleaseError
 
-#: What our releases are made of.
+#: Number formats that releases may contain.
 NUMBERS = (
     torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool,
     torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
@@ -18,7 +18,7 @@ NUMBERS = (
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Name to tensor; raises ReleaseError when the file is malformed, or a number is infinite or none."""
+    """Tensors by name; raises ReleaseError when the file is malformed or a number is infinite or NaN."""
     try:
         tensors = load_file(path)
     except SafetensorError as error:

@@ -1,4 +1,4 @@
-"""Batched beam search over a decoder that answers one step at a time."""
+"""Batched beam search with any decoder that gives the probabilities of one step at a time."""
 
 from __future__ import annotations
 
@@ -13,117 +13,159 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How summaries are looked for; `beams` 1 is greedy."""
+    """Settings of a beam search; lengths are in pieces."""
 
     beams: int = 4
+    """hypotheses per text; 1: greedy search"""
     length_penalty: float = 1.0
-    """the sum of log probabilities is divided by the number of pieces to this power"""
+    """the sum of log-probabilities is divided by the length to this power"""
     no_repeat: int = 3
-    """no run of so many pieces comes twice; 0: any may"""
+    """n-grams of this length occur at most once in a summary; 0: any n-gram may be repeated"""
     shortest: int = 3
-    """pieces before the end"""
+    """without the end"""
     longest: int = 48
+    """without the end"""
 
 
 class Hypothesis(NamedTuple):
-    """Numbers without the end, and the score by which it won."""
+    """A finished summary."""
 
     numbers: tuple[int, ...]
+    """without the end"""
     score: float
+    """the log-probability with the length penalty applied"""
     log_probability: float
+
+
+#: From the last number of each row (rows,) and the rows of the previous call that they continue (rows,) to
+#: log-probabilities (rows, numbers). The first call has all rows; later ones lack those of finished texts.
+Step = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(slots=True)
 class _Beams:
-    """What is looked at for one text."""
+    """The hypotheses of one text."""
 
     text: int
-    said: list[tuple[int, ...]]
+    sequences: list[tuple[int, ...]]
+    """the unfinished ones"""
     sums: list[float]
-    """of log probabilities, of each beam"""
-    done: list[Hypothesis]
+    """their log-probabilities; minus infinity for one that must not be continued"""
+    finished: list[Hypothesis]
 
+    def extend(
+        self, continuations: Sequence[tuple[float, int, int]], end: int, settings: Search
+    ) -> list[int]:
+        """Replaces the unfinished hypotheses by the best of their continuations, given as (log-probability,
+        hypothesis, number), best first; returns which hypothesis each new one continues.
+        """
+        k = settings.beams
+        kept = []
+        for rank, (total, origin, number) in enumerate(continuations):
+            if total == -math.inf:
+                continue
+            if number != end:
+                kept.append((total, origin, number))
+            elif rank < k:
+                # As usual in beam search, an end counts only among the k best continuations.
+                self.finished.append(_finished(self.sequences[origin], total, settings))
+        kept = kept[:k] or [(-math.inf, 0, end)]
+        kept += [(-math.inf, *kept[0][1:])] * (k - len(kept))
+        self.sums = [total for total, *_ in kept]
+        self.sequences = [(*self.sequences[origin], number) for _, origin, number in kept]
+        return [origin for _, origin, _ in kept]
 
-#: (last numbers (rows,), which rows of the last call they go on from (rows,)) to log probabilities (rows,
-#: numbers). The first call has every row; later ones lack those of the texts that are done.
-Step = Callable[[Tensor, Tensor], Tensor]
+    def is_finished(self, length: int, settings: Search) -> bool:
+        """Whether there are k finished hypotheses and no unfinished one, all of `length`, scores more than
+        the worst of the best k.
+        """
+        best = max(self.sums)
+        if best == -math.inf:
+            return True
+        if len(self.finished) < settings.beams:
+            return False
+        kth = sorted((h.score for h in self.finished), reverse=True)[settings.beams - 1]
+        return bool(kth >= best / (length + 1) ** settings.length_penalty)
+
+    def best(self, settings: Search) -> list[Hypothesis]:
+        """At most k hypotheses, best first; unfinished ones only where none is finished."""
+        hypotheses = self.finished or [
+            _finished(numbers, total, settings)
+            for numbers, total in zip(self.sequences, self.sums, strict=True)
+            if total > -math.inf
+        ]
+        ordered = sorted(hypotheses, key=lambda h: -h.score)
+        return ordered[: settings.beams] or [Hypothesis((), -math.inf, -math.inf)]
 
 
 def search(step: Step, texts: int, begin: int, end: int, settings: Search) -> list[list[Hypothesis]]:
     """The hypotheses of each text, best first, at least one and at most `beams`.
 
-    Rows are texts times beams. Equal scores fall to the smaller number of the earlier beam, so that the same
-    probabilities always give the same answer. One that reaches `longest` is ended there.
+    The rows of a step are `beams` hypotheses of each text. Of equal scores the one of the earlier hypothesis
+    and the smaller number is preferred, so that the result is deterministic. A hypothesis of `longest` pieces
+    is ended there.
     """
     k = settings.beams
-    found: list[list[Hypothesis]] = [[] for _ in range(texts)]
-    # Beams begin equal: all but the first must not count.
-    going = [_Beams(t, [()] * k, [0.0] + [-math.inf] * (k - 1), []) for t in range(texts)]
-    last = torch.full((texts * k,), begin)
-    keep = torch.arange(texts * k)
+    results: list[list[Hypothesis]] = [[] for _ in range(texts)]
+    # All hypotheses are equal at the beginning: only the first may be continued.
+    active = [_Beams(t, [()] * k, [0.0] + [-math.inf] * (k - 1), []) for t in range(texts)]
+    last, rows = torch.full((texts * k,), begin), torch.arange(texts * k)
     for length in range(settings.longest + 1):
-        logs = step(last, keep).float().cpu().view(len(going), k, -1)
-        _forbid(logs, [beams.said for beams in going], end, length, settings)
-        totals = torch.tensor([beams.sums for beams in going]).unsqueeze(-1) + logs
-        best, place = _top(totals.flatten(1), 2 * k)
-        rows, numbers, still = [], [], []
-        for i, beams in enumerate(going):
-            live = []
-            for rank, (total, at) in enumerate(zip(best[i].tolist(), place[i].tolist(), strict=True)):
-                beam, number = divmod(at, totals.shape[-1])
-                if total == -math.inf:
-                    continue
-                if number == end:
-                    # As in the usual search, an end counts only among the first k.
-                    if rank < k:
-                        beams.done.append(_finished(beams.said[beam], total, settings))
-                else:
-                    live.append((total, beam, number))
-            live = live[:k] or [(-math.inf, 0, end)]
-            live += [(-math.inf, *live[0][1:])] * (k - len(live))
-            beams.sums = [total for total, *_ in live]
-            beams.said = [(*beams.said[beam], number) for _, beam, number in live]
-            if length == settings.longest or _over(beams, length + 1, settings):
-                found[beams.text] = _best(beams, settings)
+        logs = step(last, rows).float().cpu().view(len(active), k, -1)
+        _forbid(logs, [beams.sequences for beams in active], end, length, settings)
+        totals = torch.tensor([beams.sums for beams in active]).unsqueeze(-1) + logs
+        remaining: list[_Beams] = []
+        next_rows: list[int] = []
+        for i, (beams, continuations) in enumerate(zip(active, _best_continuations(totals), strict=True)):
+            origins = beams.extend(continuations, end, settings)
+            if length == settings.longest or beams.is_finished(length + 1, settings):
+                results[beams.text] = beams.best(settings)
             else:
-                still.append(beams)
-                rows += [i * k + beam for _, beam, _ in live]
-                numbers += [number for *_, number in live]
-        going = still
-        if not going:
+                remaining.append(beams)
+                next_rows += [i * k + origin for origin in origins]
+        active = remaining
+        if not active:
             break
-        last, keep = torch.tensor(numbers), torch.tensor(rows)
-    return found
+        last = torch.tensor([numbers[-1] for beams in active for numbers in beams.sequences])
+        rows = torch.tensor(next_rows)
+    return results
 
 
-def _top(totals: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
-    """The largest, equal ones in the order of their places, which `topk` does not promise."""
-    values, places = totals.topk(min(wanted, totals.shape[1]), dim=1)
-    order = places.argsort(dim=1)
-    values, places = values.gather(1, order), places.gather(1, order)
+def _best_continuations(totals: Tensor) -> list[list[tuple[float, int, int]]]:
+    """For each text the 2k largest of (texts, k, numbers) as (value, hypothesis, number); equal values in the
+    order of their positions, which `topk` does not guarantee.
+    """
+    _, k, size = totals.shape
+    values, positions = totals.flatten(1).topk(min(2 * k, k * size), dim=1)
+    order = positions.argsort(dim=1)
+    values, positions = values.gather(1, order), positions.gather(1, order)
     order = values.argsort(dim=1, descending=True, stable=True)
-    return values.gather(1, order), places.gather(1, order)
+    rows = zip(values.gather(1, order).tolist(), positions.gather(1, order).tolist(), strict=True)
+    return [[(v, *divmod(p, size)) for v, p in zip(*row, strict=True)] for row in rows]
 
 
 def _forbid(
-    logs: Tensor, said: Sequence[Sequence[tuple[int, ...]]], end: int, length: int, settings: Search
+    logs: Tensor, sequences: Sequence[Sequence[tuple[int, ...]]], end: int, length: int, settings: Search
 ) -> None:
+    """Sets log-probabilities (texts, k, numbers) to minus infinity in place: an end before `shortest`,
+    anything else at `longest`, repeated n-grams.
+    """
     if length < settings.shortest:
         logs[..., end] = -torch.inf
     if length >= settings.longest:
-        over = logs[..., end].clone()
+        ends = logs[..., end].clone()
         logs.fill_(-torch.inf)
-        logs[..., end] = over
+        logs[..., end] = ends
         return
-    for t, beams in enumerate(said):
-        for b, numbers in enumerate(beams):
+    for text, own in enumerate(sequences):
+        for hypothesis, numbers in enumerate(own):
             banned = _repeats(numbers, settings.no_repeat)
             if banned:
-                logs[t, b, banned] = -torch.inf
+                logs[text, hypothesis, banned] = -torch.inf
 
 
 def _repeats(numbers: tuple[int, ...], n: int) -> list[int]:
-    """What would end a run of n that was there before."""
+    """The numbers that would complete an n-gram that is already there."""
     if not n or len(numbers) < n:
         return []
     tail = numbers[len(numbers) - n + 1 :]
@@ -132,21 +174,3 @@ def _repeats(numbers: tuple[int, ...], n: int) -> list[int]:
 
 def _finished(numbers: tuple[int, ...], total: float, settings: Search) -> Hypothesis:
     return Hypothesis(numbers, total / (len(numbers) + 1) ** settings.length_penalty, total)
-
-
-def _over(beams: _Beams, length: int, settings: Search) -> bool:
-    """Whether k are done and nothing live can pass the worst of them at its present length."""
-    best = max(beams.sums)
-    if best == -math.inf:
-        return True
-    if len(beams.done) < settings.beams:
-        return False
-    kth = sorted((h.score for h in beams.done), reverse=True)[settings.beams - 1]
-    return bool(kth >= best / (length + 1) ** settings.length_penalty)
-
-
-def _best(beams: _Beams, settings: Search) -> list[Hypothesis]:
-    found = beams.done or [
-        _finished(n, s, settings) for n, s in zip(beams.said, beams.sums, strict=True) if s > -math.inf
-    ]
-    return sorted(found or [Hypothesis((), -math.inf, -math.inf)], key=lambda h: -h.score)[: settings.beams]

@@ -1,8 +1,8 @@
-"""What a question is about: the medical entities in it, by the project's own recogniser or by Stanza's.
+"""The medical entities of a question or a summary, by the project's own recogniser or by Stanza's.
 
 ECL takes the entities of a reference summary as the focus of its question (section 3.6.1) and finds them with
-Stanza's biomedical and clinical models. Those are used where somebody has put them; the project's own tagger,
-terminology and drug lexicon answer otherwise. Scores name the one that they were made with.
+Stanza's biomedical and clinical models. Those are used where they are installed; otherwise the project's own
+tagger, terminology and drug lexicon are. Scores name the recogniser that they were computed with.
 """
 
 from __future__ import annotations
@@ -18,28 +18,32 @@ import torch
 from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.ner.model import Head, NerModel, tags_of
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.ner.model import NerModel
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
 from models.text import words
 from models.types import DRUG, LABELS, Span
 
-#: Releases before this one fall back to unpickling whole objects when a model's file is not plain tensors.
-STANZA = (1, 12, 2)
+#: Older versions unpickle whole objects where the file of a model does not hold plain tensors.
+MIN_STANZA = (1, 12, 2)
 #: Clinical problems, tests and treatments; chemicals and diseases.
 STANZA_MODELS = ("i2b2", "bc5cdr")
-#: Found in front of and behind what a tagger takes for an entity, and never entities alone.
+#: WordPieces that a tagger wrongly includes at the edges of an entity.
 _EDGES = re.compile(
     r"an?|and|any|are|be|by|can|do|does|for|from|has|have|how|if|in|is|its?|me|my|of|on|or|s|same|some|such|t|"
     r"than|that|the|their|these|this|those|to|too|what|when|which|who|with|your"
 )
-#: Of the terminology and of the tagger: words by which people ask, not what they ask about.
+#: Terms and mentions that are too general to be what a question is about.
 _GENERAL = re.compile(
     r"causes?|complications?|conditions?|contact|cure|death|diseases?|disorders?|drugs?|(?:side )?effects?|"
     r"infections?|injury|normal|problems?|procedure|research|results?|side|surgery|symptoms?|syndrome|tests?|"
     r"therapy|treatments?|unknown|use"
 )
+#: WordPieces of at least so many letters lose the s of a plural.
+_MIN_PLURAL = 4
 ADAPTER, HEAD, TERMS, DRUGS = (
     "focus_adapter.safetensors",
     "focus_head.safetensors",
@@ -49,12 +53,13 @@ ADAPTER, HEAD, TERMS, DRUGS = (
 
 
 class Entity(NamedTuple):
-    """A drug or something else of medicine; offsets are code points of its text."""
+    """A drug or another medical entity; offsets are code points of its text."""
 
     start: int
     end: int
     text: str
     drug: bool
+    """whether it is a drug"""
 
 
 class Recogniser(Protocol):
@@ -62,13 +67,14 @@ class Recogniser(Protocol):
 
     @property
     def name(self) -> str:
-        """For the definitions of scores."""
+        """Its name in the definitions of scores."""
 
-    def entities(self, texts: Sequence[str]) -> list[list[Entity]]: ...
+    def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
+        """The entities of each text."""
 
 
 class OwnRecogniser:
-    """The tagger's mentions, the terminology's terms and the lexicon's drugs, joined where they overlap."""
+    """The tagger's mentions, the terminology's terms and the lexicon's drugs, merged where they overlap."""
 
     def __init__(self, tagger: NerModel | None, terms: Iterable[str], lexicon: DrugLexicon) -> None:
         self.tagger = tagger
@@ -80,7 +86,7 @@ class OwnRecogniser:
     def load(
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> OwnRecogniser:
-        """The recogniser that a release of summaries holds."""
+        """The recogniser in a summarization release."""
         adapter = release.file(ADAPTER) if ADAPTER in release.manifest.files else None
         tagger = None
         lexicon = DrugLexicon.load(release.file(DRUGS))
@@ -95,18 +101,18 @@ class OwnRecogniser:
 
     @classmethod
     def bundled(cls, tagger: NerModel | None) -> OwnRecogniser:
-        """With the lexicons that come with the code."""
-        return cls(tagger, _names(), DrugLexicon.load())
+        """With the lexicons that are part of the code."""
+        return cls(tagger, _terms(), DrugLexicon.load())
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         tagged = self.tagger.predict(texts) if self.tagger else [[] for _ in texts]
-        found = []
+        entities = []
         for text, mentions in zip(texts, tagged, strict=True):
             spans = [(m.start, m.end, m.label == DRUG) for m in mentions]
             spans += [(s.start, s.end, True) for s, _ in self.drugs.find(text)]
             spans += [(s.start, s.end, False) for s, _ in self.terms.find(text)]
-            found.append(joined(text, spans))
-        return found
+            entities.append(merge_spans(text, spans))
+        return entities
 
 
 class StanzaRecogniser:
@@ -120,15 +126,15 @@ class StanzaRecogniser:
     def load(cls, folder: Path, models: Sequence[str] = STANZA_MODELS) -> StanzaRecogniser | None:
         """None where the package is not installed or a model is not in the folder; nothing is downloaded.
 
-        Raises ReleaseError for a version of Stanza that would unpickle what it is given.
+        Raises ReleaseError for a version of Stanza that would unpickle the models.
         """
         try:
             installed = version("stanza")
         except PackageNotFoundError:
             return None
-        if tuple(int(n) for n in re.findall(r"\d+", installed)[:3]) < STANZA:
-            wanted = ".".join(map(str, STANZA))
-            raise ReleaseError(f"stanza {installed} unpickles what it loads: {wanted} is wanted")
+        if tuple(int(n) for n in re.findall(r"\d+", installed)[:3]) < MIN_STANZA:
+            required = ".".join(map(str, MIN_STANZA))
+            raise ReleaseError(f"stanza {installed} unpickles the models it loads: {required} is required")
         if not all((folder / "en/ner" / f"{model}.pt").is_file() for model in models):
             return None
         import stanza  # noqa: PLC0415  optional
@@ -145,61 +151,74 @@ class StanzaRecogniser:
         return cls(pipeline, models)
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
-        found = []
+        entities = []
         for text in texts:
             marked = self._pipeline(text).ents if text.strip() else []
             spans = [(e.start_char, e.end_char, e.type == "CHEMICAL") for e in marked]
-            found.append(joined(text, spans))
-        return found
+            entities.append(merge_spans(text, spans))
+        return entities
 
 
-def joined(text: str, spans: Iterable[tuple[int, int, bool]]) -> list[Entity]:
-    """Spans (start, end, drug) without words that are no entity at their edges; those that overlap become
-    one.
+def merge_spans(text: str, spans: Iterable[tuple[int, int, bool]]) -> list[Entity]:
+    """The entities of spans (start, end, drug), in text order: function words at the edges are cut off,
+    general terms are dropped, overlapping spans become one entity, which is a drug if all of them are.
     """
-    out: list[Entity] = []
-    for start, end, drug in sorted(kept for s in spans for kept in _trimmed(text, *s)):
-        last = out.pop() if out and start < out[-1].end else Entity(start, end, "", drug)
+    entities: list[Entity] = []
+    for start, end, drug in sorted(kept for span in spans for kept in _trimmed(text, *span)):
+        overlaps = bool(entities) and start < entities[-1].end
+        last = entities.pop() if overlaps else Entity(start, end, "", drug)
         first, after = last.start, max(end, last.end)
-        out.append(Entity(first, after, text[first:after], drug and last.drug))
-    return out
+        entities.append(Entity(first, after, text[first:after], drug and last.drug))
+    return entities
 
 
 def named_in(entity: str, text: str, lexicon: DrugLexicon | None = None) -> bool:
-    """Whether a text names an entity: its words in a row, plural or not, or another name of the same drug."""
-    wanted, have = normal(entity), normal(text)
-    n = len(wanted)
-    if any(have[i : i + n] == wanted for i in range(len(have) - n + 1)):
+    """Whether a text names an entity: its words in sequence, compared as `word_keys`, or, with a lexicon,
+    another name of the same drug.
+    """
+    entity_keys, text_keys = word_keys(entity), word_keys(text)
+    n = len(entity_keys)
+    if any(text_keys[i : i + n] == entity_keys for i in range(len(text_keys) - n + 1)):
         return True
     generic = lexicon.generic(entity) if lexicon else None
     return generic is not None and any(g == generic for _, g in lexicon.find(text))  # type: ignore[union-attr]
 
 
-def normal(text: str) -> list[str]:
-    """Words in lower case without marks, accents aside, and without the s of a plural or a possessor."""
-    found = re.findall(r"[^\W_]+", re.sub(r"['\u2019]s\b", "", text.lower()))
-    return [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in found]  # noqa: PLR2004
+def word_keys(text: str) -> list[str]:
+    """The words of a text as they are compared: in lower case, without punctuation, without the s of a plural
+    or a possessive.
+    """
+    without_possessives = re.sub(r"['\u2019]s\b", "", text.lower())
+    return [_singular(word) for word in re.findall(r"[^\W_]+", without_possessives)]
+
+
+def _singular(word: str) -> str:
+    plural = len(word) >= _MIN_PLURAL and word.endswith("s") and not word.endswith("ss")
+    return word[:-1] if plural else word
 
 
 def recogniser(tagger: NerModel | None, stanza_models: Path | None = None) -> Recogniser:
-    """Stanza's where its models are present, the project's own otherwise."""
-    found = StanzaRecogniser.load(stanza_models) if stanza_models else None
-    return found or OwnRecogniser.bundled(tagger)
+    """Stanza's where its models are in the folder `stanza_models`, the project's own otherwise."""
+    stanza = StanzaRecogniser.load(stanza_models) if stanza_models else None
+    return stanza or OwnRecogniser.bundled(tagger)
 
 
 def write(folder: Path, tagger: Release) -> None:
-    """Puts the project's own recogniser into the folder of a release: the tagger's files, both lexicons."""
+    """Writes the files of the project's own recogniser into the folder of a release: those of the tagger and
+    both lexicons.
+    """
     for name, own in (("adapter.safetensors", ADAPTER), ("head.safetensors", HEAD)):
         (folder / own).write_bytes(tagger.file(name).read_bytes())
-    (folder / TERMS).write_text("\n".join(["term", *_names()]) + "\n", encoding="utf-8")
+    (folder / TERMS).write_text("\n".join(["term", *_terms()]) + "\n", encoding="utf-8")
     (folder / DRUGS).write_bytes(drugs.BUNDLED.read_bytes())
 
 
-def _names() -> list[str]:
+def _terms() -> list[str]:
     return sorted({name for t in terminology.load() for name in (t.llt, t.pt)})
 
 
 def _trimmed(text: str, start: int, end: int, drug: bool) -> Iterable[tuple[int, int, bool]]:
+    """The span without function words at its edges; nothing where that leaves no entity."""
     inside = [Span(start + s.start, start + s.end) for s in words(text[start:end])]
     inside = [s for s in inside if text[s.start].isalnum()]
     while inside and _is_edge(text, inside[0]):

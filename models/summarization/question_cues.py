@@ -1,10 +1,10 @@
-"""Kinds of consumer questions: the words that give one away, and the short question of that kind."""
+"""Types of consumer questions: the cue words of each, and the template of its short question."""
 
 from __future__ import annotations
 
-#: Where a form takes what it is about.
-PLACE = "{}"
-#: Cue words and the form that they stand for; the last is for every other text.
+#: Where the subject of the question is inserted into a template.
+SLOT = "{}"
+#: A pattern of cue words and the template of their type; the last one is for texts without cue words.
 CUES = (
     (r"side effects?|adverse", "What are the side effects of {}?"),
     (r"ingredients?|gluten|contain", "What are the ingredients of {}?"),

@@ -1,8 +1,8 @@
-"""Chooses among the summaries of several writers by what each is expected to share with the right one.
+"""Chooses among the summaries of decoder and templates by their predicted overlap with the right summary.
 
-A linear model over a few numbers of a candidate: how likely the decoder finds it, what its form is worth, its
-place among those of its writer, and how much it agrees with the candidates of either writer, which is the
-minimum Bayes risk choice (Kumar and Byrne 2004) as a feature.
+A linear model over a few features of a candidate: its score by the decoder, the score of its template, its
+rank among the candidates of its writer, and its agreement with the candidates of either writer, which is
+minimum Bayes risk decoding (Kumar and Byrne 2004) as a feature.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from models.summarization.generation import PointerWriter, Written
+from models.summarization.generation import PointerWriter, Summary
 from models.summarization.question_templates import TemplateWriter
 
-#: Names of the numbers of a candidate, in the order of the weights; the last is one.
+#: The features of a candidate, in the order of the weights.
 FEATURES = (
     "log_probability",
-    "worth",
-    "written",
-    "place_written",
-    "place_forms",
-    "agreement_written",
-    "agreement_forms",
+    "template_score",
+    "from_decoder",
+    "rank_decoder",
+    "rank_template",
+    "agreement_decoder",
+    "agreement_templates",
     "words",
     "one",
 )
-#: Before anything is fitted: the likeliest for the decoder.
+#: Before the ranker is fitted, the candidate that is most probable for the decoder is chosen.
 UNFITTED = (1.0, *(0.0 for _ in FEATURES[1:]))
 
 
 class RankedWriter:
-    """The decoder's hypotheses and filled forms, the best first by the weights of a release."""
+    """Writes with a decoder and templates, ordered by the weights of a release."""
 
     def __init__(self, pointer: PointerWriter, templates: TemplateWriter, weights: Sequence[float]) -> None:
         """Raises ValueError unless there is one weight for each of FEATURES."""
@@ -40,50 +40,52 @@ class RankedWriter:
             raise ValueError(f"{len(weights)} weights for {len(FEATURES)} features")
         self.pointer, self.templates, self.weights = pointer, templates, list(weights)
 
-    def write(self, texts: Sequence[str]) -> list[list[Written]]:
+    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
+        """All candidates of each text, best first; the score is the predicted overlap, limited to 0 to 1."""
         out = []
-        for found, rows in self.candidates(texts):
+        for own, rows in self.candidates(texts):
             values = [sum(w * x for w, x in zip(self.weights, row, strict=True)) for row in rows]
-            order = sorted(range(len(found)), key=lambda i: (-round(values[i], 9), i))
-            out.append([Written(found[i], round(min(1.0, max(0.0, values[i])), 4)) for i in order])
+            order = sorted(range(len(own)), key=lambda i: (-round(values[i], 9), i))
+            out.append([Summary(own[i], round(min(1.0, max(0.0, values[i])), 4)) for i in order])
         return out
 
     def candidates(self, texts: Sequence[str]) -> list[tuple[list[str], list[list[float]]]]:
-        """Each text's candidates and their numbers, see FEATURES."""
-        written, forms = self.pointer.write(texts), self.templates.write(texts)
-        filled = [[w.text for w in own] for own in forms]
-        scored = self.pointer.scores(texts, filled)
-        return [numbers(*rows) for rows in zip(written, forms, scored, strict=True)]
+        """The candidates of each text, those of the decoder first, and the FEATURES of each."""
+        generated, filled = self.pointer.write(texts), self.templates.write(texts)
+        probabilities = self.pointer.scores(texts, [[s.text for s in own] for own in filled])
+        return [candidate_features(*own) for own in zip(generated, filled, probabilities, strict=True)]
 
 
-def numbers(
-    written: Sequence[Written], forms: Sequence[Written], scored: Sequence[float]
+def candidate_features(
+    generated: Sequence[Summary], filled: Sequence[Summary], probabilities: Sequence[float]
 ) -> tuple[list[str], list[list[float]]]:
-    """Candidates of one text and their numbers; `scored` is the decoder's score of each filled form."""
-    bags = [[_bag(w.text) for w in part] for part in (written, forms)]
+    """The candidates of one text and their FEATURES; `probabilities` are the decoder's scores of the filled
+    templates.
+    """
+    bags = [[_bag(s.text) for s in part] for part in (generated, filled)]
     rows: list[list[float]] = []
-    for mine, source, score, worth in [
-        *((b, 1.0, w.score, 0.0) for b, w in zip(bags[0], written, strict=True)),
-        *((b, 0.0, s, w.score) for b, w, s in zip(bags[1], forms, scored, strict=True)),
+    for bag, from_decoder, probability, template_score in [
+        *((b, 1.0, s.score, 0.0) for b, s in zip(bags[0], generated, strict=True)),
+        *((b, 0.0, p, s.score) for b, s, p in zip(bags[1], filled, probabilities, strict=True)),
     ]:
-        agreement = [_agreement(mine, b, part) for b, part in zip(bags, (written, forms), strict=True)]
-        likely = math.log(max(score, 1e-4))
-        at = len(rows) if source else len(rows) - len(written)
-        places = [at * source, at * (1 - source)]
-        words = math.log1p(sum(mine.values()))
-        rows.append([likely, worth, source, *places, *agreement, words, 1.0])
-    return [w.text for w in (*written, *forms)], rows
+        agreement = [_agreement(bag, b, part) for b, part in zip(bags, (generated, filled), strict=True)]
+        log_probability = math.log(max(probability, 1e-4))
+        rank = len(rows) if from_decoder else len(rows) - len(generated)
+        ranks = [rank * from_decoder, rank * (1 - from_decoder)]
+        words = math.log1p(sum(bag.values()))
+        rows.append([log_probability, template_score, from_decoder, *ranks, *agreement, words, 1.0])
+    return [s.text for s in (*generated, *filled)], rows
 
 
-def _agreement(mine: Counter[str], others: Sequence[Counter[str]], weights: Sequence[Written]) -> float:
-    """Mean F1 of words with the others, each by its score; 0 where there is no other."""
-    total = sum(w.score for w in weights)
-    shared = sum(w.score * f1(mine, other) for other, w in zip(others, weights, strict=True))
+def _agreement(bag: Counter[str], others: Sequence[Counter[str]], summaries: Sequence[Summary]) -> float:
+    """Mean F1 of words with the other candidates, weighted by their scores; 0 where there is none."""
+    total = sum(s.score for s in summaries)
+    shared = sum(s.score * f1(bag, other) for other, s in zip(others, summaries, strict=True))
     return shared / total if total else 0.0
 
 
 def f1(one: Counter[str], other: Counter[str]) -> float:
-    """F1 of two bags of words, ROUGE-1 without stemming."""
+    """F1 of two bags of words, which is ROUGE-1 without stemming."""
     words = sum(one.values()) + sum(other.values())
     return 2 * (one & other).total() / words if words else 0.0
 

@@ -1,4 +1,4 @@
-"""Terminologies: the bundled one, one's own as a table, or a licensed MedDRA in its distribution's files."""
+"""Loads a terminology: the bundled one, a table, or the distribution files of a licensed MedDRA."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.tables import read_divided, read_tsv
+from models.tables import read_separated, read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A lowest-level term, its preferred term and that one's (primary) system organ class."""
+    """A lowest-level term, its preferred term, and the preferred term's primary system organ class."""
 
     llt: str
     pt: str
@@ -21,13 +21,14 @@ class Term:
 
 
 class TerminologyError(ValueError):
-    """Files that are no terminology; one line that says where."""
+    """The files are not a valid terminology; the message is one line with the file and the place in it."""
 
 
 def load(path: Path = BUNDLED) -> list[Term]:
-    """A `.tsv` with the header llt, pt, soc, or a folder that holds MedDRA's llt.asc, pt.asc and soc.asc.
+    """The terms of a `.tsv` file with the header llt, pt, soc, or of a folder with MedDRA's files llt.asc,
+    pt.asc and soc.asc. A preferred term without a lowest-level term of its own name gets one.
 
-    A preferred term that is no lowest-level term of itself becomes one. Raises TerminologyError.
+    Raises TerminologyError when a file is missing, malformed or without terms.
     """
     try:
         terms = list(_meddra(path) if path.is_dir() else _table(path))
@@ -35,9 +36,9 @@ def load(path: Path = BUNDLED) -> list[Term]:
         raise TerminologyError(str(error)) from None
     if not terms:
         raise TerminologyError(f"{path}: no term in it")
-    have = {(t.llt.lower(), t.pt) for t in terms}
-    own = {t.pt: t.soc for t in terms}
-    return terms + [Term(pt, pt, soc) for pt, soc in own.items() if (pt.lower(), pt) not in have]
+    present = {(t.llt.lower(), t.pt) for t in terms}
+    soc_of = {t.pt: t.soc for t in terms}
+    return terms + [Term(pt, pt, soc) for pt, soc in soc_of.items() if (pt.lower(), pt) not in present]
 
 
 def _table(path: Path) -> Iterable[Term]:
@@ -46,18 +47,18 @@ def _table(path: Path) -> Iterable[Term]:
 
 
 def _meddra(folder: Path) -> Iterable[Term]:
-    """MedDRA's `$`-separated files (MSSO distribution file format): current terms only, primary SOC from
-    pt.asc.
+    """The current terms of MedDRA's `$`-separated files (MSSO distribution file format), with the primary
+    system organ class of pt.asc.
     """
-    socs = {row[0]: row[1] for row in read_divided(folder / "soc.asc", "$", 2)}
+    socs = {row[0]: row[1] for row in read_separated(folder / "soc.asc", "$", 2)}
     pts = {}
-    for row in read_divided(folder / "pt.asc", "$", 4):
+    for row in read_separated(folder / "pt.asc", "$", 4):
         if row[3] not in socs:
-            raise ValueError(f"pt.asc: {row[1]!r} names a system organ class that soc.asc lacks")
+            raise ValueError(f"pt.asc: {row[1]!r} has a system organ class that is not in soc.asc")
         pts[row[0]] = (row[1], socs[row[3]])
-    for row in read_divided(folder / "llt.asc", "$", 10):
+    for row in read_separated(folder / "llt.asc", "$", 10):
         name, pt_code, current = row[1], row[2], row[9]
         if current == "Y":
             if pt_code not in pts:
-                raise ValueError(f"llt.asc: {name!r} names a preferred term that pt.asc lacks")
+                raise ValueError(f"llt.asc: {name!r} has a preferred term that is not in pt.asc")
             yield Term(name, *pts[pt_code])

@@ -1,1 +1,1 @@
-"""What each stage does with a batch of records: from reports to model inputs, from answers to records."""
+"""One module for each stage: it turns reports into model inputs, and model outputs into records."""

@@ -1,6 +1,4 @@
-"""sentences -> sentences.expanded: says what the acronyms of a sentence stand for; the text stays as it
-is.
-"""
+"""sentences -> sentences.expanded: finds the long forms of a sentence's acronyms; the text is not changed."""
 
 from __future__ import annotations
 
@@ -16,5 +14,6 @@ class Expander(Protocol):
 
 
 def predict(model: Expander, reports: Sequence[Report]) -> list[ExpandedReport]:
+    """One expanded report for each report, in order."""
     expanded = model.predict([r.text for r in reports])
     return [extend(ExpandedReport, r, expansions=tuple(e)) for r, e in zip(reports, expanded, strict=True)]

@@ -1,4 +1,4 @@
-"""posts -> mentions: tags drugs, adverse events, indications and withdrawal symptoms."""
+"""posts -> mentions: tags drugs, adverse events, indications, withdrawal and other symptoms."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ class Tagger(Protocol):
 
 
 def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
-    """A tagged report for each report, also where nothing was found: silence is not a result."""
+    """One tagged report for each report, in order; without mentions where the model found none."""
     tagged = model.predict([r.text for r in reports])
     return [extend(TaggedReport, r, mentions=tuple(m)) for r, m in zip(reports, tagged, strict=True)]
 
 
 def count(outputs: Sequence[TaggedReport]) -> None:
+    """Adds the mentions of a batch to the counter, by label."""
     for output in outputs:
         for mention in output.mentions:
             metrics.MENTIONS.labels("ner", mention.label).inc()

@@ -1,6 +1,4 @@
-"""mentions -> events: codes each adverse event to the terminology and says which drugs are suspected and
-whether the text affirms it.
-"""
+"""mentions -> events: codes each adverse event to the terminology, with its suspected drugs and assertion."""
 
 from __future__ import annotations
 
@@ -20,32 +18,35 @@ class Coder(Protocol):
 
 
 def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
-    """All mentions of the batch are coded in one call; candidates are kept with each event, NIL or not."""
-    wanted = [[i for i, m in enumerate(r.mentions) if m.label in CODED_LABELS] for r in reports]
-    queries = [query(r, r.mentions[i]) for r, own in zip(reports, wanted, strict=True) for i in own]
+    """One coded report for each report, in order.
+
+    All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one.
+    """
+    to_code = [[i for i, m in enumerate(r.mentions) if m.label in CODED_LABELS] for r in reports]
+    queries = [query(r, r.mentions[i]) for r, events in zip(reports, to_code, strict=True) for i in events]
     codings = iter(model.predict(queries))
     return [
-        extend(CodedReport, r, events=tuple(_event(r, i, next(codings)) for i in own))
-        for r, own in zip(reports, wanted, strict=True)
+        extend(CodedReport, r, events=tuple(_event(r, i, next(codings)) for i in events))
+        for r, events in zip(reports, to_code, strict=True)
     ]
 
 
 def query(report: TaggedReport, mention: Mention) -> Query:
-    """The mention as it is embedded: acronyms inside it are replaced by their long forms."""
-    surface, shift = mention.text, mention.start
+    """The mention as the model reads it: in its surface form, acronyms are replaced by their long forms."""
+    surface, offset = mention.text, mention.start
     for expansion in sorted(report.expansions, key=_start, reverse=True):
         if mention.start <= expansion.start and expansion.end <= mention.end:
             surface = (
-                surface[: expansion.start - shift] + expansion.long_form + surface[expansion.end - shift :]
+                surface[: expansion.start - offset] + expansion.long_form + surface[expansion.end - offset :]
             )
     return Query(report.text, mention.start, mention.end, surface)
 
 
 def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evidence]:
-    """Suspected drugs and why: related in the text; else the drug the source names; else the only drug in the
-    text.
+    """Suspected drugs and the evidence: the drugs related to the effect in the text; else the drug that the
+    source states; else the only drug in the text.
 
-    A sentence that went through the relation stage without a relation for this effect has no suspect.
+    The last rule does not apply to a sentence from the relation stage: without a relation it has no suspect.
     """
     related = [report.mentions[r.head] for r in report.relations if r.tail == mention]
     if related:
@@ -59,6 +60,7 @@ def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evide
 
 
 def count(outputs: Sequence[CodedReport]) -> None:
+    """Adds the events of a batch to the counter, by outcome."""
     for output in outputs:
         for event in output.events:
             metrics.EVENTS.labels("nil" if event.nil else "coded").inc()
@@ -66,29 +68,29 @@ def count(outputs: Sequence[CodedReport]) -> None:
 
 def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     drugs, evidence = suspects(report, mention)
-    place = report.mentions[mention]
-    said = assertion(report.text, place.start, place.end)
+    span = report.mentions[mention]
+    asserted = assertion(report.text, span.start, span.end)
     best = coding.candidates[0] if coding.candidates else None
-    coded = None if coding.nil else best
+    term = None if coding.nil else best
     return CodedEvent(
         mention=mention,
         drugs=drugs,
         drug_evidence=evidence,
-        llt=coded.llt if coded else None,
-        pt=coded.pt if coded else None,
-        soc=coded.soc if coded else None,
+        llt=term.llt if term else None,
+        pt=term.pt if term else None,
+        soc=term.soc if term else None,
         score=best.score if best else 0.0,
         nil=coding.nil,
         candidates=coding.candidates,
-        negated=said.negated,
-        hypothetical=said.hypothetical,
-        other_experiencer=said.other_experiencer,
+        negated=asserted.negated,
+        hypothetical=asserted.hypothetical,
+        other_experiencer=asserted.other_experiencer,
         context_weight=coding.context_weight,
     )
 
 
 def _names(report: TaggedReport, mentions: Sequence[Mention]) -> tuple[str, ...]:
-    """Nonproprietary names; else what an abbreviated drug stands for; else the drug as written."""
+    """Nonproprietary names; else the long form of an abbreviated drug; else the drug as written."""
     return tuple(dict.fromkeys(m.generic or query(report, m).surface.lower() for m in mentions))
 
 

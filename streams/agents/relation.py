@@ -1,6 +1,4 @@
-"""sentences.expanded -> mentions: finds drugs and effects in a sentence and which drug caused which
-effect.
-"""
+"""sentences.expanded -> mentions: finds drugs, effects and the relations between them in a sentence."""
 
 from __future__ import annotations
 
@@ -17,14 +15,18 @@ class Relator(Protocol):
 
 
 def predict(model: Relator, reports: Sequence[ExpandedReport]) -> list[TaggedReport]:
-    found = model.predict([r.text for r in reports])
+    """One tagged report for each report, in order; `head` and `tail` of a relation are positions in its
+    mentions.
+    """
+    tagged = model.predict([r.text for r in reports])
     return [
-        extend(TaggedReport, r, mentions=f.mentions, relations=f.relations)
-        for r, f in zip(reports, found, strict=True)
+        extend(TaggedReport, r, mentions=t.mentions, relations=t.relations)
+        for r, t in zip(reports, tagged, strict=True)
     ]
 
 
 def count(outputs: Sequence[TaggedReport]) -> None:
+    """Adds the mentions of a batch to the counter, by label."""
     for output in outputs:
         for mention in output.mentions:
             metrics.MENTIONS.labels("relation", mention.label).inc()

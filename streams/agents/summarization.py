@@ -1,4 +1,4 @@
-"""questions -> summaries: the short question that matters in a long one."""
+"""questions -> summaries: shortens a long question to its essential one."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ class Summarizer(Protocol):
 
 
 def predict(model: Summarizer, reports: Sequence[Report]) -> list[Summary]:
-    short = model.predict([r.text for r in reports])
-    return [extend(Summary, r, summary=s) for r, s in zip(reports, short, strict=True)]
+    """One summary for each report, in order."""
+    questions = model.predict([r.text for r in reports])
+    return [extend(Summary, r, summary=q) for r, q in zip(reports, questions, strict=True)]

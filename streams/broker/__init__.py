@@ -1,1 +1,1 @@
-"""The embedded broker, the check that a broker answers, and reading ranges of topics."""
+"""The embedded broker, the check that a broker answers, the log filter, and reading of topic ranges."""

@@ -1,4 +1,4 @@
-"""Keeps a client library that says the same thing many times a second from drowning everything else."""
+"""Limits how often a client library logs the same message; without a broker it logs 20 errors a second."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ import logging
 import time
 from collections.abc import Callable
 
-#: Seconds in which a library says a thing once.
+#: Seconds before a library's message is logged again.
 PAUSE = 30.0
-OURS = ("streams", "models")
+OUR_PACKAGES = ("streams", "models")
 
 
-class Sparse(logging.Filter):
-    """Lets a library's message pass once in a while; a broker that is away makes twenty errors a second.
-
-    Our own messages always pass.
-    """
+class RepeatFilter(logging.Filter):
+    """Passes a library's message once every PAUSE seconds, and all messages of this project."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._said: dict[tuple[str, str], float] = {}
+        self._last_passed: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name.split(".")[0] in OURS:
+        if record.name.split(".")[0] in OUR_PACKAGES:
             return True
-        # The template, not the message: numbers and addresses in it are no news.
+        # The template, not the formatted message: another number or address does not make a new message.
         key = (record.name, str(record.msg)[:80])
         now = self._clock()
-        if now - self._said.get(key, -PAUSE) < PAUSE:
+        if now - self._last_passed.get(key, -PAUSE) < PAUSE:
             return False
-        self._said[key] = now
+        self._last_passed[key] = now
         return True

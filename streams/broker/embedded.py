@@ -1,8 +1,8 @@
 """A broker inside this process, for a first run and for fast tests: librdkafka's mock cluster on a loopback
 port.
 
-Memory only, four partitions a topic, and about 5 MiB a partition, beyond which the oldest batches are dropped
-without a word. Whatever feeds it must hold back; `streams.broker.feed` does.
+It works in memory only, with four partitions a topic. A partition keeps about 5 MiB and silently drops its
+oldest batches beyond that, so a producer must wait for its consumers; `streams.cli.feed` does.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from confluent_kafka import Producer
 
 from streams.topics import TOPICS
 
-#: What each partition keeps before it drops its oldest batches.
+#: Bytes that a partition keeps before it drops its oldest batches.
 PARTITION_BYTES = 5 << 20
 PARTITIONS = 4
 
 
 class EmbeddedBroker:
-    """Lives as long as the object; `bootstrap` is where Kafka clients find it."""
+    """Runs as long as the object exists; `bootstrap` is its address for Kafka clients."""
 
     def __init__(self) -> None:
         self._cluster = Producer(
             {"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1", "log_level": 3}
         )
-        found = next(iter(self._cluster.list_topics(timeout=10).brokers.values()))
-        self.bootstrap = f"{found.host}:{found.port}"
-        # The mock cluster answers no admin call, but creates a topic that it is asked for.
+        broker = next(iter(self._cluster.list_topics(timeout=10).brokers.values()))
+        self.bootstrap = f"{broker.host}:{broker.port}"
+        # The mock cluster supports no admin requests, but it creates a topic when its metadata is requested.
         for topic in TOPICS:
             self._cluster.list_topics(topic.name, timeout=10)
 
@@ -40,5 +40,5 @@ class EmbeddedBroker:
         self.close()
 
     def close(self) -> None:
-        """Ends the broker and forgets its topics."""
+        """Stops the broker and deletes its topics."""
         del self._cluster

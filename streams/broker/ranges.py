@@ -7,24 +7,25 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
+from streams.broker.consumer import kafka_consumer
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import Topic, TopicsError, present, require
+from streams.topics import Topic, TopicsError, partition_counts, require
 
 Bound = Literal["beginning", "end"] | int | datetime
 Progress = Callable[[int, int], None]
-"""Told how much is done and of how much."""
+"""Called with the number of records done and the total."""
 
-#: Of the largest number that certainly fits an offset.
+#: Every number of so many digits fits an offset (63 bits).
 OFFSET_DIGITS = 18
-#: Seconds without a message or a step forward after which a reader gives up.
-STALLED = 60.0
+#: Seconds without a message after which reading fails.
+STALL_SECONDS = 60.0
 
 
 def parse_bound(text: str) -> Bound:
-    """`beginning`, `end`, an offset, or an ISO 8601 time (UTC where it names no zone); raises ValueError."""
+    """Parses `beginning`, `end`, an offset or an ISO 8601 time (UTC if it has no zone); raises ValueError."""
     if text == "beginning":
         return "beginning"
     if text == "end":
@@ -35,74 +36,76 @@ def parse_bound(text: str) -> Bound:
         moment = datetime.fromisoformat(text)
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no `beginning`, `end`, offset or ISO 8601 time") from None
+        raise ValueError(f"{text!r} is not `beginning`, `end`, an offset or an ISO 8601 time") from None
     if moment.timestamp() < 0:
-        raise ValueError(f"{text!r} lies before 1970")
+        raise ValueError(f"{text!r} is before 1970")
     return moment
 
 
 async def read_range(
     settings: Settings, topic: Topic[Any], start: Bound, stop: Bound, progress: Progress
 ) -> list[Inbound]:
-    """The records from `start` to before `stop`, by partition and offset; what comes later is left out.
+    """The records from `start` (inclusive) to `stop` (exclusive), ordered by partition and offset.
 
-    Joins no consumer group. Raises TopicsError where the broker lacks the topic or falls silent.
+    Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the
+    broker lacks the topic or stops delivering.
     """
     await require(settings, (topic,))
-    have = await present(settings)
-    partitions = [TopicPartition(topic.name, p) for p in range(have[topic.name])]
-    consumer = AIOKafkaConsumer(**settings.client(), group_id=None, auto_offset_reset="earliest")
+    counts = await partition_counts(settings)
+    partitions = [TopicPartition(topic.name, p) for p in range(counts[topic.name])]
+    consumer = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
     await consumer.start()
     try:
         consumer.assign(partitions)
         consumer.pause(*partitions)
         first, last = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
-        starts = await _offsets(consumer, start, first, last)
-        stops = await _offsets(consumer, stop, first, last)
+        starts = await _resolve(consumer, start, first, last)
+        stops = await _resolve(consumer, stop, first, last)
         total = sum(max(0, stops[tp] - starts[tp]) for tp in partitions)
         progress(0, total)
-        found: list[Inbound] = []
+        records: list[Inbound] = []
         async for messages in read_between(consumer, starts, stops):
-            found += [_inbound(m) for m in messages]
-            progress(len(found), total)
+            records += [_inbound(m) for m in messages]
+            progress(len(records), total)
     finally:
         await consumer.stop()
-    return sorted(found, key=lambda r: (r.partition, r.offset))
+    return sorted(records, key=lambda r: (r.partition, r.offset))
 
 
 async def read_between(
-    consumer: Any, starts: Mapping[Any, int], stops: Mapping[Any, int], at_most: int = 500
+    consumer: Any, starts: Mapping[Any, int], stops: Mapping[Any, int], max_records: int = 500
 ) -> AsyncIterator[list[Any]]:
-    """The messages of each partition from its start to before its stop, in chunks. Assigns the consumer.
+    """Yields the messages of each partition from its start (inclusive) to its stop (exclusive), in chunks.
 
-    Ends by the consumer's positions and not by the last message, which compaction may have removed.
+    Assigns the partitions to the consumer. The end is detected from the consumer's position, because the last
+    message may have been removed by compaction. Raises TopicsError when the broker stops delivering.
     """
-    waiting = {tp for tp in stops if starts[tp] < stops[tp]}
-    if not waiting:
+    unfinished = {tp for tp in stops if starts[tp] < stops[tp]}
+    if not unfinished:
         return
-    consumer.assign(list(waiting))
-    for tp in waiting:
+    consumer.assign(list(unfinished))
+    for tp in unfinished:
         consumer.seek(tp, starts[tp])
-    moved = time.monotonic()
-    while waiting:
-        found = await consumer.getmany(*waiting, timeout_ms=1000, max_records=at_most)
-        messages = [m for tp, own in found.items() for m in own if m.offset < stops[tp]]
+    last_message = time.monotonic()
+    while unfinished:
+        fetched = await consumer.getmany(*unfinished, timeout_ms=1000, max_records=max_records)
+        messages = [m for tp, batch in fetched.items() for m in batch if m.offset < stops[tp]]
         if messages:
             yield messages
-            moved = time.monotonic()
-        for tp in list(waiting):
+            last_message = time.monotonic()
+        for tp in list(unfinished):
             if await consumer.position(tp) >= stops[tp]:
                 consumer.pause(tp)
-                waiting.discard(tp)
-        if time.monotonic() - moved > STALLED:
-            names = ", ".join(sorted({tp.topic for tp in waiting}))
-            raise TopicsError(f"the broker has given nothing of {names} for {STALLED:.0f} s")
+                unfinished.discard(tp)
+        if time.monotonic() - last_message > STALL_SECONDS:
+            names = ", ".join(sorted({tp.topic for tp in unfinished}))
+            raise TopicsError(f"the broker has delivered nothing from {names} for {STALL_SECONDS:.0f} s")
 
 
-async def _offsets(
+async def _resolve(
     consumer: Any, bound: Bound, first: Mapping[Any, int], last: Mapping[Any, int]
 ) -> dict[Any, int]:
-    """Where `bound` lies in each partition, within what the partition holds."""
+    """The offset of `bound` in each partition, limited to `first` and `last`, its beginning and end."""
     match bound:
         case "beginning":
             return dict(first)
@@ -110,11 +113,11 @@ async def _offsets(
             return dict(last)
         case datetime():
             milliseconds = int(bound.timestamp() * 1000)
-            found = await consumer.offsets_for_times(dict.fromkeys(first, milliseconds))
-            at = {tp: found[tp].offset if found.get(tp) else last[tp] for tp in first}
+            earliest = await consumer.offsets_for_times(dict.fromkeys(first, milliseconds))
+            offsets = {tp: earliest[tp].offset if earliest.get(tp) else last[tp] for tp in first}
         case _:
-            at = dict.fromkeys(first, bound)
-    return {tp: min(max(at[tp], first[tp]), last[tp]) for tp in first}
+            offsets = dict.fromkeys(first, bound)
+    return {tp: min(max(offsets[tp], first[tp]), last[tp]) for tp in first}
 
 
 def _inbound(m: Any) -> Inbound:

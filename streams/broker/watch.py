@@ -1,6 +1,6 @@
-"""Knows whether the broker answers, and says so once when that changes.
+"""Checks whether the broker answers, and logs once when that changes.
 
-The clients wait for a broker that is away by themselves; without this nobody would be told.
+The Kafka clients wait for a broker that is unavailable without reporting it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from streams import metrics
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
-ASK_SECONDS = 2.0
-#: A broker that does not answer within so long is away.
-ANSWER_SECONDS = 4.0
+#: Seconds between two requests.
+CHECK_SECONDS = 2.0
+#: Seconds without an answer after which the broker counts as unavailable.
+TIMEOUT_SECONDS = 4.0
 
 
 class BrokerWatch:
-    """`up` is what the last question gave."""
+    """`up` is the result of the last request."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -32,38 +33,41 @@ class BrokerWatch:
         metrics.BROKER.set(1)
 
     async def run(self) -> None:
-        """Asks until cancelled."""
+        """Sends requests until cancelled."""
         client: Any = None
         try:
             while True:
                 try:
-                    # Not wait_for: up to Python 3.11 it loses a cancellation that comes with an answer.
-                    async with asyncio.timeout(ANSWER_SECONDS):
+                    # Not wait_for: up to Python 3.11 it loses a cancellation that arrives with the result.
+                    async with asyncio.timeout(TIMEOUT_SECONDS):
                         if client is None:
                             client = AIOKafkaAdminClient(**self._settings.client())
                             await client.start()
                         await client.describe_cluster()
-                    self._found(True)
+                    self._update(True)
                 except Exception:
-                    self._found(False)
-                    with suppress(Exception):
-                        await client.close()
+                    self._update(False)
+                    await _close(client)
                     client = None
-                await asyncio.sleep(ASK_SECONDS)
+                await asyncio.sleep(CHECK_SECONDS)
         finally:
-            if client is not None:
-                with suppress(Exception):
-                    await client.close()
+            await _close(client)
 
-    def _found(self, up: bool) -> None:
+    def _update(self, up: bool) -> None:
         if up == self.up:
             return
         self.up = up
         metrics.BROKER.set(up)
         now = time.monotonic()
-        where = ",".join(self._settings.bootstrap)
+        address = ",".join(self._settings.bootstrap)
         if up:
-            log.warning("the broker at %s answers again, after %.0f s", where, now - self._since)
+            log.warning("the broker at %s answers again, after %.0f s", address, now - self._since)
         else:
-            log.error("the broker at %s does not answer: waiting for it; nothing is lost", where)
+            log.error("the broker at %s does not answer: waiting for it; no records are lost", address)
         self._since = now
+
+
+async def _close(client: Any) -> None:
+    if client is not None:
+        with suppress(Exception):
+            await client.close()

@@ -1,4 +1,4 @@
-"""The whole pipeline in one process over samples or files: every result shown, every record accounted for."""
+"""Runs the whole pipeline in one process on samples or files, and accounts for every record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import importlib.resources
 import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.feed import Arrival, Tally, following, next_arrival, room
+from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
-from streams.codec import encode
 from streams.pipeline import STAGES
+from streams.records import Report
 from streams.settings import Settings
 from streams.topics import INPUTS
 from streams.worker import Worker
@@ -25,7 +25,7 @@ from streams.worker import Worker
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run did, as `--report` writes it."""
+    """The figures of a run."""
 
     tally: Tally = field(default_factory=Tally)
     refused: list[dict[str, Any]] = field(default_factory=list)
@@ -34,16 +34,18 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
+        """Whether every report came out, each once."""
         return not self.tally.missing and not self.tally.duplicated
 
     def as_dict(self) -> dict[str, Any]:
+        """The figures as `pvstream demo --report` writes them."""
         tally = self.tally
         finished = sum(tally.inputs.values()) - len(tally.missing)
         return {
             "inputs": dict(tally.inputs),
             "outputs": dict(tally.outputs),
             "refused": self.refused,
-            "dead": tally.dead,
+            "dead": tally.dead_letters,
             "missing": tally.missing,
             "duplicated": tally.duplicated,
             "seconds": round(self.seconds, 3),
@@ -61,56 +63,69 @@ def samples() -> dict[str, Path]:
 
 
 class Demo:
-    """Runs once; `note` is told how the start goes, `shown` of every arrival."""
+    """One run of the pipeline over the files of some input topics.
+
+    `limit` is the most lines read from each file (0: all), `started` the monotonic time from which the time
+    to the first result is counted.
+    """
 
     def __init__(
-        self,
-        files: Mapping[str, Path],
-        settings: Settings,
-        *,
-        limit: int = 0,
-        started: float | None = None,
-        note: Callable[[str], None] = lambda text: None,
-        shown: Callable[[Arrival, Tally], None] = lambda arrival, tally: None,
+        self, files: Mapping[str, Path], settings: Settings, *, limit: int = 0, started: float | None = None
     ) -> None:
         self._files = files
         self._settings = settings
         self._limit = limit
         self._started = time.monotonic() if started is None else started
-        self._note = note
-        self._shown = shown
         self.outcome = Outcome()
 
-    async def run(self, keep: Callable[[str], Any] | None = None) -> Outcome:
-        """Feeds everything, waits until it has come out, and drains; with `keep`, awaits that before it
-        drains.
+    async def run(
+        self,
+        *,
+        on_status: Callable[[str], None] = lambda text: None,
+        on_arrival: Callable[[Arrival, Tally], None] = lambda arrival, tally: None,
+        before_drain: Callable[[str], Awaitable[None]] | None = None,
+    ) -> Outcome:
+        """Sends everything, waits until it has come out of the stages, and drains the worker.
+
+        `on_status` is called with each step of the start, `on_arrival` with each record and dead letter that
+        comes out. `before_drain` is called with the addresses of the broker and of the metrics, and awaited.
         """
+
+        def arrived(arrival: Arrival) -> None:
+            if self.outcome.first_result_seconds is None:
+                self.outcome.first_result_seconds = round(time.monotonic() - self._started, 2)
+            on_arrival(arrival, self.outcome.tally)
+
         with EmbeddedBroker() as broker:
             settings = self._settings.model_copy(update={"broker": f"kafka://{broker.bootstrap}"})
-            self._note(f"embedded broker on {broker.bootstrap}; loading models")
+            on_status(f"embedded broker on {broker.bootstrap}; loading models")
             worker = Worker(STAGES, settings)
-            await worker.load(lambda task: self._note(f"{task} loaded"))
-            follow = following(settings, self.outcome.tally, self._arrived)
-            async with worker.running(), follow as collecting:
-                feeding = asyncio.create_task(self._feed(settings))
-                try:
-                    await asyncio.wait({collecting, feeding}, return_when=asyncio.FIRST_COMPLETED)
-                    for task in (collecting, feeding):
-                        if task.done():
-                            task.result()
-                finally:
-                    feeding.cancel()
-                    await asyncio.gather(feeding, return_exceptions=True)
-                if keep is not None:
-                    where = f"http://127.0.0.1:{worker.http_port}/metrics"
-                    await keep(f"broker {broker.bootstrap}, metrics {where}")
+            await worker.load(lambda task: on_status(f"{task} loaded"))
+            counting = counting_arrivals(settings, self.outcome.tally, arrived)
+            async with worker.running(), counting as counter:
+                await self._send_all(settings, counter)
+                if before_drain is not None:
+                    metrics = f"http://127.0.0.1:{worker.http_port}/metrics"
+                    await before_drain(f"broker {broker.bootstrap}, metrics {metrics}")
         return self.outcome
 
-    async def _feed(self, settings: Settings) -> None:
-        """One report of each topic in turn, no faster than they come out; then waits for the last."""
+    async def _send_all(self, settings: Settings, counter: asyncio.Task[None]) -> None:
+        """Sends and waits, as long as `counter`, which counts what comes out, does not fail."""
+        sending = asyncio.create_task(self._send(settings))
+        try:
+            await asyncio.wait({counter, sending}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (counter, sending):
+                if task.done():
+                    task.result()
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+    async def _send(self, settings: Settings) -> None:
+        """Sends one report of each topic in turn, no faster than they come out; then waits for the last."""
         tally = self.outcome.tally
         began = time.monotonic()
-        # A standstill is not raised: what has not come out by then is reported as missing.
+        # A timeout is not raised: what has not come out by then is reported as missing.
         with suppress(TimeoutError), ExitStack() as stack:
             readers = {
                 topic: self._reports(stack.enter_context(path.open("rb")), topic)
@@ -123,26 +138,19 @@ class Demo:
                         if report is None:
                             del readers[topic]
                             continue
-                        size = len(encode(report))
-                        await room(tally, size)
-                        tally.went_in(topic, report.id, size)
+                        await admit(tally, topic, report)
                         await sender.send(topic, report)
             while tally.missing:
-                await next_arrival(tally)
+                await wait_for_arrival(tally)
         self.outcome.seconds = time.monotonic() - began
 
-    def _reports(self, file: BinaryIO, topic: str) -> Iterator[Any]:
-        """Reports of a file; refusals, and ids that were there before, are noted and left out."""
-        lines = read_reports(file, topic)
+    def _reports(self, file: BinaryIO, topic: str) -> Iterator[Report]:
+        """The reports of a file; invalid lines and repeated ids are recorded as refused and left out."""
+        lines = read_reports(file)
         for item in islice(lines, self._limit) if self._limit else lines:
             if isinstance(item, Refusal):
                 self.outcome.refused.append({"topic": topic, "line": item.line, "reason": item.reason})
-            elif self.outcome.tally.has(topic, item.id):
-                self.outcome.refused.append({"topic": topic, "id": item.id, "reason": "id was there before"})
+            elif self.outcome.tally.was_sent(topic, item.id):
+                self.outcome.refused.append({"topic": topic, "id": item.id, "reason": "duplicate id"})
             else:
                 yield item
-
-    def _arrived(self, arrival: Arrival) -> None:
-        if self.outcome.first_result_seconds is None:
-            self.outcome.first_result_seconds = round(time.monotonic() - self._started, 2)
-        self._shown(arrival, self.outcome.tally)

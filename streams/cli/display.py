@@ -1,4 +1,4 @@
-"""Records as a person wants to see them in a terminal."""
+"""Formats records for the terminal."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ STYLES = {
     SYMPTOM: "bold white on magenta",
 }
 _EXPANSION = "underline"
-#: Fields of an event that say it did not happen to the writer, and the words beside it.
+#: Fields of an event that did not happen to the writer, and the word that is printed next to the mention.
 _NOT_ASSERTED = {"negated": "denied", "hypothetical": "possible", "other_experiencer": "someone else"}
 
 
 def legend() -> Text:
-    """Which colour is which label."""
+    """The labels in their colours."""
     return Text(" ").join(Text(f" {label} ", STYLES[label]) for label in STYLES)
 
 
 def render(topic: str, record: Any) -> RenderableType:
-    """One record of any topic; an unknown type as its own text."""
+    """One record of any topic; a record of an unknown type as its plain text."""
     if isinstance(record, Announcement):
-        what = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
-        return Text.assemble((f"{topic} ", "dim"), what)
+        text = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
+        return Text.assemble((f"{topic} ", "dim"), text)
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
         case CodedReport():
@@ -65,10 +65,10 @@ def highlighted(record: TaggedReport) -> Text:
 
 
 def _relations(record: TaggedReport) -> list[RenderableType]:
-    names = [(record.mentions[r.head], record.mentions[r.tail], r.score) for r in record.relations]
+    pairs = [(record.mentions[r.head], record.mentions[r.tail], r.score) for r in record.relations]
     return [
         Text.assemble((d.generic or d.text, "cyan"), " -> ", (e.text, "red"), (f"  {score:.2f}", "dim"))
-        for d, e, score in names
+        for d, e, score in pairs
     ]
 
 
@@ -85,13 +85,13 @@ def _events(record: CodedReport) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for event in record.events:
         mention = Text(record.mentions[event.mention].text, style="red")
-        mention.append_text(_doubts(event))
+        mention.append_text(_assertion(event))
         if event.nil:
-            near = event.candidates[0].pt if event.candidates else "nothing"
+            nearest = event.candidates[0].pt if event.candidates else "nothing"
             table.add_row(
                 mention,
                 Text("NIL", style="bold yellow"),
-                Text(f"nearest: {near}", style="dim"),
+                Text(f"nearest: {nearest}", style="dim"),
                 _score(event.score),
                 "",
             )
@@ -99,20 +99,20 @@ def _events(record: CodedReport) -> RenderableType:
             table.add_row(
                 mention,
                 Text(event.pt or "", style="bold"),
-                Text(_nearest(event)),
+                Text(_best_match(event)),
                 _score(event.score),
                 _drugs(event),
             )
     return table
 
 
-def _nearest(event: CodedEvent) -> str:
-    """The lowest-level term, or in quotation marks the patient's phrase that was nearer."""
+def _best_match(event: CodedEvent) -> str:
+    """The lowest-level term, or in quotation marks the patient's phrase where that was the best match."""
     phrase = event.candidates[0].phrase if event.candidates else None
     return (event.llt or "") if phrase is None else f"\u201c{phrase}\u201d"
 
 
-def _doubts(event: CodedEvent) -> Text:
+def _assertion(event: CodedEvent) -> Text:
     words = [word for field, word in _NOT_ASSERTED.items() if getattr(event, field)]
     return Text(f" ({', '.join(words)})" if words else "", style="yellow")
 

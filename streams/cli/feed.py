@@ -1,4 +1,4 @@
-"""Feeds an embedded broker no faster than it is emptied, and knows which reports have not come out."""
+"""Counts what goes into the stages and what comes out, and limits how much of it an embedded broker holds."""
 
 from __future__ import annotations
 
@@ -10,95 +10,104 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaConsumer
 
+from streams.broker.consumer import kafka_consumer
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
-from streams.codec import decode
-from streams.pipeline import ENDS, STAGES
+from streams.codec import decode, encode
+from streams.pipeline import FINAL_TOPICS, STAGES
+from streams.records import Report
 from streams.settings import Settings
 from streams.topics import CONSUMED, Topic
 
-#: A report is, in all topics together and with its annotations and candidates, up to so many times as long as
-#: it came (benchmarks/pipeline.py measures it: 13 times on average, 38 at the most).
+#: Size of a report in all topics together, with its annotations and candidates, over its size on arrival: an
+#: upper bound. benchmarks/pipeline.py measures 13 on average and 38 at most.
 GROWTH = 40
-#: What may be on its way at a time. Keys spread over the partitions; half leaves room for an uneven spread.
-BUDGET = PARTITION_BYTES * PARTITIONS // 2
+#: Most bytes in flight. Keys spread over the partitions; half of the capacity allows for an uneven spread.
+MAX_IN_FLIGHT = PARTITION_BYTES * PARTITIONS // 2
+#: Seconds without any output after which a sender gives up waiting.
+STALL_SECONDS = 120.0
 SINKS: dict[str, Topic[Any]] = {s.sink.name: s.sink for s in STAGES}
-DEAD: dict[str, str] = {t.dead.name: t.name for t in CONSUMED}
+#: Topic of dead letters to the topic they were read from.
+DEAD: dict[str, str] = {t.dead_letters.name: t.name for t in CONSUMED}
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What came out of a stage: a record, or a dead letter with its headers and no record."""
+    """What came out of a stage: a record, or a dead letter, which has headers and no record."""
 
     topic: str
     key: str
     source: str
-    """The input topic that it comes from."""
+    """The input topic of the report."""
     record: Any = None
     headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What went in and what came out, by id: the proof that nothing is missing."""
+    """Counts of what was sent and what came out, by topic and id, from which missing reports follow."""
 
     inputs: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
-    dead: list[dict[str, str]] = field(default_factory=list)
+    dead_letters: list[dict[str, str]] = field(default_factory=list)
     duplicated: list[str] = field(default_factory=list)
+    """Record ids that came out more than once."""
     releases: dict[str, str] = field(default_factory=dict)
-    _fed: set[tuple[str, str]] = field(default_factory=set)
-    _waiting: dict[tuple[str, str], int] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
-    on_the_way: int = 0
-    """Estimated bytes, in all topics together, of what has not come out."""
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set whenever something came out."""
+    in_flight: int = 0
+    """Estimated bytes, in all topics together, of the reports that have not come out."""
+    progressed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever something comes out."""
+    _sent: set[tuple[str, str]] = field(default_factory=set)
+    _pending: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Estimated bytes of each report that has not come out."""
+    _record_ids: set[str] = field(default_factory=set)
 
-    def has(self, topic: str, id_: str) -> bool:
-        return (topic, id_) in self._fed
+    def was_sent(self, topic: str, id_: str) -> bool:
+        return (topic, id_) in self._sent
 
-    def went_in(self, topic: str, id_: str, size: int) -> None:
+    def count_sent(self, topic: str, id_: str, size: int) -> None:
+        """Counts a report of `size` bytes that is sent to an input topic."""
         self.inputs[topic] += 1
-        self._fed.add((topic, id_))
-        self.on_the_way += size * GROWTH - self._waiting.get((topic, id_), 0)
-        self._waiting[topic, id_] = size * GROWTH
+        self._sent.add((topic, id_))
+        self.in_flight += size * GROWTH - self._pending.get((topic, id_), 0)
+        self._pending[topic, id_] = size * GROWTH
 
-    def came_out(self, arrival: Arrival) -> None:
-        self.moved.set()
+    def count_arrival(self, arrival: Arrival) -> None:
+        """Counts a record or a dead letter that came out of a stage."""
+        self.progressed.set()
         if arrival.record is None:
-            self.dead.append({"topic": arrival.topic, "id": arrival.key, **arrival.headers})
-            self._landed(arrival)
+            self.dead_letters.append({"topic": arrival.topic, "id": arrival.key, **arrival.headers})
+            self._finish(arrival)
             return
         self.outputs[arrival.topic] += 1
         self.releases.update(arrival.record.releases)
-        if arrival.record.record_id in self._seen:
+        if arrival.record.record_id in self._record_ids:
             self.duplicated.append(arrival.record.record_id)
-        self._seen.add(arrival.record.record_id)
-        if arrival.source in ENDS and ENDS[arrival.source].name == arrival.topic:
-            self._landed(arrival)
+        self._record_ids.add(arrival.record.record_id)
+        if arrival.source in FINAL_TOPICS and FINAL_TOPICS[arrival.source].name == arrival.topic:
+            self._finish(arrival)
 
     @property
     def missing(self) -> list[str]:
-        """`topic/id` of each report that is neither at the end of its line nor among the dead letters."""
-        return [f"{topic}/{id_}" for topic, id_ in self._waiting]
+        """`topic/id` of each report that has neither reached its final topic nor become a dead letter."""
+        return [f"{topic}/{id_}" for topic, id_ in self._pending]
 
-    def _landed(self, arrival: Arrival) -> None:
-        self.on_the_way -= self._waiting.pop((arrival.source, arrival.key), 0)
+    def _finish(self, arrival: Arrival) -> None:
+        self.in_flight -= self._pending.pop((arrival.source, arrival.key), 0)
 
 
 async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:
-    """Everything that came and comes out of the stages, from the beginning of their topics; never ends by
+    """Everything that the stages write but tombstones, from the beginning of their topics; never ends by
     itself.
     """
-    consumer = AIOKafkaConsumer(
-        *SINKS, *DEAD, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
+    consumer = kafka_consumer(
+        settings, *SINKS, *DEAD, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
     )
     await consumer.start()
     try:
         async for message in consumer:
-            yield _arrival(message)
+            if message.value is not None or message.topic in DEAD:
+                yield _arrival(message)
     finally:
         await consumer.stop()
 
@@ -109,36 +118,32 @@ def _arrival(message: Any) -> Arrival:
     if sink is not None and sink.record is not None:
         record = decode(sink.record, message.value)
         return Arrival(message.topic, key, record.source, record)
-    headers = {name: value.decode(errors="replace") for name, value in message.headers}
+    headers = {name: (value or b"").decode(errors="replace") for name, value in message.headers}
     died_in = DEAD[message.topic]
-    source = died_in if died_in in ENDS else _source_field(message.value)
+    source = died_in if died_in in FINAL_TOPICS else _source_field(message.value)
     return Arrival(message.topic, key, source, None, headers)
 
 
-def _source_field(value: bytes) -> str:
-    """The input topic of a record that died between two stages, which one of our stages wrote."""
+def _source_field(value: bytes | None) -> str:
+    """The input topic of a record that a stage wrote and the next one could not process; empty if unknown."""
     try:
-        return str(orjson.loads(value)["source"])
+        return str(orjson.loads(value or b"")["source"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return ""
 
 
-#: Seconds without anything coming out after which a feeder gives up waiting.
-STALLED = 120.0
-
-
 @asynccontextmanager
-async def following(
-    settings: Settings, tally: Tally, shown: Callable[[Arrival], None] = lambda arrival: None
+async def counting_arrivals(
+    settings: Settings, tally: Tally, on_arrival: Callable[[Arrival], None] = lambda arrival: None
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Counts in the background what comes out, as long as the block runs; the task ends only by failing."""
+    """Counts what comes out in a background task while the block runs; the task ends only by failing."""
 
-    async def follow() -> None:
+    async def count() -> None:
         async for arrival in arrivals(settings):
-            tally.came_out(arrival)
-            shown(arrival)
+            tally.count_arrival(arrival)
+            on_arrival(arrival)
 
-    task = asyncio.create_task(follow())
+    task = asyncio.create_task(count())
     try:
         yield task
     finally:
@@ -146,20 +151,27 @@ async def following(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def room(tally: Tally, size: int) -> None:
-    """Waits until a report of `size` bytes may go in without any partition dropping a batch.
+async def admit(tally: Tally, topic: str, report: Report) -> None:
+    """Waits until the broker has capacity for a report, and counts it as sent; raises TimeoutError."""
+    size = len(encode(report))
+    await wait_for_capacity(tally, size)
+    tally.count_sent(topic, report.id, size)
 
-    Raises TimeoutError when nothing comes out for too long.
+
+async def wait_for_capacity(tally: Tally, size: int) -> None:
+    """Waits until a report of `size` bytes can be sent without any partition dropping a batch.
+
+    Raises TimeoutError when nothing comes out for STALL_SECONDS.
     """
-    while tally.on_the_way and tally.on_the_way + size * GROWTH > BUDGET:
-        await next_arrival(tally)
+    while tally.in_flight and tally.in_flight + size * GROWTH > MAX_IN_FLIGHT:
+        await wait_for_arrival(tally)
 
 
-async def next_arrival(tally: Tally) -> None:
-    """Waits until something comes out; raises TimeoutError when nothing does for STALLED seconds."""
-    tally.moved.clear()
+async def wait_for_arrival(tally: Tally) -> None:
+    """Waits until something comes out; raises TimeoutError when nothing does for STALL_SECONDS."""
+    tally.progressed.clear()
     try:
-        async with asyncio.timeout(STALLED):
-            await tally.moved.wait()
+        async with asyncio.timeout(STALL_SECONDS):
+            await tally.progressed.wait()
     except TimeoutError:
-        raise TimeoutError(f"nothing has come out of the stages for {STALLED:.0f} s") from None
+        raise TimeoutError(f"nothing has come out of the stages for {STALL_SECONDS:.0f} s") from None

@@ -1,40 +1,38 @@
-"""Lines of JSON to reports on an input topic; a line that is no report is refused by number and reason, not
-sent.
-"""
+"""Reads reports from JSON Lines and sends them to an input topic; invalid lines are refused, not sent."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from aiokafka import AIOKafkaProducer
 
-from streams.codec import BadRecord, decode, encode
+from streams.codec import BadRecord
+from streams.inputs import as_input, read_report
 from streams.records import Report
 from streams.settings import Settings
 from streams.topics import MAX_MESSAGE
 
-#: A longer line cannot become a message that every broker takes; the rest of it is read past, not into
+#: A longer line could not become a message that every broker accepts; the rest of it is skipped, not kept in
 #: memory.
 MAX_LINE = MAX_MESSAGE - 4096
-#: Sends that may wait for the broker's confirmation at a time.
-UNCONFIRMED = 500
+#: Most sends that wait for the broker's confirmation.
+MAX_UNCONFIRMED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that was not sent; `reason` does not quote it."""
+    """A line that is not sent; `reason` does not quote it."""
 
     line: int
     reason: str
 
 
-def read_reports(file: BinaryIO, topic: str) -> Iterator[Report | Refusal]:
-    """A report or a refusal for each line that is not empty. What only the pipeline may say is set here."""
+def read_reports(file: BinaryIO) -> Iterator[Report | Refusal]:
+    """A report or a refusal for each line that is not empty."""
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1
@@ -44,21 +42,18 @@ def read_reports(file: BinaryIO, topic: str) -> Iterator[Report | Refusal]:
             yield Refusal(number, f"longer than {MAX_LINE} bytes")
             continue
         if line.strip():
-            yield _parse(number, line, topic)
+            yield _parse(number, line)
 
 
-def _parse(number: int, line: bytes, topic: str) -> Report | Refusal:
+def _parse(number: int, line: bytes) -> Report | Refusal:
     try:
-        report = decode(Report, line)
+        return read_report(line)
     except BadRecord as error:
         return Refusal(number, str(error))
-    return replace(report, source=topic, received_at=datetime.now(UTC), releases={}, record_id="")
 
 
 class Sender:
-    """An idempotent producer that keeps a bounded number of sends unconfirmed; use as an async context
-    manager.
-    """
+    """An idempotent producer with a limited number of unconfirmed sends; an async context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self._producer = AIOKafkaProducer(
@@ -77,9 +72,9 @@ class Sender:
             await self._producer.stop()
 
     async def send(self, topic: str, report: Report) -> None:
-        """Raises what the broker answered to an earlier send, where that failed."""
-        self._pending.append(await self._producer.send(topic, key=report.id.encode(), value=encode(report)))
-        if len(self._pending) >= UNCONFIRMED:
+        """Sends a report; raises the error of an earlier send if that failed."""
+        self._pending.append(await self._producer.send(topic, key=report.id.encode(), value=as_input(report)))
+        if len(self._pending) >= MAX_UNCONFIRMED:
             await self.confirm()
 
     async def confirm(self) -> None:
@@ -88,8 +83,8 @@ class Sender:
         await asyncio.gather(*pending)
 
 
-class Pace:
-    """Holds a loop to `rate` turns a second; 0: no limit."""
+class RateLimit:
+    """Limits a loop to `rate` turns per second; 0: no limit."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -97,7 +92,8 @@ class Pace:
         self._start = clock()
         self._turns = 0
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
+        """Waits until the next turn is due."""
         self._turns += 1
         if self._rate > 0:
             await asyncio.sleep(max(0.0, self._start + self._turns / self._rate - self._clock()))

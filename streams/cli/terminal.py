@@ -1,20 +1,26 @@
-"""What the commands share: the two consoles, and the settings with their mistakes told in one line."""
+"""What all commands share: the two consoles, a progress bar, and the settings from the environment."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
 
 out = Console()
 err = Console(stderr=True)
 
 
-def settings() -> Any:
-    """The settings from the environment; a mistake there ends in one line."""
-    from streams.settings import Settings  # noqa: PLC0415
+def read_settings() -> Settings:
+    """The settings from the environment; raises typer.BadParameter naming the first invalid variable."""
+    from streams.settings import Settings
 
     try:
         return Settings()
@@ -24,11 +30,26 @@ def settings() -> Any:
         raise typer.BadParameter(f"{name}: {first['msg']}") from None
 
 
-def real_broker() -> Any:
-    """The settings, with a broker that other processes can reach."""
-    chosen = settings()
-    if chosen.broker == "embedded":
+def broker_settings() -> Settings:
+    """The settings, for commands that need a broker outside this process; raises typer.BadParameter."""
+    from streams.settings import EMBEDDED
+
+    settings = read_settings()
+    if settings.broker == EMBEDDED:
         raise typer.BadParameter(
             "set PV_BROKER=kafka://host:port; `pvstream up` prints the address of its embedded broker"
         )
-    return chosen
+    return settings
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows a progress bar while the block runs; the block calls what it is given with (done, total)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        bar = progress.add_task(description, total=None)
+
+        def update(done: int, total: int) -> None:
+            progress.update(bar, completed=done, total=total)
+
+        yield update

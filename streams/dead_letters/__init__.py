@@ -1,1 +1,1 @@
-"""Records that could not be processed: their headers, and sending them back."""
+"""Dead letters, records that could not be processed: their headers, and sending them back."""

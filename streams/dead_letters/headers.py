@@ -1,16 +1,24 @@
-"""A record that no retry can save: its original bytes, and in the headers why, where and by which release."""
+"""Headers of a dead letter: why, where and by which release a record could not be processed."""
 
 from __future__ import annotations
 
+import hashlib
 import traceback
 from dataclasses import dataclass
 from typing import Literal
 
-from streams.records import Inbound
+from streams.records import Headers, Inbound
+from streams.topics import MAX_DEAD_MESSAGE
 
-#: How often a redrive has sent the record back; the one header of ours that a record takes along.
+#: Upper bound, in bytes, of what the record format adds to a header.
+HEADER_OVERHEAD = 10
+#: How often a redrive has sent the record back; the only `pv-` header that goes back with a record.
 ATTEMPTS = "pv-attempts"
-Reason = Literal["bad_record", "poison", "output_too_large"]
+Reason = Literal["bad_record", "poison", "output_too_large", "not_encodable"]
+#: A dead letter whose value was cut: the full length in bytes, and the sha256 of the whole value.
+TRUNCATED, DIGEST = "pv-truncated", "pv-sha256"
+#: Size of the largest dead letter, with room for what the record format and the headers of a fault add.
+MAX_LETTER_BYTES = MAX_DEAD_MESSAGE - 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +29,46 @@ class Fault:
     detail: str
 
 
-def headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tuple[str, bytes]]:
-    """The record's own headers, how often it was sent back, and those that say what happened to it."""
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter as it is sent."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+def dead_letter(record: Inbound, stage: str, fault: Fault, release: str) -> Letter:
+    """The record with headers that describe the fault. What exceeds the largest dead letter is cut: first the
+    value, whose length and digest are then in the headers, then the record's own headers, then the key.
+    """
+    described = dead_letter_headers(record, stage, fault, release)
+    key, value, headers = record.key, record.value or b"", described
+    room = MAX_LETTER_BYTES - len(key or b"") - _size(headers)
+    if len(value) <= room:
+        return Letter(key, record.value, headers)
+    cut = [
+        (TRUNCATED, str(len(value)).encode()),
+        (DIGEST, hashlib.sha256(value).hexdigest().encode()),
+    ]
+    if room < 0:
+        headers = [h for h in headers if h[0].startswith("pv-")]
+        room = MAX_LETTER_BYTES - len(key or b"") - _size(headers)
+    if room < 0:
+        key, room = None, MAX_LETTER_BYTES - _size(headers)
+    return Letter(key, value[:room], [*headers, *cut])
+
+
+def _size(headers: Headers) -> int:
+    return sum(len(name.encode()) + len(value or b"") + HEADER_OVERHEAD for name, value in headers)
+
+
+def dead_letter_headers(
+    record: Inbound, stage: str, fault: Fault, release: str
+) -> list[tuple[str, bytes | None]]:
+    """The record's own headers, its number of redrive attempts, and headers that describe the fault."""
     own = [h for h in record.headers if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
-    why = {
+    described = {
         "pv-stage": stage,
         "pv-reason": fault.reason,
         "pv-detail": fault.detail[:500],
@@ -33,11 +77,11 @@ def headers(record: Inbound, stage: str, fault: Fault, release: str) -> list[tup
         "pv-partition": str(record.partition),
         "pv-offset": str(record.offset),
     }
-    return [*own, *((name, value.encode()) for name, value in why.items())]
+    return [*own, *((name, value.encode()) for name, value in described.items())]
 
 
-def describe(error: BaseException) -> str:
-    """Kind and place of an error without its message, which may quote a patient's words."""
+def describe_error(error: BaseException) -> str:
+    """Type and place of an error without its message, which may quote a patient's text."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"

@@ -1,8 +1,8 @@
-"""Sends dead letters back to the topic they died in, each as often as is allowed and no more than once a run.
+"""Sends dead letters back to their source topic: each once a run, and up to a number of attempts.
 
-What was sent is remembered on the broker, as the offsets of one consumer group for each reason. A broker
-forgets the offsets of an idle group (`offsets.retention.minutes`, seven days unless set), every run renews
-them: set it to no less than dead letters are kept.
+Which letters were sent is stored on the broker, as the offsets of one consumer group for each reason. Every
+run commits them again. A broker deletes the offsets of an idle group after `offsets.retention.minutes` (seven
+days by default), so that setting must not be shorter than the retention of the dead letters.
 """
 
 from __future__ import annotations
@@ -13,39 +13,42 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
+from streams.broker.consumer import kafka_consumer
 from streams.broker.ranges import Progress, read_between
-from streams.dead_letters.headers import ATTEMPTS, Reason
+from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason
+from streams.records import Headers
 from streams.settings import Settings
-from streams.topics import CONSUMED, MAX_DEAD_MESSAGE, Topic, TopicsError, present, require
+from streams.topics import CONSUMED, MAX_DEAD_MESSAGE, Topic, TopicsError, partition_counts, require
 
-#: Letters without a reason, or with one that a later release gave.
+#: Stands for a missing reason, or one that a later version of the software gave.
 OTHER = "other"
 REASONS: tuple[str, ...] = (*get_args(Reason), OTHER)
-#: Sends between two commits: what a crash repeats at the most.
+#: Letters between two commits; a crash repeats at most so many.
 CHUNK = 500
-#: A longer number is none that a redrive wrote.
+#: A longer number was not written by a redrive.
 ATTEMPTS_DIGITS = 9
-#: Bounds of what the record format adds to a message and to each of its headers.
+#: Upper bound, in bytes, of what the record format adds to a message.
 MESSAGE_OVERHEAD = 128
-HEADER_OVERHEAD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What became of the letters that a run looked at."""
+    """The number of letters of a run, by outcome."""
 
     sent: int
     exhausted: int
-    """Sent back as often as is allowed; they stay where they are."""
+    """Not sent: the number of attempts is used up."""
     skipped: int
-    """Of another reason, or sent back by an earlier run."""
+    """Not sent: another reason, or sent back by an earlier run."""
     too_large: int = 0
-    """The broker would refuse them: too near to its limit to take one header more."""
+    """Not sent: the value was cut when the letter was written, or the message would exceed the limit of the
+    topic.
+    """
 
 
-async def redrive(  # noqa: PLR0913  what a person can ask for
+async def redrive(  # noqa: PLR0913  the options of the command
     settings: Settings,
     dead_topic: str,
     *,
@@ -54,21 +57,21 @@ async def redrive(  # noqa: PLR0913  what a person can ask for
     max_attempts: int = 3,
     progress: Progress,
 ) -> Redriven:
-    """Sends up to `limit` letters (0: all) of a reason (None: of every reason) that are there at the start.
+    """Sends back up to `limit` letters (0: all) with a reason (None: any) that are in the topic at the start.
 
-    Every letter is sent at least once: a run that is killed repeats up to a chunk. Raises TopicsError for a
-    topic that holds no dead letters, ValueError for an unknown reason.
+    Each is sent at least once: after a crash up to CHUNK letters are sent again. Raises TopicsError if
+    `dead_topic` is not a dead-letter topic, and ValueError for an unknown reason.
     """
-    topic = died_in(dead_topic)
+    topic = source_topic(dead_topic)
     chosen = REASONS if reason is None else (reason,)
     if reason is not None and reason not in REASONS:
-        raise ValueError(f"no reason {reason!r}; there are {', '.join(REASONS)}")
-    await require(settings, (topic, topic.dead))
-    have = await present(settings)
-    partitions = [TopicPartition(dead_topic, p) for p in range(have[dead_topic])]
+        raise ValueError(f"no reason {reason!r}; the reasons are {', '.join(REASONS)}")
+    await require(settings, (topic, topic.dead_letters))
+    counts = await partition_counts(settings)
+    partitions = [TopicPartition(dead_topic, p) for p in range(counts[dead_topic])]
     async with AsyncExitStack() as stack:
-        ledgers = {name: await _Ledger.open(settings, name, partitions, stack) for name in chosen}
-        reader = AIOKafkaConsumer(**settings.client(), group_id=None, auto_offset_reset="earliest")
+        sent = {name: await _SentOffsets.open(settings, name, partitions, stack) for name in chosen}
+        reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
         producer = AIOKafkaProducer(
             **settings.client(),
             acks="all",
@@ -79,41 +82,40 @@ async def redrive(  # noqa: PLR0913  what a person can ask for
         for client in (reader, producer):
             await client.start()
             stack.push_async_callback(client.stop)
-        run = _Run(topic, ledgers, producer, limit, max_attempts)
-        await run.over(reader, partitions, progress)
+        run = _Run(topic, sent, producer, limit, max_attempts)
+        await run.send_all(reader, partitions, progress)
     return Redriven(run.sent, run.exhausted, run.skipped, run.too_large)
 
 
-def died_in(dead_topic: str) -> Topic[Any]:
-    """The topic that a topic of dead letters belongs to; raises TopicsError for any other name."""
+def source_topic(dead_topic: str) -> Topic[Any]:
+    """The topic that a dead-letter topic belongs to; raises TopicsError for any other name."""
     for topic in CONSUMED:
-        if topic.dead.name == dead_topic:
+        if topic.dead_letters.name == dead_topic:
             return topic
-    raise TopicsError(
-        f"{dead_topic!r} holds no dead letters; these do: {', '.join(t.dead.name for t in CONSUMED)}"
-    )
+    names = ", ".join(t.dead_letters.name for t in CONSUMED)
+    raise TopicsError(f"{dead_topic!r} is not a dead-letter topic; those are {names}")
 
 
-def reason_of(headers: Sequence[tuple[str, bytes]]) -> str:
-    """Why a letter died, as far as this release knows the reason; `other` where it does not."""
+def reason_of(headers: Headers) -> str:
+    """The reason in a letter's headers; `other` if it is missing or unknown."""
     reason = (dict(headers).get("pv-reason") or b"").decode(errors="replace")
     return reason if reason in REASONS else OTHER
 
 
-def attempts_of(headers: Sequence[tuple[str, bytes]]) -> int:
-    """How often the letter was sent back before; 0 where its header is no number."""
+def attempts_of(headers: Headers) -> int:
+    """How often the letter was sent back before; 0 if its header is missing or not a number."""
     text = dict(headers).get(ATTEMPTS) or b""
     return int(text) if text.isdigit() and len(text) <= ATTEMPTS_DIGITS else 0
 
 
-def headers_back(headers: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """The headers that the record came with, and one attempt more."""
+def redrive_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
+    """The headers that the record had before it became a dead letter, and the number of attempts plus one."""
     own = [(name, value) for name, value in headers if not name.startswith("pv-")]
     return [*own, (ATTEMPTS, str(attempts_of(headers) + 1).encode())]
 
 
-class _Ledger:
-    """What was redriven for one reason: all letters before the group's offset in each partition."""
+class _SentOffsets:
+    """The committed offsets of one reason: all of its letters before them were sent back."""
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
@@ -122,49 +124,52 @@ class _Ledger:
     @classmethod
     async def open(
         cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
-    ) -> _Ledger:
-        consumer = AIOKafkaConsumer(
-            **settings.client(), group_id=f"pv-redrive.{reason}", enable_auto_commit=False
-        )
+    ) -> _SentOffsets:
+        consumer = kafka_consumer(settings, group_id=f"pv-redrive.{reason}", enable_auto_commit=False)
         await consumer.start()
         stack.push_async_callback(consumer.stop)
         consumer.assign(partitions)
-        consumer.pause(*partitions)  # or it would read, too
-        ledger = cls(consumer)
-        ledger.offsets = {tp: await consumer.committed(tp) or 0 for tp in partitions}
-        return ledger
+        consumer.pause(*partitions)  # it only commits, and must not fetch
+        sent = cls(consumer)
+        sent.offsets = {tp: await consumer.committed(tp) or 0 for tp in partitions}
+        return sent
 
-    async def commit(self, passed: Mapping[Any, int]) -> None:
-        """Never backwards: a run over every reason may be behind one over this reason."""
-        self.offsets |= {tp: max(offset, self.offsets[tp]) for tp, offset in passed.items()}
+    async def commit(self, offsets: Mapping[Any, int]) -> None:
+        """Commits the offsets, but never lowers one: an earlier run for this reason alone may be further."""
+        self.offsets |= {tp: max(offset, self.offsets[tp]) for tp, offset in offsets.items()}
         await self._consumer.commit(dict(self.offsets))
 
 
 class _Run:
-    """One run over a topic of dead letters, and its counts."""
+    """One run over a dead-letter topic, and its counts."""
 
     def __init__(
-        self, topic: Topic[Any], ledgers: Mapping[str, _Ledger], producer: Any, limit: int, max_attempts: int
+        self,
+        topic: Topic[Any],
+        sent_offsets: Mapping[str, _SentOffsets],
+        producer: Any,
+        limit: int,
+        max_attempts: int,
     ) -> None:
         self.sent = self.exhausted = self.skipped = self.too_large = 0
         self._topic = topic
-        self._ledgers = ledgers
+        self._sent_offsets = sent_offsets
         self._producer = producer
         self._limit = limit
         self._max_attempts = max_attempts
 
-    async def over(self, reader: Any, partitions: Sequence[Any], progress: Progress) -> None:
-        """From the first letter that may be waiting to the last that is there now; a letter that comes back
-        meanwhile is left for the next run.
+    async def send_all(self, reader: Any, partitions: Sequence[Any], progress: Progress) -> None:
+        """Reads from the first letter that may not have been sent to the present end of the topic; letters
+        that arrive meanwhile are left for the next run.
         """
         first, stops = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-        done = {tp: min(ledger.offsets[tp] for ledger in self._ledgers.values()) for tp in partitions}
-        starts = {tp: max(first[tp], done[tp]) for tp in partitions}
+        sent = {tp: min(s.offsets[tp] for s in self._sent_offsets.values()) for tp in partitions}
+        starts = {tp: max(first[tp], sent[tp]) for tp in partitions}
         total = sum(max(0, stops[tp] - starts[tp]) for tp in partitions)
         progress(0, total)
         async for letters in read_between(reader, starts, stops, CHUNK):
-            passed = await self._send_back(letters)
-            await self._commit(passed)
+            offsets = await self._send_back(letters)
+            await self._commit(offsets)
             progress(min(total, self.sent + self.exhausted + self.skipped + self.too_large), total)
             if self._is_full():
                 return
@@ -172,31 +177,32 @@ class _Run:
         progress(total, total)
 
     async def _send_back(self, letters: Sequence[Any]) -> dict[Any, int]:
-        """Returns, once everything sent is confirmed, the offset after the last letter of each partition."""
-        deliveries, passed = [], {}
+        """Sends the letters that are due and waits for their confirmation; returns for each partition the
+        offset after its last letter.
+        """
+        deliveries, offsets = [], {}
         for letter in letters:
             if self._is_full():
                 break
             if self._is_due(letter):
-                headers = headers_back(letter.headers)
-                deliveries.append(
-                    await self._producer.send(
-                        self._topic.name, key=letter.key, value=letter.value, headers=headers
-                    )
+                headers = redrive_headers(letter.headers)
+                delivery = await self._producer.send(
+                    self._topic.name, key=letter.key, value=letter.value, headers=headers
                 )
+                deliveries.append(delivery)
                 self.sent += 1
-            passed[TopicPartition(letter.topic, letter.partition)] = letter.offset + 1
+            offsets[TopicPartition(letter.topic, letter.partition)] = letter.offset + 1
         await asyncio.gather(*deliveries)
-        return passed
+        return offsets
 
     def _is_due(self, letter: Any) -> bool:
-        """Whether to send it; counts it where not."""
-        ledger = self._ledgers.get(reason_of(letter.headers))
-        if ledger is None or letter.offset < ledger.offsets[TopicPartition(letter.topic, letter.partition)]:
+        """Whether to send the letter back; otherwise it is counted."""
+        sent = self._sent_offsets.get(reason_of(letter.headers))
+        if sent is None or letter.offset < sent.offsets[TopicPartition(letter.topic, letter.partition)]:
             self.skipped += 1
         elif attempts_of(letter.headers) >= self._max_attempts:
             self.exhausted += 1
-        elif _size(letter) > self._topic.max_message_bytes:
+        elif TRUNCATED in dict(letter.headers) or _size(letter) > self._topic.max_message_bytes:
             self.too_large += 1
         else:
             return True
@@ -205,13 +211,13 @@ class _Run:
     def _is_full(self) -> bool:
         return 0 < self._limit <= self.sent
 
-    async def _commit(self, passed: Mapping[Any, int]) -> None:
-        for ledger in self._ledgers.values():
-            await ledger.commit(passed)
+    async def _commit(self, offsets: Mapping[Any, int]) -> None:
+        for sent in self._sent_offsets.values():
+            await sent.commit(offsets)
 
 
 def _size(letter: Any) -> int:
-    """Bytes of the message at the most, as it would be sent back."""
-    headers = headers_back(letter.headers)
+    """Upper bound of the size in bytes of the message as it would be sent back."""
+    headers = redrive_headers(letter.headers)
     extra = sum(len(name.encode()) + len(value or b"") + HEADER_OVERHEAD for name, value in headers)
     return MESSAGE_OVERHEAD + len(letter.key or b"") + len(letter.value or b"") + extra

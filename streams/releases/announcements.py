@@ -1,6 +1,4 @@
-"""What is announced on the topic `releases`: which version of a task is live, and which one runs in its
-shadow.
-"""
+"""Announcements on the topic `releases`: which version of a task is live, and which one is its shadow."""
 
 from __future__ import annotations
 
@@ -10,9 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from models.types import TASKS
+from streams.broker.consumer import kafka_consumer
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
 from streams.settings import Settings
@@ -23,33 +22,36 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A release that was announced and not taken, and why."""
+    """An announced release that was not loaded, and the reason."""
 
     version: str
     reason: str
-    passing: bool = False
-    """The store failed, not the release: it is tried again."""
+    retryable: bool = False
+    """The store failed, not the release, so loading is tried again."""
+
+    def status(self) -> dict[str, Any]:
+        """For /releases."""
+        return {"version": self.version, "reason": self.reason, "passing": self.retryable}
 
 
 async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
-    """Writes what holds for a key from now on, and waits until the broker has it; None ends a shadow."""
-    async with started(
-        AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
-    ) as producer:
+    """Writes the announcement of a key and waits for the broker's confirmation; None ends a shadow."""
+    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    async with running_client(producer):
         value = None if announcement is None else encode(announcement)
         await producer.send_and_wait(RELEASES.name, key=key.encode(), value=value)
 
 
-async def announced(settings: Settings) -> dict[str, Announcement]:
-    """What holds now: task, or task and `.shadow`, to its last announcement."""
+async def read_announcements(settings: Settings) -> dict[str, Announcement]:
+    """The valid announcements by key: a task, or a task with `.shadow`."""
     async with reader(settings) as consumer:
-        return (await read_present(consumer))[0]
+        return (await read_to_end(consumer))[0]
 
 
 @asynccontextmanager
-async def started(client: Any) -> AsyncIterator[Any]:
-    """A client of aiokafka for the time of the block; one that cannot start is stopped too, which its own
-    `async with` forgets.
+async def running_client(client: Any) -> AsyncIterator[Any]:
+    """Starts an aiokafka client for the block and stops it afterwards, also when its start fails, which its
+    own `async with` does not.
     """
     try:
         await client.start()
@@ -60,48 +62,54 @@ async def started(client: Any) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def reader(settings: Settings) -> AsyncIterator[Any]:
-    """A consumer of all announcements from the first one on, outside of any group."""
-    consumer = AIOKafkaConsumer(
-        RELEASES.name, **settings.client(), group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
+    """A consumer of all announcements from the first one on, without a consumer group."""
+    consumer = kafka_consumer(
+        settings, RELEASES.name, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=200
     )
-    async with started(consumer):
+    async with running_client(consumer):
         yield consumer
 
 
-async def read_present(consumer: Any) -> tuple[dict[str, Announcement], int]:
-    """Reads up to the ends that the topic has now; the announcements that hold, and how many were read."""
-    found: dict[str, Announcement] = {}
-    n = 0
+async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
+    """Reads up to the present end of the topic; returns the valid announcements by key and the number of
+    messages read.
+    """
+    announcements: dict[str, Announcement] = {}
+    count = 0
     partitions = [
         TopicPartition(RELEASES.name, p) for p in consumer.partitions_for_topic(RELEASES.name) or ()
     ]
     ends = await consumer.end_offsets(partitions)
     for tp in partitions:
-        # Compaction leaves gaps: the position passes the end without a message for each offset.
+        # Compaction leaves gaps: the position reaches the end without a message for each offset.
         while await consumer.position(tp) < ends[tp]:
             for messages in (await consumer.getmany(tp, timeout_ms=500)).values():
                 for message in messages:
-                    n += 1
-                    apply(found, message)
-    return found, n
+                    count += 1
+                    apply_message(announcements, message)
+    return announcements, count
 
 
-def apply(found: dict[str, Announcement], message: Any) -> str | None:
-    """Takes a message into what holds and gives its key; one that is no announcement changes nothing."""
+def apply_message(announcements: dict[str, Announcement], message: Any) -> str | None:
+    """Updates `announcements` by a message and returns its key; an invalid message changes nothing, gives
+    None and is logged.
+    """
     key = (message.key or b"").decode(errors="replace")
     if key.removesuffix(SHADOW) not in TASKS:
-        log.warning("%s@%d is no announcement: unknown key", RELEASES.name, message.offset)
+        log.warning("%s@%d is not an announcement: unknown key", RELEASES.name, message.offset)
         return None
     if message.value is None:
-        found.pop(key, None)
+        announcements.pop(key, None)
         return key
     try:
         announcement = decode(Announcement, message.value)
     except BadRecord as error:
-        log.warning("%s@%d is no announcement: %s", RELEASES.name, message.offset, error)
+        log.warning("%s@%d is not an announcement: %s", RELEASES.name, message.offset, error)
         return None
     if announcement.key != key:
-        log.warning("%s@%d is no announcement: its key is another task's", RELEASES.name, message.offset)
+        log.warning(
+            "%s@%d is not an announcement: its key belongs to another task", RELEASES.name, message.offset
+        )
         return None
-    found[key] = announcement
+    announcements[key] = announcement
     return key

@@ -1,4 +1,4 @@
-"""The one reference to a live model, and where releases are found."""
+"""The reference to the live model of a task, with its reload state."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from streams.settings import Settings
 
 
 class Handle:
-    """Holds what is loaded for a task. The event loop swaps it; a batch takes it once, so no batch sees
-    two.
-    """
+    """The live model of a task. The event loop swaps it; a batch reads it once, so a batch has one model."""
 
     def __init__(self, loaded: Loaded, *, pinned: bool = False) -> None:
         self.task = loaded.task
         self.current = loaded
         self.since = datetime.now(UTC)
         self.pinned = pinned
-        """Named by the settings: announcements do not change it."""
+        """Set by PV_RELEASES: announcements do not change it."""
         self.reloads = 0
         self.refused: Refusal | None = None
         self.shadow: Shadow | None = None
         metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
 
     def swap(self, loaded: Loaded) -> None:
-        """Makes another release the live one; the old one goes when the batch that has it ends."""
+        """Makes another release the live one; a running batch keeps the old one until it ends."""
         metrics.MODEL.remove(self.task, self.current.version, self.current.kind)
         metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
         self.current, self.since = loaded, datetime.now(UTC)
         self.reloads += 1
 
-    def described(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """For /releases."""
         return {
             "version": self.current.version,
@@ -44,12 +42,12 @@ class Handle:
             "since": self.since,
             "pinned": self.pinned,
             "reloads": self.reloads,
-            "refused": self.refused,
-            "shadow": self.shadow.described() if self.shadow is not None else None,
+            "refused": self.refused.status() if self.refused is not None else None,
+            "shadow": self.shadow.status() if self.shadow is not None else None,
         }
 
 
 def load_task(task: str, settings: Settings) -> Handle:
-    """What the settings name for a task, or the bundled release."""
+    """Loads the release that PV_RELEASES names for a task, or the bundled one; raises ReleaseError."""
     pinned = settings.releases.get(task)
     return Handle(load_release(task, pinned, settings), pinned=pinned is not None)

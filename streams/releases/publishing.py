@@ -1,4 +1,4 @@
-"""Publishing, rolling back and listing releases: what a person does, against what the workers follow."""
+"""Publishing, rolling back, shadowing and listing releases: the side of the operator."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
-from streams.releases.opening import load_release, opened
+from streams.releases.opening import load_release, open_verified
 from streams.settings import Settings
 
 Compare = Callable[[Loaded, Loaded], Comparison]
 
 
 class GateError(Exception):
-    """The gate keeps a release out; one line that says what was compared."""
+    """A release must not be announced; the message is one line with the reason."""
 
 
 @dataclass(slots=True)
-class Known:
-    """A release that a worker could take."""
+class ListedRelease:
+    """A release that a worker can load, and its state."""
 
     task: str
     version: str
@@ -41,27 +41,29 @@ class Known:
     live: bool = False
     shadow: bool = False
     workers: list[str] = field(default_factory=list)
-    """Addresses of the workers that said they run it."""
+    """Addresses of the workers that run it."""
 
 
 def verify(path: Path, settings: Settings) -> tuple[Release, Loaded]:
-    """Opens with every check that a worker makes, signature and canary too; raises ReleaseError."""
+    """Opens and loads a release with every check of a worker, signature and canary included; raises
+    ReleaseError.
+    """
     key = read_public_key(settings.release_key) if settings.release_key else None
     release = open_release(path, key)
     return release, load(release, device=settings.device, dtype=settings.dtype)
 
 
 async def live_version(task: str, settings: Settings) -> str:
-    """What was last announced, or the bundled release's version."""
-    announced = (await announcements.announced(settings)).get(task)
-    return announced.version if announced is not None else bundled(task).name
+    """The last announced version, or the version of the bundled release."""
+    announcement = (await announcements.read_announcements(settings)).get(task)
+    return announcement.version if announcement is not None else bundled(task).name
 
 
 async def publish(path: Path, settings: Settings, compare: Compare | None, *, force: bool) -> Announcement:
-    """Verifies, compares with the live release, copies to the store and announces.
+    """Verifies a release, compares it with the live one, copies it to the store and announces it.
 
-    Raises ReleaseError when the release is not sound, and GateError when it is worse than the live one by the
-    task's primary score, or was not compared, unless forced.
+    Raises ReleaseError when a check fails. Raises GateError when the release is live already, and, unless
+    forced, when it was not compared or is worse than the live one by the task's primary score.
     """
     await topics.require(settings, (topics.RELEASES,))
     release, candidate = verify(path, settings)
@@ -75,7 +77,7 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
         _gate(release, live, compared)
     remote.deliver(release, settings.store)
     announcement = Announcement(
-        task=_stage_of(release),
+        task=_task_of(release),
         version=release.version,
         reason="publish",
         announced_at=datetime.now(UTC),
@@ -87,15 +89,16 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
     return announcement
 
 
-def _stage_of(made: Release | Loaded) -> Any:
-    """The task, which is a stage's; an announcement is checked where it is read."""
-    return made.task
+def _task_of(release: Release | Loaded) -> Any:
+    """The task, untyped: Announcement allows only the tasks of stages, which is checked when it is read."""
+    return release.task
 
 
 def _gate(release: Release, live: str, compared: Comparison | None) -> None:
+    """Raises GateError when the release was not compared with the live one, or is worse."""
     if compared is None:
         raise GateError(
-            f"{release.task} {release.version} was not compared with {live}: name the data, or use --force"
+            f"{release.task} {release.version} was not compared with {live}: use --data or --force"
         )
     if not compared.better_or_equal:
         raise GateError(
@@ -105,13 +108,16 @@ def _gate(release: Release, live: str, compared: Comparison | None) -> None:
 
 
 async def roll_back(task: str, version: str, settings: Settings) -> Announcement:
-    """Announces an older release after loading it as a worker would; raises ReleaseError."""
+    """Announces an older release after loading it as a worker would.
+
+    Raises ReleaseError when it cannot be loaded, and GateError when it is live already.
+    """
     await topics.require(settings, (topics.RELEASES,))
     live = await live_version(task, settings)
     if live == version:
         raise GateError(f"{task} {version} is live already")
     announcement = Announcement(
-        task=_stage_of(load_release(task, version, settings)),
+        task=_task_of(load_release(task, version, settings)),
         version=version,
         reason="rollback",
         announced_at=datetime.now(UTC),
@@ -121,15 +127,18 @@ async def roll_back(task: str, version: str, settings: Settings) -> Announcement
     return announcement
 
 
-async def cast_shadow(task: str, name: str | Path, share: float, settings: Settings) -> Announcement:
-    """Announces that a release runs beside the live one; a directory is copied to the store first."""
+async def start_shadow(task: str, name: str | Path, share: float, settings: Settings) -> Announcement:
+    """Announces a release as the shadow of the live one on a share of the records.
+
+    `name` is a version of the store, or a directory, which is copied to the store first. Raises ReleaseError.
+    """
     await topics.require(settings, (topics.RELEASES,))
     load_release(task, name, settings)
-    with opened(task, name, settings) as release:
+    with open_verified(task, name, settings) as release:
         if isinstance(name, Path):
             remote.deliver(release, settings.store)
         announcement = Announcement(
-            task=_stage_of(release),
+            task=_task_of(release),
             version=release.version,
             reason="shadow",
             announced_at=datetime.now(UTC),
@@ -140,24 +149,25 @@ async def cast_shadow(task: str, name: str | Path, share: float, settings: Setti
 
 
 async def end_shadow(task: str, settings: Settings) -> None:
+    """Announces that the shadow of a task ends."""
     await topics.require(settings, (topics.RELEASES,))
     await announcements.announce(settings, task + SHADOW, None)
 
 
-def known(settings: Settings, announced: dict[str, Announcement]) -> list[Known]:
-    """Bundled releases and those of the store, by task; a manifest that cannot be read is left out."""
-    found = []
+def list_releases(settings: Settings, announced: dict[str, Announcement]) -> list[ListedRelease]:
+    """The bundled releases and those of the store, by task, without those whose manifest cannot be read."""
+    listed = []
     for task in TASKS:
-        own = bundled(task)
-        rows = [Known(task, own.name, open_release(own).manifest, "bundled")]
+        directory = bundled(task)
+        releases = [ListedRelease(task, directory.name, open_release(directory).manifest, "bundled")]
         for version in remote.versions(settings.store, task):
             with suppress(ReleaseError):
                 stored = remote.read_manifest(settings.store, task, version)
-                rows.append(Known(task, version, parse_manifest(stored, version), "store"))
-        live = announced[task].version if task in announced else own.name
+                releases.append(ListedRelease(task, version, parse_manifest(stored, version), "store"))
+        live = announced[task].version if task in announced else directory.name
         shadow = announced.get(task + SHADOW)
-        for row in rows:
-            row.live = row.version == live
-            row.shadow = shadow is not None and row.version == shadow.version
-        found += rows
-    return found
+        for release in releases:
+            release.live = release.version == live
+            release.shadow = shadow is not None and release.version == shadow.version
+        listed += releases
+    return listed

@@ -1,4 +1,4 @@
-"""Follows the announcements and gives a worker's stages new models while they run."""
+"""Follows the announcements and changes the models of a worker's stages while they run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from models.releases.loading import Loaded
 from models.releases.manifest import ReleaseError, StoreError
 from streams import metrics
-from streams.inference import be_polite
+from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
 from streams.releases.announcements import Refusal
@@ -25,34 +25,34 @@ from streams.settings import Settings
 from streams.stage import Stage
 
 log = logging.getLogger(__name__)
-#: Between attempts to follow the topic again after its reader failed.
+#: Seconds until the topic is read again after its consumer failed.
 RETRY_SECONDS = 2.0
-#: Until a store that failed is asked again.
-STORE_SECONDS = 10.0
+#: Seconds until a release is loaded again after the store failed.
+STORE_RETRY_SECONDS = 10.0
 
 
-def first_load(task: str, announcement: Announcement | None, settings: Settings) -> Handle:
-    """The model that a worker starts with: what the settings name, else what is announced, else the bundled
-    release.
+def load_at_start(task: str, announcement: Announcement | None, settings: Settings) -> Handle:
+    """The model that a worker starts with: the one that PV_RELEASES names, else the announced one, else the
+    bundled one.
 
     An announced release that is refused is replaced by the one that was live before it, which the workers
-    that were running then have kept. Raises ReleaseError where that is refused too.
+    that were already running have kept. Raises ReleaseError when that one is refused too.
     """
     if task in settings.releases or announcement is None:
         return load_task(task, settings)
     try:
         return Handle(load_release(task, announcement.version, settings))
     except ReleaseError as error:
-        _refused(task, announcement.version, error)
+        refusal = _refuse(task, announcement.version, error)
         if announcement.previous is None:
             raise
         handle = Handle(load_release(task, announcement.previous, settings))
-        handle.refused = Refusal(announcement.version, str(error), isinstance(error, StoreError))
+        handle.refused = refusal
         return handle
 
 
 class Reloader:
-    """Runs beside the stages of a worker; nothing that fails here reaches them."""
+    """Runs next to the stages of a worker; its errors do not reach them."""
 
     def __init__(
         self, stages: Sequence[Stage[Any, Any]], handles: Mapping[str, Handle], settings: Settings
@@ -60,112 +60,133 @@ class Reloader:
         self._stages = {s.name: s for s in stages}
         self._handles = handles
         self._settings = settings
-        self._held: dict[str, Announcement] = {}
+        self._announcements: dict[str, Announcement] = {}
+        """The valid announcements by key."""
         self._changed: dict[str, asyncio.Event] = {
             key: asyncio.Event() for task in self._stages for key in (task, task + SHADOW)
         }
-        # One thread loads for all stages: two models more than needed are in memory at most.
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="reload", initializer=be_polite)
+        """Set when the announcement of a key may have changed."""
+        # One thread loads for all stages, so that few models are in memory in addition to the live ones.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="reload", initializer=lower_priority)
 
     async def run(self) -> None:
-        """Until cancelled; then the shadows are stopped too."""
+        """Runs until cancelled; then stops the shadows too."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._follow())
+                group.create_task(self._follow_announcements())
                 for task in self._stages:
-                    group.create_task(self._keep_live(task))
-                    group.create_task(self._keep_shadow(task))
+                    group.create_task(self._update_live(task))
+                    group.create_task(self._update_shadow(task))
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
             for handle in self._handles.values():
                 if handle.shadow is not None:
                     await handle.shadow.stop()
 
-    async def _follow(self) -> None:
+    async def _follow_announcements(self) -> None:
         while True:
             try:
                 async with announcements.reader(self._settings) as consumer:
-                    # What was announced under a key before its last announcement is not loaded.
-                    self._held, _ = await announcements.read_present(consumer)
+                    # Of the announcements already in the topic only the last one of each key is loaded.
+                    self._announcements, _ = await announcements.read_to_end(consumer)
                     for event in self._changed.values():
                         event.set()
                     async for message in consumer:
-                        key = announcements.apply(self._held, message)
+                        key = announcements.apply_message(self._announcements, message)
                         if key in self._changed:
                             self._changed[key].set()
             except Exception as error:
                 log.warning("reading announcements failed, trying again: %s", type(error).__name__)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _keep_live(self, task: str) -> None:
-        """Loads what is announced; of several that came meanwhile only the last."""
+    async def _update_live(self, task: str) -> None:
+        """Loads the announced release; of several that were announced during a load only the last one."""
         handle = self._handles[task]
+        changed = self._changed[task]
         while True:
-            await self._changed[task].wait()
-            self._changed[task].clear()
-            wanted = self._held.get(task)
-            known = handle.refused is not None and not handle.refused.passing
-            if known and wanted is not None and handle.refused.version == wanted.version:  # type: ignore[union-attr]
-                # Refused when the worker started; a release does not change.
-                continue
-            if wanted is None or wanted.version == handle.current.version:
-                handle.refused = None if wanted is not None else handle.refused
-                continue
-            if handle.pinned:
-                log.warning(
-                    "%s %s announced, but the settings pin %s", task, wanted.version, handle.current.version
-                )
-                continue
-            started = time.perf_counter()
-            loaded = await self._load(task, wanted.version)
-            if isinstance(loaded, Refusal):
-                handle.refused = loaded
-                if loaded.passing:
-                    asyncio.get_running_loop().call_later(STORE_SECONDS, self._changed[task].set)
-                continue
-            before = handle.current.version
-            handle.swap(loaded)
-            handle.refused = None
-            metrics.RELOADS.labels(task, "loaded").inc()
-            metrics.RELOAD_SECONDS.labels(task).observe(time.perf_counter() - started)
-            log.info("%s: %s is live, %s is not any more", task, loaded.version, before)
-            del loaded
-            # Modules refer to each other in circles: without this the old weights stay for a while.
-            await asyncio.get_running_loop().run_in_executor(self._pool, gc.collect)
+            await changed.wait()
+            changed.clear()
+            announcement = self._announcements.get(task)
+            if announcement is not None and _must_load(handle, announcement.version):
+                await self._swap(handle, announcement.version)
 
-    async def _keep_shadow(self, task: str) -> None:
+    async def _swap(self, handle: Handle, version: str) -> None:
+        started = time.perf_counter()
+        loaded = await self._load(handle.task, version)
+        if isinstance(loaded, Refusal):
+            handle.refused = loaded
+            if loaded.retryable:
+                loop = asyncio.get_running_loop()
+                loop.call_later(STORE_RETRY_SECONDS, self._changed[handle.task].set)
+            return
+        previous = handle.current.version
+        handle.swap(loaded)
+        handle.refused = None
+        metrics.RELOADS.labels(handle.task, "loaded").inc()
+        metrics.RELOAD_SECONDS.labels(handle.task).observe(time.perf_counter() - started)
+        log.info("%s: %s is live and replaces %s", handle.task, loaded.version, previous)
+        # The modules of a model refer to each other in cycles: without a collection the old weights would
+        # stay in memory for a while.
+        await asyncio.get_running_loop().run_in_executor(self._pool, gc.collect)
+
+    async def _update_shadow(self, task: str) -> None:
+        """Starts and stops the shadow of a task as announced."""
         handle = self._handles[task]
+        changed = self._changed[task + SHADOW]
         while True:
-            await self._changed[task + SHADOW].wait()
-            self._changed[task + SHADOW].clear()
-            wanted = self._held.get(task + SHADOW)
-            now = handle.shadow
-            if (
-                wanted is not None
-                and now is not None
-                and (now.version, now.share) == (wanted.version, wanted.share)
-            ):
+            await changed.wait()
+            changed.clear()
+            announcement = self._announcements.get(task + SHADOW)
+            shadow = handle.shadow
+            if announcement is not None and _runs(shadow, announcement):
                 continue
             handle.shadow = None
-            if now is not None:
-                await now.stop()
-                log.info("%s: shadow %s ends", task, now.version)
-            if wanted is None:
+            if shadow is not None:
+                await shadow.stop()
+                log.info("%s: shadow %s ended", task, shadow.version)
+            if announcement is None:
                 continue
-            handle.shadow = Shadow(self._stages[task], wanted.version, wanted.share, self._settings)
+            handle.shadow = Shadow(
+                self._stages[task], announcement.version, announcement.share, self._settings
+            )
             handle.shadow.start()
-            log.info("%s: %s runs as a shadow on %.0f %%", task, wanted.version, 100 * wanted.share)
+            share = 100 * announcement.share
+            log.info("%s: %s runs as a shadow on %.0f %% of the records", task, announcement.version, share)
 
     async def _load(self, task: str, version: str) -> Loaded | Refusal:
         work = partial(load_release, task, version, self._settings)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except Exception as error:
-            # Of whatever kind: the live model stays.
-            return _refused(task, version, error)
+            # After any kind of error the live model stays.
+            return _refuse(task, version, error)
 
 
-def _refused(task: str, version: str, error: Exception) -> Refusal:
+def _must_load(handle: Handle, version: str) -> bool:
+    """Whether an announced version is to be loaded; the live one ends an earlier refusal."""
+    refused = handle.refused
+    if refused is not None and not refused.retryable and refused.version == version:
+        # A release never changes, so it would be refused again.
+        return False
+    if version == handle.current.version:
+        handle.refused = None
+        return False
+    if handle.pinned:
+        log.warning(
+            "%s %s is announced, but PV_RELEASES sets %s", handle.task, version, handle.current.version
+        )
+        return False
+    return True
+
+
+def _runs(shadow: Shadow | None, announcement: Announcement) -> bool:
+    """Whether the announced shadow runs already."""
+    announced = (announcement.version, announcement.share)
+    return shadow is not None and (shadow.version, shadow.share) == announced
+
+
+def _refuse(task: str, version: str, error: Exception) -> Refusal:
+    """Counts and logs a refusal."""
     metrics.RELOADS.labels(task, "refused").inc()
     reason = str(error) if isinstance(error, ReleaseError) else type(error).__name__
     log.error("%s %s is refused: %s", task, version, reason)

@@ -1,7 +1,7 @@
-"""A candidate release beside the live one on a share of the records.
+"""A shadow: a candidate release that also processes a share of the live records, for comparison.
 
-It runs in a process of its own, of the lowest priority, on what the live model has already answered, and
-drops work rather than let it queue up: whatever happens there, the live path neither waits nor fails.
+It runs in its own process of the lowest priority, on records that the live model has already processed. When
+it is busy it skips records instead of queueing them: the live stage neither waits for it nor fails with it.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from aiokafka import AIOKafkaProducer
 from models.releases.manifest import StoreError
 from streams import metrics
 from streams.codec import encode
-from streams.dead_letters.headers import describe
-from streams.releases.announcements import Refusal, started
+from streams.dead_letters.headers import describe_error
+from streams.releases.announcements import Refusal, running_client
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
-from streams.stage import Done, Stage, stamp
+from streams.stage import Processed, Stage, with_provenance
 
 log = logging.getLogger(__name__)
-#: Batches that may wait; what comes beyond them is left out and counted.
-WAITING = 2
-#: Seconds that a batch may take, from the candidate's turn until its outputs are confirmed.
+#: Batches that may wait; further ones are skipped and counted.
+MAX_WAITING_BATCHES = 2
+#: Seconds that a batch may take, from the start of inference until its outputs are confirmed.
 BATCH_SECONDS = 60.0
-#: Seconds until a process that ended is replaced, or a topic that failed is tried again.
+#: Seconds until the candidate's process and the producer are started again after an error.
 RETRY_SECONDS = 30.0
 
 
 class Shadow:
-    """Use `start` and `stop`; `offer` is called from the live path."""
+    """Use `start` and `stop`; the live stage calls `offer`."""
 
     def __init__(self, stage: Stage[Any, Any], version: str, share: float, settings: Settings) -> None:
         self.version = version
         self.share = share
         self.refused: Refusal | None = None
         self.loaded = False
-        """Whether there is a process that answers."""
+        """Whether the candidate's process is running and has loaded its model."""
         self.counts = dict.fromkeys(("agreed", "differed", "failed", "skipped"), 0)
         self._stage = stage
         self._settings = settings
-        self._queue: asyncio.Queue[Sequence[Done]] = asyncio.Queue(WAITING)
+        self._queue: asyncio.Queue[Sequence[Processed]] = asyncio.Queue(MAX_WAITING_BATCHES)
         self._task: asyncio.Task[None] | None = None
 
-    def offer(self, done: Sequence[Done]) -> None:
-        """Takes the chosen records of a batch, or leaves them out where the shadow is behind."""
-        chosen = [d for d in done if is_chosen(d.report.id, self.share)]
+    def offer(self, processed: Sequence[Processed]) -> None:
+        """Queues the chosen records of a batch, or skips them when the queue is full."""
+        chosen = [p for p in processed if is_chosen(p.report.id, self.share)]
         if not chosen:
             return
         try:
@@ -63,7 +63,7 @@ class Shadow:
         except asyncio.QueueFull:
             self._count("skipped", len(chosen))
 
-    def described(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """For /releases; agreement is the share of compared records with the same decisions."""
         compared = self.counts["agreed"] + self.counts["differed"]
         agreement = round(self.counts["agreed"] / compared, 4) if compared else None
@@ -71,16 +71,17 @@ class Shadow:
             "version": self.version,
             "share": self.share,
             "agreement": agreement,
-            "refused": self.refused,
+            "refused": self.refused.status() if self.refused is not None else None,
             "loaded": self.loaded,
             **self.counts,
         }
 
     def start(self) -> None:
+        """Starts the shadow in the background."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Ends the process; what waits is left out."""
+        """Ends the candidate's process; batches that wait are dropped."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -88,102 +89,117 @@ class Shadow:
     async def _run(self) -> None:
         while self.refused is None:
             try:
-                await self._serve()
+                await self._process_batches()
             except Exception as error:
-                # Of whatever kind: nothing here is the live path's business.
+                # No error of a shadow may reach the live stage.
                 log.warning(
-                    "shadow of %s: %s; again in %.0f s", self._stage.name, describe(error), RETRY_SECONDS
+                    "shadow of %s: %s; starting again in %.0f s",
+                    self._stage.name,
+                    describe_error(error),
+                    RETRY_SECONDS,
                 )
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _serve(self) -> None:
-        """Answers batches until something fails; a refused release ends it for good."""
-        async with started(AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5)) as producer:
-            candidate = await asyncio.to_thread(Candidate, self._stage.name, self.version, self._settings)
+    async def _process_batches(self) -> None:
+        """Starts the candidate and processes batches until an error; returns when the release is refused."""
+        producer = AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5)
+        async with running_client(producer):
+            candidate = await asyncio.to_thread(
+                CandidateProcess, self._stage.name, self.version, self._settings
+            )
             try:
-                refusal = await candidate.loaded()
-                if refusal is not None and refusal.passing:
-                    raise StoreError(refusal.reason)
-                self.refused = refusal
+                self.refused = await self._wait_loaded(candidate)
                 if self.refused is not None:
-                    metrics.RELOADS.labels(self._stage.name, "refused").inc()
-                    log.error("shadow %s is refused: %s", self.version, self.refused.reason)
                     return
                 self.loaded = True
                 while True:
                     batch = await self._queue.get()
                     try:
                         async with asyncio.timeout(BATCH_SECONDS):
-                            await self._answer(batch, candidate, producer)
+                            await self._process(batch, candidate, producer)
                     except BaseException:
                         self._count("failed", len(batch))
                         raise
             finally:
                 self.loaded = False
-                await asyncio.to_thread(candidate.end)
+                await asyncio.to_thread(candidate.kill)
 
-    async def _answer(self, batch: Sequence[Done], candidate: Candidate, producer: Any) -> None:
-        answers = await candidate.predict([d.report for d in batch])
-        if answers is None:
+    async def _wait_loaded(self, candidate: CandidateProcess) -> Refusal | None:
+        """None when the release is loaded, else its refusal; raises StoreError when the store failed."""
+        refusal = await candidate.wait_loaded()
+        if refusal is not None:
+            if refusal.retryable:
+                raise StoreError(refusal.reason)
+            metrics.RELOADS.labels(self._stage.name, "refused").inc()
+            log.error("shadow %s is refused: %s", self.version, refusal.reason)
+        return refusal
+
+    async def _process(self, batch: Sequence[Processed], candidate: CandidateProcess, producer: Any) -> None:
+        """Sends the candidate's outputs to the shadow topic and compares them with the live ones."""
+        predictions = await candidate.predict([p.report for p in batch])
+        if predictions is None:
             self._count("failed", len(batch))
             return
         outputs = [
-            stamp(answer, d.report, self._stage.name, self.version, d.record)
-            for answer, d in zip(answers, batch, strict=True)
+            with_provenance(prediction, p.report, self._stage.name, self.version, p.record)
+            for prediction, p in zip(predictions, batch, strict=True)
         ]
-        sink = self._stage.sink.shadow.name
-        sends = [await producer.send(sink, key=o.id.encode(), value=encode(o)) for o in outputs]
-        await asyncio.gather(*sends)
-        same = sum(decisions(o) == decisions(d.output) for o, d in zip(outputs, batch, strict=True))
-        self._count("agreed", same)
-        self._count("differed", len(batch) - same)
+        topic = self._stage.sink.shadow.name
+        deliveries = [await producer.send(topic, key=o.id.encode(), value=encode(o)) for o in outputs]
+        await asyncio.gather(*deliveries)
+        agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, batch, strict=True))
+        self._count("agreed", agreed)
+        self._count("differed", len(batch) - agreed)
 
     def _count(self, outcome: str, n: int) -> None:
         self.counts[outcome] += n
         metrics.SHADOW.labels(self._stage.name, outcome).inc(n)
 
 
-class Candidate:
-    """A process that loads a release and answers batches; it ends when this object or its parent does."""
+class CandidateProcess:
+    """A process that loads a release and runs inference on batches; it ends at `kill`, or with its parent."""
 
     def __init__(self, task: str, version: str, settings: Settings) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
+        self._pipe, child_pipe = context.Pipe()
         self._process = context.Process(
-            target=_candidate, args=(theirs, task, version, settings), name=f"shadow-{task}", daemon=True
+            target=_run_candidate,
+            args=(child_pipe, task, version, settings),
+            name=f"shadow-{task}",
+            daemon=True,
         )
         self._process.start()
-        theirs.close()
+        child_pipe.close()
 
-    async def loaded(self) -> Refusal | None:
-        """Waits until the release is loaded, or refused."""
+    async def wait_loaded(self) -> Refusal | None:
+        """Waits until the release is loaded (None) or refused; raises EOFError when the process has ended."""
         refusal: Refusal | None = await asyncio.to_thread(self._pipe.recv)
         return refusal
 
     async def predict(self, reports: Sequence[Any]) -> Sequence[Any] | None:
-        """None where the model raises; EOFError where the process is gone."""
+        """The model's outputs, or None when it raises; raises EOFError when the process has ended."""
         try:
             await asyncio.to_thread(self._pipe.send, reports)
-            answers: Sequence[Any] | None = await asyncio.to_thread(self._pipe.recv)
+            outputs: Sequence[Any] | None = await asyncio.to_thread(self._pipe.recv)
         except OSError as error:
-            raise EOFError("the shadow's process is gone") from error
-        return answers
+            raise EOFError("the shadow's process has ended") from error
+        return outputs
 
-    def end(self) -> None:
-        """Frees whoever waits for an answer, too."""
+    def kill(self) -> None:
+        """Kills the process; a call that waits for its answer raises."""
         self._process.kill()
         self._process.join(5)
         self._pipe.close()
 
 
 def is_chosen(id_: str, share: float) -> bool:
-    """Whether a report belongs to the share: always the same ones, so that a repeat is chosen again."""
+    """Whether a report is in the share; it depends on the id only, so a repeat is chosen again."""
     return zlib.crc32(id_.encode()) < share * 2**32
 
 
-def _candidate(pipe: Connection, task: str, version: str, settings: Settings) -> None:
-    """The process: loads, says whether it could, and answers until the pipe closes."""
-    import torch  # noqa: PLC0415  the live process must not wait for what only this one needs
+def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings) -> None:
+    """The candidate's process: sends None or a Refusal, then outputs for each batch until the pipe closes."""
+    import torch  # noqa: PLC0415  only this process needs these imports
 
     from streams.pipeline import stage_named  # noqa: PLC0415
 
@@ -201,7 +217,7 @@ def _candidate(pipe: Connection, task: str, version: str, settings: Settings) ->
         while True:
             reports = pipe.recv()
             try:
-                answers = predict(model, reports)
+                outputs = predict(model, reports)
             except Exception:
-                answers = None
-            pipe.send(answers)
+                outputs = None
+            pipe.send(outputs)

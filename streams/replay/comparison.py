@@ -1,4 +1,4 @@
-"""One or two replays of a range and everything that is said about them."""
+"""One or two replays of a range, with their scores and differences."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from streams.replay.diff import CodingChange, Difference, coding_changes, differences, latest
-from streams.replay.gold import Decision, Gold
-from streams.replay.run import Replayed
-from streams.replay.scoring import Score, scored
+from streams.replay.gold import Gold
+from streams.replay.run import ReplayResult
+from streams.replay.scoring import Score, score_replays
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was replayed: a topic, the bounds as they were asked for, and how many records lie between."""
+    """A replayed range: the topic, the bounds as the user gave them, and the number of records between."""
 
     topic: str
     start: str
@@ -24,15 +24,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Stage to version, and what these releases made of the range."""
+    """The releases of one replay, stage to version, and its result."""
 
     releases: Mapping[str, str]
-    replayed: Replayed
+    result: ReplayResult
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A replay, a second one of the same records where there is one, and gold where there is some."""
+    """A replay and, optionally, a second replay of the same records and gold to score them against."""
 
     source: Source
     base: Chain
@@ -42,7 +42,7 @@ class Comparison:
     differences: list[Difference]
     coding: list[CodingChange]
     compared: int
-    """Reports, each counted once, that came out of at least one of the chains."""
+    """Number of reports that came out of at least one chain, each counted once."""
 
     @property
     def chains(self) -> tuple[Chain, ...]:
@@ -50,58 +50,53 @@ class Comparison:
 
     @property
     def agreement(self) -> float:
-        """Share of the compared reports that both chains decide alike; 1 where there are none."""
+        """Share of the compared reports with the same decisions in both chains; 1 if there are none."""
         return 1 - len(self.differences) / self.compared if self.compared else 1.0
 
 
 def compare(source: Source, base: Chain, other: Chain | None = None, gold: Gold | None = None) -> Comparison:
-    """Scores, differences and changes of coding; the latter two only with a second chain."""
-    chains = [base.replayed] if other is None else [base.replayed, other.replayed]
-    ours, theirs = base.replayed.outputs, other.replayed.outputs if other else []
+    """Computes scores (with gold), and differences and changes of coding (with a second chain)."""
+    results = [base.result] if other is None else [base.result, other.result]
+    before, after = base.result.outputs, other.result.outputs if other else []
     return Comparison(
         source,
         base,
         other,
         gold,
-        scored(chains, gold) if gold else [],
-        differences(ours, theirs, gold) if other else [],
-        coding_changes(ours, theirs) if other else [],
-        len(latest([*ours, *theirs])),
+        scores=score_replays(results, gold) if gold else [],
+        differences=differences(before, after, gold) if other else [],
+        coding=coding_changes(before, after) if other else [],
+        compared=len(latest([*before, *after])),
     )
 
 
 def as_json(comparison: Comparison, *, text: bool = False) -> dict[str, Any]:
-    """Plain values for a JSON file; no word of any report, and no mention, unless `text` asks for them."""
-    answer: dict[str, Any] = {
+    """The JSON form. Texts of reports and mentions are included only with `text`."""
+    content: dict[str, Any] = {
         "source": asdict(comparison.source),
         "chains": [
             {
                 "releases": dict(chain.releases),
-                "outputs": len(chain.replayed.outputs),
-                "dead": [asdict(d) for d in chain.replayed.dead],
+                "outputs": len(chain.result.outputs),
+                "dead": [asdict(d) for d in chain.result.dead],
             }
             for chain in comparison.chains
         ],
         "scores": [asdict(s) for s in comparison.scores],
     }
     if comparison.other is not None:
-        answer |= {
+        content |= {
             "compared": comparison.compared,
             "changed": len(comparison.differences),
             "agreement": comparison.agreement,
             "coding_changes": sum(c.count for c in comparison.coding),
         }
     if text:
-        answer["differences"] = [_difference(d) for d in comparison.differences]
-        answer["coding"] = [asdict(c) for c in comparison.coding]
-    return answer
+        content["differences"] = [_difference(d) for d in comparison.differences]
+        content["coding"] = [asdict(c) for c in comparison.coding]
+    return content
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
-    lost, gained = in_order(difference.lost), in_order(difference.gained)
+    lost, gained = sorted(difference.lost), sorted(difference.gained)
     return {"id": difference.id, "text": difference.text, "lost": lost, "gained": gained}
-
-
-def in_order(found: frozenset[Decision]) -> list[Decision]:
-    """By kind and place; decisions of one kind are alike, so that they can be compared."""
-    return sorted(found)

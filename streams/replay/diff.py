@@ -1,4 +1,4 @@
-"""What records decide, and where two replays of the same records decide otherwise."""
+"""The decisions in the outputs of two replays of the same records, and where they differ."""
 
 from __future__ import annotations
 
@@ -10,65 +10,67 @@ from typing import Any
 from streams.records import CodedEvent, CodedReport, ExpandedReport, Summary, TaggedReport
 from streams.replay.gold import NIL, Decision, Gold
 
-#: Names a report: the topic it entered by and its id.
+#: Identifies a report: its input topic and its id.
 Key = tuple[str, str]
-#: Records that are named for each change of coding.
+#: Mention text; old preferred and lowest-level term; new preferred and lowest-level term.
+_Change = tuple[str, str | None, str | None, str | None, str | None]
+#: Report ids given for each change of coding.
 EXAMPLES = 3
 
 
 def decisions(record: Any) -> frozenset[Decision]:
-    """Everything a record decides, without scores, which move in their last digits and decide nothing."""
-    found: list[Decision] = []
+    """All decisions in a record. Scores are left out: they vary in their last digits and decide nothing."""
+    result: list[Decision] = []
     if isinstance(record, ExpandedReport):
-        found += [("expansion", e.start, e.end, e.long_form) for e in record.expansions]
+        result += [("expansion", e.start, e.end, e.long_form) for e in record.expansions]
     if isinstance(record, TaggedReport):
         mentions = record.mentions
-        found += [("mention", m.start, m.end, m.label) for m in mentions]
+        result += [("mention", m.start, m.end, m.label) for m in mentions]
         pairs = [(mentions[r.head], mentions[r.tail]) for r in record.relations]
-        found += [("relation", d.start, d.end, e.start, e.end) for d, e in pairs]
+        result += [("relation", d.start, d.end, e.start, e.end) for d, e in pairs]
     if isinstance(record, CodedReport):
         coded = [(record.mentions[e.mention], e) for e in record.events]
-        found += [("event", m.start, m.end, NIL if e.nil else e.pt) for m, e in coded]
+        result += [("event", m.start, m.end, NIL if e.nil else e.pt) for m, e in coded]
     if isinstance(record, Summary):
-        found.append(("summary", record.summary.text))
-    return frozenset(found)
+        result.append(("summary", record.summary.text))
+    return frozenset(result)
 
 
 def latest(records: Iterable[Any]) -> dict[Key, Any]:
-    """Each report once: of repeats, which delivery at least once makes, the last."""
+    """The last record of each report: at-least-once delivery makes repeats."""
     return {(r.source, r.id): r for r in records}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A report that two chains decide otherwise; a chain in which it died has no record."""
+    """A report with different decisions in two chains; None for a chain in which it became a dead letter."""
 
     id: str
     text: str
     lost: frozenset[Decision]
-    """What only the base decides."""
+    """Decisions of the base chain only."""
     gained: frozenset[Decision]
-    """What only the other decides."""
+    """Decisions of the other chain only."""
     base: Any | None
     other: Any | None
 
 
 def differences(base: Iterable[Any], other: Iterable[Any], gold: Gold | None) -> list[Difference]:
-    """Worst first: most gold decisions lost, less those gained; without gold, most decisions changed. Ties go
-    by id.
+    """The reports with different decisions, worst first: by gold decisions lost minus gold decisions gained;
+    without gold, by the number of changed decisions. Ties are ordered by id.
     """
-    ours, theirs = latest(base), latest(other)
-    found = []
-    for key in sorted(ours.keys() | theirs.keys()):
-        one, two = ours.get(key), theirs.get(key)
+    base_records, other_records = latest(base), latest(other)
+    changed = []
+    for key in sorted(base_records.keys() | other_records.keys()):
+        one, two = base_records.get(key), other_records.get(key)
         before, after = decisions(one), decisions(two)
         if before != after or one is None or two is None:
-            text: str = (theirs[key] if one is None else one).text
-            found.append(Difference(key[1], text, before - after, after - before, one, two))
-    return sorted(found, key=lambda d: (-_harm(d, gold), d.id))
+            text: str = (other_records[key] if one is None else one).text
+            changed.append(Difference(key[1], text, before - after, after - before, one, two))
+    return sorted(changed, key=lambda d: (-_severity(d, gold), d.id))
 
 
-def _harm(difference: Difference, gold: Gold | None) -> int:
+def _severity(difference: Difference, gold: Gold | None) -> int:
     if gold is None:
         return len(difference.lost) + len(difference.gained)
     lost = sum(gold.verdict(difference.id, d) is True for d in difference.lost)
@@ -77,37 +79,35 @@ def _harm(difference: Difference, gold: Gold | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CodingChange:
-    """The same words coded otherwise; terms are None where they are coded to nothing."""
+    """A mention text that two chains code differently; terms are None for NIL."""
 
     text: str
-    """The mention, in lower case."""
+    """The mention in lower case, white space collapsed."""
     old_pt: str | None
     old_llt: str | None
     new_pt: str | None
     new_llt: str | None
     count: int
     examples: tuple[str, ...]
-    """Ids of the first few reports, in the order of their names."""
+    """Ids of the first few reports, in order."""
 
 
 def coding_changes(base: Sequence[Any], other: Sequence[Any]) -> list[CodingChange]:
-    """How the terms of mentions that both replays code have changed, most frequent first."""
-    ours, theirs = latest(base), latest(other)
-    changes: defaultdict[tuple[str, str | None, str | None, str | None, str | None], list[str]] = defaultdict(
-        list
-    )
-    for key in sorted(ours.keys() & theirs.keys()):
-        before, after = _codings(ours[key]), _codings(theirs[key])
+    """Changes of term among the mentions that both replays code, most frequent first."""
+    base_records, other_records = latest(base), latest(other)
+    ids_by_change: defaultdict[_Change, list[str]] = defaultdict(list)
+    for key in sorted(base_records.keys() & other_records.keys()):
+        before, after = _codings(base_records[key]), _codings(other_records[key])
         for span, old in before.items():
             new = after.get(span)
             if new is not None and (old.pt, old.llt) != (new.pt, new.llt):
-                words = " ".join(ours[key].text[slice(*span)].lower().split())
-                changes[words, old.pt, old.llt, new.pt, new.llt].append(key[1])
-    found = [
+                text_key = " ".join(base_records[key].text[slice(*span)].lower().split())
+                ids_by_change[text_key, old.pt, old.llt, new.pt, new.llt].append(key[1])
+    changes = [
         CodingChange(*change, len(ids), tuple(dict.fromkeys(ids))[:EXAMPLES])
-        for change, ids in changes.items()
+        for change, ids in ids_by_change.items()
     ]
-    return sorted(found, key=lambda c: (-c.count, c.text, c.old_llt or "", c.new_llt or ""))
+    return sorted(changes, key=lambda c: (-c.count, c.text, c.old_llt or "", c.new_llt or ""))
 
 
 def _codings(record: Any) -> Mapping[tuple[int, int], CodedEvent]:

@@ -1,4 +1,4 @@
-"""What people decided about records, one line of JSON for each, to hold a release's decisions against."""
+"""Gold decisions of human annotators, one JSON line per record, to score the decisions of a release."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as checked
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from streams.records import Id
 
-#: Begins with its kind: (mention, start, end, label), (relation, drug start, end, effect start, end),
-#: (expansion, start, end, long form), (event, start, end, preferred term or NIL), (summary, text).
+#: The kind and its values: (mention, start, end, label), (relation, drug start, end, effect start, end),
+#: (expansion, start, end, long form), (event, start, end, preferred term or NIL), (summary, text). The values
+#: of one kind have the same types, so any two decisions can be ordered.
 Decision = tuple[Any, ...]
-#: The preferred term of a mention that is coded to nothing.
+#: Stands for the preferred term of a mention that the terminology has no term for.
 NIL = "NIL"
 _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 class GoldError(Exception):
-    """A gold file that cannot be read; one line that names the place and quotes no text."""
+    """A gold file is invalid; the message is one line that names the place and quotes no text."""
 
 
-@checked(frozen=True, slots=True, config=_STRICT)
+@validated_dataclass(frozen=True, slots=True, config=_STRICT)
 class GoldMention:
-    """Half-open range of code points of the record's text."""
+    """A label and a half-open range of code points of the record's text."""
 
     start: int
     end: int
@@ -36,9 +37,9 @@ class GoldMention:
             raise ValueError("the span is empty or negative")
 
 
-@checked(frozen=True, slots=True, config=_STRICT)
+@validated_dataclass(frozen=True, slots=True, config=_STRICT)
 class GoldEvent:
-    """A mention's preferred term; null where the terminology has none."""
+    """A span and its preferred term; null where the terminology has none."""
 
     start: int
     end: int
@@ -49,56 +50,58 @@ class GoldEvent:
             raise ValueError("the span is empty or negative")
 
 
-@checked(frozen=True, slots=True, config=_STRICT)
+@validated_dataclass(frozen=True, slots=True, config=_STRICT)
 class GoldRecord:
-    """What is null was not looked at; what is empty was, and there is nothing."""
+    """The annotations of one record: null means not annotated, empty means annotated and none found."""
 
     id: Id
     mentions: tuple[GoldMention, ...] | None = None
     relations: tuple[tuple[int, int], ...] | None = None
-    """Drug and effect, by their positions in the mentions."""
+    """Drug and effect, by their indices in `mentions`."""
     events: tuple[GoldEvent, ...] | None = None
     summary: str | None = None
 
     def __post_init__(self) -> None:
         n = len(self.mentions or ())
-        if not all(0 <= position < n for pair in self.relations or () for position in pair):
-            raise ValueError("a relation names a mention that is not there")
+        if not all(0 <= index < n for pair in self.relations or () for index in pair):
+            raise ValueError("a relation refers to a mention that does not exist")
 
     def decisions(self) -> dict[str, frozenset[Decision]]:
-        """Decisions by kind, for the kinds that were looked at."""
-        found: dict[str, frozenset[Decision]] = {}
+        """Decisions by kind, for the kinds that are annotated."""
+        by_kind: dict[str, frozenset[Decision]] = {}
         mentions = self.mentions or ()
         if self.mentions is not None:
-            found["mention"] = frozenset(("mention", m.start, m.end, m.label) for m in mentions)
+            by_kind["mention"] = frozenset(("mention", m.start, m.end, m.label) for m in mentions)
         if self.relations is not None:
             pairs = [(mentions[drug], mentions[effect]) for drug, effect in self.relations]
-            found["relation"] = frozenset(("relation", d.start, d.end, e.start, e.end) for d, e in pairs)
+            by_kind["relation"] = frozenset(("relation", d.start, d.end, e.start, e.end) for d, e in pairs)
         if self.events is not None:
-            found["event"] = frozenset(("event", e.start, e.end, e.pt or NIL) for e in self.events)
+            by_kind["event"] = frozenset(("event", e.start, e.end, e.pt or NIL) for e in self.events)
         if self.summary is not None:
-            found["summary"] = frozenset([("summary", self.summary)])
-        return found
+            by_kind["summary"] = frozenset([("summary", self.summary)])
+        return by_kind
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Gold decisions by record id and kind, and the mention labels that people gave at all."""
+    """Gold decisions by record id and kind, and the mention labels that occur in them."""
 
     records: Mapping[str, Mapping[str, frozenset[Decision]]]
     labels: tuple[str, ...]
 
     def verdict(self, id_: str, decision: Decision) -> bool | None:
-        """Whether people decided the same; None where they did not look or never give the mention's label."""
+        """Whether gold has the decision; None if the record is not annotated for this kind of decision, or
+        for a mention with a label that gold never uses.
+        """
         kind = decision[0]
-        looked_at = self.records.get(id_, {}).get(kind)
-        if looked_at is None or (kind == "mention" and decision[3] not in self.labels):
+        annotated = self.records.get(id_, {}).get(kind)
+        if annotated is None or (kind == "mention" and decision[3] not in self.labels):
             return None
-        return decision in looked_at
+        return decision in annotated
 
 
 def read_gold(file: BinaryIO) -> Gold:
-    """Reads lines of JSON, strictly; raises GoldError with the number of the first line that is wrong."""
+    """Reads JSON lines with strict validation; raises GoldError with the number of the first invalid line."""
     reader = TypeAdapter(GoldRecord)
     records: dict[str, Mapping[str, frozenset[Decision]]] = {}
     for number, line in enumerate(file, 1):
@@ -111,7 +114,7 @@ def read_gold(file: BinaryIO) -> Gold:
             place = ".".join(str(part) for part in first["loc"])
             raise GoldError(f"line {number}: {place + ': ' if place else ''}{first['msg']}") from None
         if record.id in records:
-            raise GoldError(f"line {number}: its id came before")
+            raise GoldError(f"line {number}: duplicate id")
         records[record.id] = record.decisions()
     labels = {d[3] for kinds in records.values() for d in kinds.get("mention", ())}
     return Gold(records, tuple(sorted(labels)))

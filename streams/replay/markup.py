@@ -1,4 +1,4 @@
-"""One report as markup: its text with the mentions in it, what it is coded to, and what has changed."""
+"""HTML for one report: its text with highlighted mentions, its codes, and its changed decisions."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 
 from models.types import LABELS, Mention
 from streams.records import CodedReport, Summary
-from streams.replay.comparison import in_order
 from streams.replay.diff import Difference
 from streams.replay.gold import NIL, Decision, Gold
 
 
 def article(difference: Difference, gold: Gold | None) -> str:
-    """A report that two chains decide otherwise: the base beside the other, and what changed."""
+    """A report with different decisions in two chains: base and other side by side, and the changes."""
     sides = [
         f"<section><h4>{name}</h4>{_side(record)}</section>"
         for name, record in (("Base", difference.base), ("Other", difference.other))
     ]
-    changes = [("lost", d) for d in in_order(difference.lost)]
-    changes += [("gained", d) for d in in_order(difference.gained)]
-    items = [f"<li>{escape(_change(difference, how, d, gold))}</li>" for how, d in changes]
+    changes = [("lost", d) for d in sorted(difference.lost)]
+    changes += [("gained", d) for d in sorted(difference.gained)]
+    items = [f"<li>{escape(_change(difference, change, d, gold))}</li>" for change, d in changes]
     return (
         f'<article>\n<h3>{escape(difference.id)}</h3>\n<div class="sides">{"".join(sides)}</div>\n'
         f"<ul>{''.join(items)}</ul>\n</article>"
@@ -30,26 +29,27 @@ def article(difference: Difference, gold: Gold | None) -> str:
 
 
 def highlighted(text: str, mentions: Iterable[Mention]) -> str:
-    """The text as markup: every piece between two borders of mentions is one element, so that mentions may
-    overlap. The caption of a mention stands after its end and is no part of the text.
+    """The text as HTML. Every piece between two mention boundaries is one element, so mentions may overlap;
+    its class is the label of the shortest mention. A mention's label is shown after its end by the style
+    sheet and is not part of the text.
     """
     inside = [m for m in mentions if m.start < m.end <= len(text)]
-    borders = sorted({0, len(text), *(m.start for m in inside), *(m.end for m in inside)})
+    boundaries = sorted({0, len(text), *(m.start for m in inside), *(m.end for m in inside)})
     parts = []
-    for start, end in pairwise(borders):
-        piece = _exactly(text[start:end])
+    for start, end in pairwise(boundaries):
+        piece = _escape_text(text[start:end])
         covering = sorted((m for m in inside if m.start <= start and end <= m.end), key=_length)
         if not covering:
             parts.append(piece)
             continue
-        captions = " ".join(m.label for m in covering if m.end == end)
-        caption = f' data-label="{escape(captions)}"' if captions else ""
-        parts.append(f'<mark class="{_css_class(covering[0].label)}"{caption}>{piece}</mark>')
+        labels = " ".join(m.label for m in covering if m.end == end)
+        attribute = f' data-label="{escape(labels)}"' if labels else ""
+        parts.append(f'<mark class="{_css_class(covering[0].label)}"{attribute}>{piece}</mark>')
     return "".join(parts)
 
 
 def describe(decision: Decision, text: str) -> str:
-    """A decision in words, with the pieces of the text that it is about."""
+    """A decision in words, with the parts of the text that it refers to."""
     match decision:
         case "mention", start, end, label:
             return f"{label} “{text[start:end]}” at {start}"
@@ -58,20 +58,19 @@ def describe(decision: Decision, text: str) -> str:
         case "expansion", start, end, long_form:
             return f"“{text[start:end]}” means “{long_form}”"
         case "event", start, end, pt:
-            coded = "coded to nothing" if pt == NIL else f"coded to {pt}"
-            return f"“{text[start:end]}” at {start} {coded}"
+            return f"“{text[start:end]}” at {start} coded to {pt}"
         case _:
             return f"summary “{decision[-1]}”"
 
 
 def terms(pt: str | None, llt: str | None) -> str:
-    """Preferred and lowest level term in words."""
-    return f"{pt} ({llt})" if pt is not None else "coded to nothing"
+    """Preferred and lowest-level term in words, or NIL."""
+    return f"{pt} ({llt})" if pt is not None else NIL
 
 
 def _side(record: Any | None) -> str:
     if record is None:
-        return "<p>A dead letter: there is no record.</p>"
+        return "<p>Dead letter: there is no record.</p>"
     mentions = getattr(record, "mentions", ())
     parts = [f'<p class="text" dir="auto">{highlighted(record.text, mentions)}</p>']
     if isinstance(record, CodedReport):
@@ -86,15 +85,15 @@ def _side(record: Any | None) -> str:
     return "".join(parts)
 
 
-def _change(difference: Difference, how: str, decision: Decision, gold: Gold | None) -> str:
-    right = gold.verdict(difference.id, decision) if gold else None
-    against = {None: "", True: ", which gold has", False: ", which gold has not"}[right]
-    effect = "" if right is None else (" (better)" if right == (how == "gained") else " (worse)")
-    return f"{how}: {describe(decision, difference.text)}{against}{effect}"
+def _change(difference: Difference, change: str, decision: Decision, gold: Gold | None) -> str:
+    in_gold = gold.verdict(difference.id, decision) if gold else None
+    verdict = {None: "", True: ", in gold", False: ", not in gold"}[in_gold]
+    effect = "" if in_gold is None else (" (better)" if in_gold == (change == "gained") else " (worse)")
+    return f"{change}: {describe(decision, difference.text)}{verdict}{effect}"
 
 
-def _exactly(text: str) -> str:
-    """Escaped; a carriage return as a reference, which a browser would turn into a newline."""
+def _escape_text(text: str) -> str:
+    """Escaped; a carriage return as a reference, because a browser would turn it into a newline."""
     return escape(text).replace("\r", "&#13;")
 
 

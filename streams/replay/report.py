@@ -1,4 +1,4 @@
-"""A comparison for people: a page to read and to keep, and a table for the console."""
+"""Formats a comparison as an HTML page, and its scores as a table for the console."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streams.replay.markup import article, terms
 from streams.replay.scoring import Estimate, Score
 from streams.replay.style import STYLE
 
-#: Changed records on a page, and changes of coding.
+#: Reports with different decisions, and changes of coding, that a page shows at most.
 RECORDS_SHOWN = 200
 CODINGS_SHOWN = 100
 
 
 def html(comparison: Comparison) -> str:
-    """One page without scripts or anything from elsewhere. It quotes the texts of reports."""
+    """A page without scripts and without external resources. It quotes the texts of reports."""
     topic = escape(comparison.source.topic)
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -39,13 +39,10 @@ def html(comparison: Comparison) -> str:
 def table(comparison: Comparison) -> Table:
     """The scores with their intervals, one row each."""
     two = comparison.other is not None
-    found = Table("score", "records", *(("base", "other", "difference") if two else ("value",)))
+    scores = Table("score", "records", *(("base", "other", "difference") if two else ("value",)))
     for score in comparison.scores:
-        cells = [_estimate(e) for e in score.values]
-        if score.difference:
-            cells.append(f"{_estimate(score.difference, sign=True)}, {_verdict(score.difference)}")
-        found.add_row(*(Text(cell) for cell in (score.name, str(score.records), *cells)))
-    return found
+        scores.add_row(*(Text(cell) for cell in _score_cells(score)))
+    return scores
 
 
 def _head(comparison: Comparison) -> list[str]:
@@ -54,10 +51,10 @@ def _head(comparison: Comparison) -> list[str]:
     for name, chain in zip(_names(comparison), comparison.chains, strict=True):
         releases = ", ".join(f"{stage} {version}" for stage, version in chain.releases.items())
         rows.append((f"{name}: releases", releases))
-        rows.append((f"{name}: dead letters", str(len(chain.replayed.dead))))
+        rows.append((f"{name}: dead letters", str(len(chain.result.dead))))
     if comparison.other is not None:
         changed = f"{len(comparison.differences)} of {comparison.compared} reports"
-        rows.append(("Decided otherwise", f"{changed}; {comparison.agreement:.1%} are decided alike"))
+        rows.append(("Different decisions", f"{changed}; agreement {comparison.agreement:.1%}"))
     items = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows]
     return ["<dl>", *items, "</dl>"]
 
@@ -68,16 +65,20 @@ def _scores(comparison: Comparison) -> list[str]:
     names = [*_names(comparison), *(["Difference"] if comparison.other else [])]
     return [
         "<h2>Scores against gold</h2>",
-        "<p>In brackets the 95 % interval, by drawing records with replacement.</p>",
-        *_rows(("Score", "Records", *names, "What it counts"), [_score_cells(s) for s in comparison.scores]),
+        "<p>In brackets: the 95 % bootstrap interval, with records drawn with replacement.</p>",
+        *_html_table(
+            ("Score", "Records", *names, "Definition"),
+            [[*_score_cells(s), s.definition] for s in comparison.scores],
+        ),
     ]
 
 
 def _score_cells(score: Score) -> list[str]:
+    """Name, number of records, a value for each chain, and the difference where there are two chains."""
     cells = [score.name, str(score.records), *(_estimate(e) for e in score.values)]
     if score.difference:
         cells.append(f"{_estimate(score.difference, sign=True)}, {_verdict(score.difference)}")
-    return [*cells, score.definition]
+    return cells
 
 
 def _codings(changes: Sequence[CodingChange]) -> list[str]:
@@ -93,12 +94,12 @@ def _codings(changes: Sequence[CodingChange]) -> list[str]:
         ]
         for c in changes[:CODINGS_SHOWN]
     ]
-    names = ("Words", "Base: preferred and lowest level term", "Other", "Times", "Reports")
+    names = ("Mention", "Base: preferred (lowest-level) term", "Other", "Times", "Reports")
     more = len(changes) - CODINGS_SHOWN
     return [
         "<h2>Changes of coding</h2>",
-        *_rows(names, rows),
-        *([f"<p>{more} changes more are left out.</p>"] if more > 0 else []),
+        *_html_table(names, rows),
+        *([f"<p>{more} more changes are not shown.</p>"] if more > 0 else []),
     ]
 
 
@@ -109,14 +110,14 @@ def _changed(comparison: Comparison) -> list[str]:
     more = len(comparison.differences) - len(shown)
     order = "most gold decisions lost first" if comparison.gold else "most changes first"
     return [
-        f"<h2>Reports decided otherwise, {order}</h2>",
+        f"<h2>Reports with different decisions, {order}</h2>",
         *([] if shown else ["<p>None.</p>"]),
         *(article(d, comparison.gold) for d in shown),
-        *([f"<p>{more} reports more are left out.</p>"] if more > 0 else []),
+        *([f"<p>{more} more reports are not shown.</p>"] if more > 0 else []),
     ]
 
 
-def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def _html_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return [
@@ -127,6 +128,7 @@ def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _names(comparison: Comparison) -> tuple[str, ...]:
+    """The headings of the chains."""
     return ("Base", "Other") if comparison.other else ("Replay",)
 
 

@@ -1,4 +1,4 @@
-"""Runs records of a topic through the rest of the flow, as the live stages do but without a broker."""
+"""Runs records of a topic through the stages after it, as the live stages do, but without a broker."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from streams.broker.ranges import Progress
 from streams.codec import decode
 from streams.pipeline import STAGES
 from streams.records import Headers, Inbound
-from streams.stage import Done, Stage, run_stage
+from streams.stage import Processed, Stage, run_stage
 from streams.topics import Topic, TopicsError
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """A record that a stage buried: its key, where it died, and why, without its text."""
+class DeadLetter:
+    """A record that a stage could not process: its key, the place and the reason, without its text."""
 
     key: str
     topic: str
     partition: int
-    """Of the source record, like the offset."""
+    """Of the source record, like `topic` and `offset`."""
     offset: int
     stage: str
     reason: str
@@ -33,15 +33,15 @@ class Dead:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What came out at the end of the flow, in the order of the range, repeats included; and what did not."""
+class ReplayResult:
+    """The records of the last stage, in the order of the range, repeats included; and the dead letters."""
 
     outputs: list[Any]
-    dead: list[Dead]
+    dead: list[DeadLetter]
 
 
 def stages_from(topic: Topic[Any]) -> list[Stage[Any, Any]]:
-    """The rest of the flow from a topic on; raises TopicsError where no stage reads it."""
+    """The stages that records of a topic go through, in order; raises TopicsError where no stage reads it."""
     by_source = {s.source.name: s for s in STAGES}
     stages: list[Stage[Any, Any]] = []
     name = topic.name
@@ -53,7 +53,7 @@ def stages_from(topic: Topic[Any]) -> list[Stage[Any, Any]]:
     return stages
 
 
-async def run_chain(  # noqa: PLR0913  what a replay depends on
+async def run_chain(  # noqa: PLR0913  all that a replay depends on
     records: Sequence[Inbound],
     topic: Topic[Any],
     models: Mapping[str, Loaded],
@@ -61,33 +61,36 @@ async def run_chain(  # noqa: PLR0913  what a replay depends on
     progress: Progress,
     *,
     max_output_bytes: int = 1_000_000,
-) -> Replayed:
-    """Runs records of `topic` through every stage after it, `batch` at a time by position.
+) -> ReplayResult:
+    """Runs records of `topic` through every stage after it, in batches of `batch` records by position.
+    Tombstones and records without key and value give no output.
 
-    The same records and releases give equal outputs. Raises TopicsError where no stage reads the topic,
-    KeyError where a stage has no model, StageBroken where a model fails on its canary.
+    `models`: stage to model. The same records and releases give equal outputs. Raises TopicsError where no
+    stage reads the topic, KeyError where a stage has no model, StageBroken where a model fails its canary
+    check.
     """
     stages = stages_from(topic)
+    records = [r for r in records if r.key is not None or r.value is not None]
     if missing := [s.name for s in stages if s.name not in models]:
         raise KeyError(f"no release for {', '.join(missing)}")
     total = len(records) * len(stages)
-    dead: list[Dead] = []
+    dead: list[DeadLetter] = []
     progress(0, total)
     for i, stage in enumerate(stages):
-        # What died has no way before it: it counts as done in the stages to come.
+        # A dead letter skips the later stages: it counts as done in them.
         done = total - len(records) * (len(stages) - i)
-        ports = _Collector(models[stage.name], max_output_bytes, progress, done, total)
+        ports = _ReplayPorts(models[stage.name], max_output_bytes, progress, done, total)
         await run_stage(stage, _batches(records, batch), ports)
-        records, died = _sorted_out(stage, records, ports.sent)
-        dead += died
+        records, letters = _split(stage, records, ports.sent)
+        dead += letters
     sink = stages[-1].sink.record
     assert sink is not None
     progress(total, total)
-    return Replayed([decode(sink, r.value) for r in records], dead)
+    return ReplayResult([decode(sink, r.value) for r in records if r.value is not None], dead)
 
 
-class _Collector:
-    """The world around a replayed stage: what is sent is kept, and confirmed at once."""
+class _ReplayPorts:
+    """The ports of a replayed stage: keeps in memory what the stage sends, and confirms it at once."""
 
     def __init__(
         self, loaded: Loaded, max_output_bytes: int, progress: Progress, done: int, total: int
@@ -117,8 +120,8 @@ class _Collector:
         self._done += 1
         self._progress(self._done, self._total)
 
-    def observe(self, done: Sequence[Done]) -> None:
-        """Nothing looks on."""
+    def observe(self, done: Sequence[Processed]) -> None:
+        """Nothing observes a replay."""
 
 
 async def _batches(records: Sequence[Inbound], size: int) -> AsyncIterator[Sequence[Inbound]]:
@@ -126,19 +129,19 @@ async def _batches(records: Sequence[Inbound], size: int) -> AsyncIterator[Seque
         yield records[i : i + size]
 
 
-def _sorted_out(
+def _split(
     stage: Stage[Any, Any], records: Sequence[Inbound], sent: Sequence[Any]
-) -> tuple[list[Inbound], list[Dead]]:
-    """Source records of the next stage, and the dead; a stage sends one of the two for each record, in
-    order.
+) -> tuple[list[Inbound], list[DeadLetter]]:
+    """The source records of the next stage, and the dead letters. A stage sends one of the two for each
+    record, in order.
     """
-    onward, dead = [], []
+    outputs, dead = [], []
     for record, (topic, key, value, headers) in zip(records, sent, strict=True):
         if topic == stage.sink.name:
-            onward.append(Inbound(topic, record.partition, record.offset, key, value, record.timestamp))
+            outputs.append(Inbound(topic, record.partition, record.offset, key, value, record.timestamp))
             continue
-        why = {name: text.decode(errors="replace") for name, text in headers}
+        texts = {name: (text or b"").decode(errors="replace") for name, text in headers}
         name = (record.key or b"").decode(errors="replace")
         place = (stage.source.name, record.partition, record.offset)
-        dead.append(Dead(name, *place, stage.name, why["pv-reason"], why["pv-detail"]))
-    return onward, dead
+        dead.append(DeadLetter(name, *place, stage.name, texts["pv-reason"], texts["pv-detail"]))
+    return outputs, dead

@@ -1,4 +1,4 @@
-"""Scores of replays against gold, each with its definition and its 95 % interval."""
+"""Scores replays against gold; each score has its definition and its 95 % interval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from models.scores import Counts, Measure, bootstrap, micro_f1, paired_bootstrap, ratio, span_counts
 from streams.replay.diff import Key, decisions, latest
 from streams.replay.gold import NIL, Decision, Gold
-from streams.replay.run import Replayed
+from streams.replay.run import ReplayResult
 
-#: Decisions of one kind, of each record.
+#: The decisions of one kind in each record.
 Column = Sequence[frozenset[Decision]]
-COUNTED = "A record that became a dead letter counts as deciding nothing."
-OTHER_LABELS = "Predictions of a label that the gold never gives are left out."
+DEAD_LETTERS = "A record that became a dead letter counts as a record without predictions."
+OTHER_LABELS = "Predictions of a label that the gold never uses are left out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,41 +29,43 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One score of each chain."""
+    """One score, with its value for each chain."""
 
     name: str
     definition: str
     records: int
     """Records with gold of this kind."""
     values: tuple[Estimate, ...]
-    """For each chain, in their order."""
+    """One for each chain, in the order of the chains."""
     difference: Estimate | None
-    """The second chain less the first, on the same draws; None for a single chain."""
+    """Second chain minus first chain, on the same bootstrap draws; None for a single chain."""
 
 
-def scored(chains: Sequence[Replayed], gold: Gold) -> list[Score]:
-    """The scores of every kind that the gold has for a record of the replays."""
-    found = [latest(c.outputs) for c in chains]
-    keys = _rows(chains, gold)
-    by_chain = [[decisions(outputs.get(key)) for key in keys] for outputs in found]
+def score_replays(results: Sequence[ReplayResult], gold: Gold) -> list[Score]:
+    """The scores of every kind of decision that the gold has for a record of the replays."""
+    records = [latest(r.outputs) for r in results]
+    keys = _keys_with_gold(results, gold)
+    decided = [[decisions(outputs.get(key)) for key in keys] for outputs in records]
     scores: list[Score] = []
-    for kind, measured in _KINDS.items():
+    for kind, measures_of in _KINDS.items():
         rows = [i for i, (_, id_) in enumerate(keys) if kind in gold.records[id_]]
         if not rows:
             continue
-        right = [gold.records[keys[i][1]][kind] for i in rows]
-        sides = [[frozenset(d for d in own[i] if d[0] == kind) for i in rows] for own in by_chain]
-        measures, count = measured(gold.labels)
-        scores += _estimated(measures, [count(side, right) for side in sides])
+        expected = [gold.records[keys[i][1]][kind] for i in rows]
+        predicted = [[frozenset(d for d in own[i] if d[0] == kind) for i in rows] for own in decided]
+        measures, count = measures_of(gold.labels)
+        scores += _estimated(measures, [count(column, expected) for column in predicted])
     return scores
 
 
-def _rows(chains: Sequence[Replayed], gold: Gold) -> list[Key]:
-    """The reports with gold; one that died in every chain is known by its key alone."""
-    keys = {key for c in chains for key in latest(c.outputs) if key[1] in gold.records}
-    alive = {id_ for _, id_ in keys}
-    died = {d.key for c in chains for d in c.dead if d.key in gold.records}
-    return sorted(keys | {("", id_) for id_ in died - alive})
+def _keys_with_gold(results: Sequence[ReplayResult], gold: Gold) -> list[Key]:
+    """The reports with gold. Of a report that became a dead letter in every chain only the id is known; its
+    input topic is left empty.
+    """
+    keys = {key for r in results for key in latest(r.outputs) if key[1] in gold.records}
+    with_output = {id_ for _, id_ in keys}
+    dead = {d.key for r in results for d in r.dead if d.key in gold.records}
+    return sorted(keys | {("", id_) for id_ in dead - with_output})
 
 
 def _estimated(measures: Sequence[Measure], counts: Sequence[Counts]) -> list[Score]:
@@ -72,7 +74,7 @@ def _estimated(measures: Sequence[Measure], counts: Sequence[Counts]) -> list[Sc
     return [
         Score(
             m.name,
-            f"{m.definition} {COUNTED}",
+            f"{m.definition} {DEAD_LETTERS}",
             len(counts[0]),
             tuple(Estimate(m.of(c), *own[m.name]) for c, own in zip(counts, intervals, strict=True)),
             Estimate(*paired[m.name]) if paired else None,
@@ -81,16 +83,17 @@ def _estimated(measures: Sequence[Measure], counts: Sequence[Counts]) -> list[Sc
     ]
 
 
-Measured = tuple[list[Measure], Callable[[Column, Column], Counts]]
+#: The measures of one kind of decision, and the function that counts (predicted, gold) for them.
+Measures = tuple[list[Measure], Callable[[Column, Column], Counts]]
 
 
-def _mentions(labels: Sequence[str]) -> Measured:
-    right = "a predicted mention is right if start, end and label are those of a gold mention"
-    micro = f"F1 over all mentions of all records; {right}. {OTHER_LABELS}"
+def _mentions(labels: Sequence[str]) -> Measures:
+    correct = "a predicted mention is correct if start, end and label are those of a gold mention"
+    micro = f"F1 over all mentions of all records; {correct}. {OTHER_LABELS}"
     measures = [micro_f1("mentions", micro, range(0, 3 * len(labels), 3))] if labels else []
     if len(labels) > 1:
         measures += [
-            micro_f1(f"mentions {label}", f"F1 over the mentions labelled {label}; {right}.", [3 * i])
+            micro_f1(f"mentions {label}", f"F1 over the mentions labelled {label}; {correct}.", [3 * i])
             for i, label in enumerate(labels)
         ]
 
@@ -101,18 +104,18 @@ def _mentions(labels: Sequence[str]) -> Measured:
     return measures, count
 
 
-def _relations(labels: Sequence[str]) -> Measured:
+def _relations(labels: Sequence[str]) -> Measures:
     definition = (
-        "F1 over all relations of all records; a predicted relation is right if the spans of its drug and "
+        "F1 over all relations of all records; a predicted relation is correct if the spans of its drug and "
         "its effect are those of a gold relation."
     )
     return [micro_f1("relations", definition, [0])], _triples
 
 
-def _events(labels: Sequence[str]) -> Measured:
+def _events(labels: Sequence[str]) -> Measures:
     definition = (
-        "F1 over all coded events of all records; a predicted event is right if its span and its preferred "
-        "term are those of a gold event. What is coded to nothing is left out on both sides."
+        "F1 over all coded events of all records; a predicted event is correct if its span and its preferred "
+        "term are those of a gold event. NIL events are left out on both sides."
     )
 
     def count(predicted: Column, gold: Column) -> Counts:
@@ -122,8 +125,8 @@ def _events(labels: Sequence[str]) -> Measured:
     return [micro_f1("coded events", definition, [0])], count
 
 
-def _summaries(labels: Sequence[str]) -> Measured:
-    definition = "Share of the records whose summary is the gold summary to the letter."
+def _summaries(labels: Sequence[str]) -> Measures:
+    definition = "Share of the records whose summary is identical to the gold summary."
 
     def count(predicted: Column, gold: Column) -> Counts:
         rows = [[float(p == g), 1.0] for p, g in zip(predicted, gold, strict=True)]
@@ -133,12 +136,12 @@ def _summaries(labels: Sequence[str]) -> Measured:
 
 
 def _triples(predicted: Column, gold: Column) -> Counts:
-    """True positives, predicted and gold decisions of each record."""
+    """Counts of true positive, predicted and gold decisions: (records, 3)."""
     rows = [(len(p & g), len(p), len(g)) for p, g in zip(predicted, gold, strict=True)]
     return np.array(rows, dtype=np.float64)
 
 
-_KINDS: dict[str, Callable[[Sequence[str]], Measured]] = {
+_KINDS: dict[str, Callable[[Sequence[str]], Measures]] = {
     "mention": _mentions,
     "relation": _relations,
     "event": _events,

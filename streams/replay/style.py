@@ -1,4 +1,4 @@
-"""How the page of a comparison looks, in light and in dark."""
+"""The style sheet of the HTML report, for light and dark mode."""
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1b1b1b; --page: #ffffff; --line: #c4c4c4; --soft: #f3f3f3;

@@ -1,4 +1,4 @@
-"""Scores of releases side by side."""
+"""The table of scores of several releases."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from benchmarks.comparators import main
 from models.releases.store import bundled
 
 
-def test_scores_of_two_releases_stand_side_by_side_with_their_settings(tmp_path: Path) -> None:
+def test_scores_of_two_releases_are_written_with_their_settings(tmp_path: Path) -> None:
     one, file = bundled("ner"), tmp_path / "scores.json"
     main([f"one={one}", f"same={one}"], file, ["strict_micro_f1"])
-    found = json.loads(file.read_bytes())
-    assert found["rows"]["one"] == found["rows"]["same"]
-    assert all(name.startswith("strict_micro_f1, ") for name in found["rows"]["one"])
-    assert set(found["definitions"]) == {"strict_micro_f1"}
-    assert found["settings"]["one"]["base"] == "mini"
+    content = json.loads(file.read_bytes())
+    assert content["rows"]["one"] == content["rows"]["same"]
+    assert all(name.startswith("strict_micro_f1, ") for name in content["rows"]["one"])
+    assert set(content["definitions"]) == {"strict_micro_f1"}
+    assert content["settings"]["one"]["base"] == "mini"
     assert str(one.parent) not in file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("other", "reason"),
-    [("relation", "different tasks"), (None, "not NAME=FOLDER"), ("ner", "with a name of its own")],
+    [("relation", "different tasks"), (None, "not NAME=FOLDER"), ("ner", "with a unique name")],
 )
-def test_what_cannot_be_compared_is_refused(other: str | None, reason: str, tmp_path: Path) -> None:
+def test_releases_that_cannot_be_compared_are_refused(other: str | None, reason: str, tmp_path: Path) -> None:
     releases = [f"one={bundled('ner')}"]
     releases.append("two" if other is None else f"{'one' if other == 'ner' else 'two'}={bundled(other)}")
     with pytest.raises(typer.BadParameter, match=reason):

@@ -1,4 +1,4 @@
-"""The folds, the pictures and the clock of the relation stage, on a tiny base."""
+"""The benchmarks of the relation stage, on a tiny base model."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training.common.corpora import GoldText
-from training.ner import run as ner
-from training.relation import run as relation
+from training.ner import assemble as ner
+from training.ner.settings import Settings as TaggerSettings
+from training.relation import release as relation
 from training.relation.linear_probe import probe
-from training.relation.settings import Settings
-from training.relation.support_set import Sizes
+from training.relation.settings import Settings, SupportSizes
 
 SMALL = {"epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
 
 
 def folds(corpus: Path, base: str, result: Path, **options: Any) -> dict[str, Any]:
     relation_folds.main(data=corpus, result=result, folds=1, base=base, **(SMALL | options))
-    found: dict[str, Any] = json.loads(result.read_bytes())
-    return found
+    content: dict[str, Any] = json.loads(result.read_bytes())
+    return content
 
 
-def test_folds_that_stand_in_the_file_are_not_trained_again(
+def test_folds_that_are_in_the_file_are_not_trained_again(
     corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = tmp_path / "folds.json"
@@ -54,19 +54,19 @@ def test_folds_that_stand_in_the_file_are_not_trained_again(
         folds(corpus, tiny_bert, result)
 
 
-def test_a_part_without_shared_abstracts_stands_beside_plain_fine_tuning_on_the_same_part(
+def test_plain_fine_tuning_is_measured_on_the_same_part_without_shared_abstracts(
     corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
+    splits = []
 
-    def trained(settings: ner.Settings, *arguments: Any) -> Any:
-        seen.append((settings.corpora, settings.split))
-        return made(replace(settings, base=tiny_bert, epochs=2), *arguments)
+    def watched_make(settings: TaggerSettings, *arguments: Any) -> Any:
+        splits.append((settings.corpora, settings.split))
+        return make(replace(settings, base=tiny_bert, epochs=2), *arguments)
 
-    made = ner.make
-    monkeypatch.setattr(ner, "make", trained)
+    make = ner.make
+    monkeypatch.setattr(ner, "make", watched_make)
     found = folds(corpus, tiny_bert, tmp_path / "groups.json", grouped=True, plain=1)
-    assert seen == [("ade", "ade_group_1")]
+    assert splits == [("ade", "ade_group_1")]
     assert found["plain_folds_done"] == 1
     assert set(found["folds"]["1"]["plain"]) == set(found["folds"]["1"]["scores"])
 
@@ -79,19 +79,21 @@ def test_every_pair_of_a_taggers_mentions_is_linked() -> None:
     assert [[(r.head, r.tail) for r in own] for own in model.relate(["rash Zoloft"], [given])] == [[(1, 0)]]
 
 
-def test_of_the_false_relations_those_that_are_read_and_said_are_told_apart(tmp_path: Path) -> None:
+def test_false_relations_are_counted_by_verdict(tmp_path: Path) -> None:
     model: Any = relation_folds.EveryPair(tagger(Zoloft=DRUG, Aspirin=DRUG, rash=ADE))
     texts = [
         GoldText("neg-0", "Zoloft was given", ()),
         GoldText("neg-1", "Aspirin against a rash from Zoloft", ()),
         GoldText("neg-2", "rash after Zoloft", ()),
     ]
-    found = list(relation_false.found_in(model, texts))
-    assert found[0] == (("neg-1", 0, 7, 18, 22), "Aspirin against a rash from Zoloft")
+    predicted = list(relation_false.predicted(model, texts))
+    assert predicted[0] == (("neg-1", 0, 7, 18, 22), "Aspirin against a rash from Zoloft")
     table = tmp_path / "read.tsv"
     header = "\t".join(relation_false.COLUMNS)
     table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t0\nneg-1\t28\t34\t18\t22\t1\n", encoding="utf-8")
-    figures = relation_false.counted([row for row, _ in found], relation_false.verdicts(table), len(texts))
+    figures = relation_false.count(
+        [row for row, _ in predicted], relation_false.read_verdicts(table), len(texts)
+    )
     assert figures == {
         "sentences": 3,
         "relations": 3,
@@ -104,10 +106,10 @@ def test_of_the_false_relations_those_that_are_read_and_said_are_told_apart(tmp_
     }
     table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t?\n", encoding="utf-8")
     with pytest.raises(ValueError, match="neg-1: said is 0 or 1"):
-        relation_false.verdicts(table)
+        relation_false.read_verdicts(table)
 
 
-def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
+def test_a_mean_over_folds_has_a_standard_deviation_and_baselines() -> None:
     def row(score: float, plain: float) -> dict[str, Any]:
         return {"scores": {"f": score}, "baselines": {"f": 0.5}, "seconds": 10, "plain": {"f": plain}}
 
@@ -121,9 +123,11 @@ def test_a_mean_over_folds_has_its_spread_and_its_baselines() -> None:
     assert (part["f"], part["f_plain_finetuning"], part["f_on_plain_folds"]) == (0.7, 0.4, 0.6)
 
 
-def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+def test_maps_of_both_spaces_are_drawn_for_the_base_and_the_release(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
-    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    release = relation.make("all", settings, SupportSizes(), corpus, tmp_path)
     spaces.main(
         data=corpus, release=release.path, output=tmp_path / "maps", each=8, result=tmp_path / "maps.json"
     )
@@ -135,18 +139,18 @@ def test_the_pictures_show_both_spaces_before_and_after(corpus: Path, tiny_bert:
     )
     tree = ElementTree.parse(tmp_path / "maps" / "plain-base-relations.svg")
     circles = tree.findall("{http://www.w3.org/2000/svg}circle")
-    # Four relations, a wrong pair for each, and the legend.
+    # Four relations, a wrong pair for each, and two in the legend.
     assert len(circles) == 8 + 2
     figures = json.loads((tmp_path / "maps.json").read_bytes())
     assert figures["plain base, relations, by chance"] == 0.5
     assert 0 <= figures[f"release {release.version}, entities"] <= 1
 
 
-def test_the_tables_stand_beside_what_nobody_trained(
+def test_the_tables_have_untrained_baselines(
     corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
-    release = relation.make("all", settings, Sizes(), corpus, tmp_path)
+    release = relation.make("all", settings, SupportSizes(), corpus, tmp_path)
     result = tmp_path / "tables.json"
     seen: list[Tensor] = []
 
@@ -159,7 +163,7 @@ def test_the_tables_stand_beside_what_nobody_trained(
     figures = json.loads(result.read_bytes())
     ours = {k: row for k, row in figures["rows"].items() if "paper" not in k}
     assert list(ours) == ["pretrained", "CLNER", "CLDR", "CLGS"]
-    # Each row is of an encoder of its own.
+    # Each row is from a different encoder.
     assert not any(torch.equal(one, other) for one, other in combinations(seen, 2))
     vectors = [tuple(row.values()) for row in ours.values()]
     assert all(0 <= value <= 100 for row in vectors for value in row)
@@ -169,7 +173,7 @@ def test_the_tables_stand_beside_what_nobody_trained(
     assert figures["release"] == release.version
 
 
-def test_the_share_of_like_neighbours_is_one_where_kinds_lie_apart() -> None:
+def test_the_share_of_neighbours_of_the_same_kind_is_one_for_separate_kinds() -> None:
     vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0) + 0.01 * np.arange(20).reshape(10, 2)
     points = spaces.Points("x", vectors.astype(np.float32), np.repeat([0, 1], 5), ("a", "b"))
     assert points.share() == (1.0, 0.5)

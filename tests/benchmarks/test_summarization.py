@@ -1,4 +1,4 @@
-"""The ablations of Table 5 and the speed of a release, on next to nothing."""
+"""The ablations of Table 5 and the speed of a release, on a tiny base model and corpus."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
-from tests.models.summarization.test_generation import written
-from tests.models.summarization.test_question_templates import ranked
+from tests.models.summarization.tiny_writers import pointer_writer, ranked_writer
+from training.common.loop import TrainingLoop
 from training.evaluation.summarization import ROUGES
 from training.summarization.data import read
+from training.summarization.examples import material_of
+from training.summarization.hub_network import network_of
 from training.summarization.network import Network
-from training.summarization.run import Sizes, network_of, task_of
-from training.summarization.trainer import Settings, Stage, Trainer
+from training.summarization.settings import Settings
+from training.summarization.trainer import SummarizerTrainee
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def questions(tmp_path: Path) -> Path:
         for split in ("train", "test")
         for i in range(3)
     ]
-    # The validation part takes a hundred; more than there are leaves nothing to train on.
+    # A hundred questions are held out for validation; the others are for training.
     rows += [
         {"id": f"x{i}", "split": "train", "question": f"w{i} v{i} u{i}?", "summary": "s?"} for i in range(100)
     ]
@@ -46,10 +48,10 @@ def questions(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_ablations_are_added_one_by_one_and_not_made_again(
+def test_ablations_are_added_to_the_file_and_not_measured_again(
     questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = questions / "found.json"
+    path = questions / "ablations.json"
     options: dict[str, Any] = {"pretraining": 1, "told": 0.0, "epochs": 1, "negatives": 2, "questions": 2}
     options |= {"data": questions, "result": path, "backbone": tiny_bert, "precision": "float32"}
     ecl_ablations.main(**options, seeds=1)
@@ -61,16 +63,16 @@ def test_ablations_are_added_one_by_one_and_not_made_again(
     del first["rows"]["ECL-h seed 1"]
     marked = first["rows"]["ECL seed 1"] = first["rows"]["ECL seed 1"] | {"rouge1": 77.0}
     path.write_text(json.dumps(first), encoding="utf-8")
-    made: list[float] = []
+    calls: list[float] = []
 
-    def measured(*_: object) -> dict[str, float]:
-        made.append(1.0)
+    def rouge_of(*_: object) -> dict[str, float]:
+        calls.append(1.0)
         return dict.fromkeys(ROUGES, 1.0)
 
-    monkeypatch.setattr(ecl_ablations, "measured", measured)
+    monkeypatch.setattr(ecl_ablations, "rouge_of", rouge_of)
     ecl_ablations.main(**options, seeds=1)
     again = json.loads(path.read_bytes())["rows"]
-    assert len(made) == 1
+    assert len(calls) == 1
     assert again["ECL seed 1"] == marked
     assert again["ECL-h seed 1"]["rouge1"] == 1.0
 
@@ -79,31 +81,31 @@ def test_ablations_start_from_the_weights_of_a_run(
     questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpora = read(questions, held_out=100, seed=ecl_ablations.SPLIT)
-    network, _ = network_of(tiny_bert, corpora, Sizes(), 9)
-    task = task_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
-    stages = (Stage("pairs", 1, 1e-3, False),)
-    ended = list(Trainer(network, Settings(stages), task, questions / "run").fit(None))
-    assert len(ended) == 1
-    begun: list[float] = []
+    settings = Settings(backbone=tiny_bert, pretraining=1, epochs=0, message_share=0.0, seed=9)
+    network = network_of(settings, corpora)
+    material = material_of(corpora, OwnRecogniser(None, [], DrugLexicon({})))
+    trainee = SummarizerTrainee(network, settings, material)
+    assert len(list(TrainingLoop(trainee, {}, questions / "run").epochs())) == 1
+    initial: list[float] = []
 
     def fit(own: Network, *_: object) -> float:
-        begun.append(sum(float(p.detach().sum()) for p in own.parts()[-1].parameters()))
+        initial.append(sum(float(p.detach().sum()) for p in own.parts()[-1].parameters()))
         return 1.0
 
     monkeypatch.setattr(ecl_ablations, "fit", fit)
     ecl_ablations.main(
         data=questions,
-        result=questions / "found.json",
+        result=questions / "ablations.json",
         start=questions / "run",
         backbone=tiny_bert,
         seeds=1,
         questions=1,
         precision="float32",
     )
-    # No first stage is trained; each variant begins with what the run ended with.
-    assert len(begun) == len(ecl_ablations.VARIANTS)
-    wanted = sum(float(p.detach().sum()) for p in network.parts()[-1].parameters())
-    assert begun == pytest.approx([wanted] * len(begun))
+    # No first stage is trained; each variant starts with the weights of the run.
+    assert len(initial) == len(ecl_ablations.VARIANTS)
+    expected = sum(float(p.detach().sum()) for p in network.parts()[-1].parameters())
+    assert initial == pytest.approx([expected] * len(initial))
 
 
 def test_seeds_are_averaged() -> None:
@@ -116,13 +118,13 @@ def test_seeds_are_averaged() -> None:
 
 def test_the_beam_of_a_release_can_be_set(tiny_bert: str) -> None:
     small = Encoder.load(tiny_bert, max_pieces=32)
-    writer = written(small)
+    writer = pointer_writer(small)
     recogniser = OwnRecogniser.bundled(None)
     model = SummarizationModel(small, writer, recogniser)
-    assert summarization.with_beams(model, 1)
+    assert summarization.set_beams(model, 1)
     assert writer.settings.beams == 1
-    several = ranked(small, 0.1, 0.2, 0.3, 0.4)
-    assert summarization.with_beams(SummarizationModel(small, several, recogniser), 2)
+    several = ranked_writer(small, 0.1, 0.2, 0.3, 0.4)
+    assert summarization.set_beams(SummarizationModel(small, several, recogniser), 2)
     assert several.pointer.settings.beams == 2
-    assert not summarization.with_beams(SummarizationModel(small, several.templates, recogniser), 2)
+    assert not summarization.set_beams(SummarizationModel(small, several.templates, recogniser), 2)
     assert summarization.speed(model, ["drug?"], 1) > 0

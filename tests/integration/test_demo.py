@@ -21,7 +21,7 @@ def broken_lines() -> list[bytes]:
         b"not json at all",
         b'{"text": "no id"}',
         b'{"id": "no-text"}',
-        b'{"id": 17, "text": "a number for an id"}',
+        b'{"id": 1.5, "text": "a fraction for an id"}',
         b'{"id": "x", "text": ["a", "list"]}',
         b'{"id": "x", "text": ""}',
         b'{"id": "x", "text": "   "}',
@@ -55,8 +55,8 @@ async def run(files: dict[str, Path], **options: Any) -> tuple[Demo, list[Arriva
     def keep(arrival: Arrival, _tally: Tally) -> None:
         seen.append(arrival)
 
-    demo = Demo(files, Settings(http_port=0), shown=keep, **options)
-    await demo.run()
+    demo = Demo(files, Settings(http_port=0), **options)
+    await demo.run(on_arrival=keep)
     return demo, seen
 
 
@@ -122,5 +122,5 @@ async def test_an_id_that_was_there_before_is_refused_and_not_mixed_up(tmp_path:
     file = tmp_path / "questions.jsonl"
     file.write_bytes(b'{"id": "a", "text": "Is one safe?"}\n{"id": "a", "text": "Is two safe?"}\n')
     demo, seen = await run({"questions": file})
-    assert demo.outcome.refused == [{"topic": "questions", "id": "a", "reason": "id was there before"}]
+    assert demo.outcome.refused == [{"topic": "questions", "id": "a", "reason": "duplicate id"}]
     assert [a.record.text for a in seen] == ["Is one safe?"]

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 
 from streams import topics
 from streams.dead_letters import redrive as module
-from streams.dead_letters.headers import Fault, Reason, headers
+from streams.dead_letters.headers import Fault, Reason, dead_letter_headers
 from streams.dead_letters.redrive import CHUNK, Redriven, redrive
 from streams.records import Inbound
 from streams.settings import Settings
@@ -21,12 +21,12 @@ from tests.integration.kafka_server import LocalKafka
 
 pytestmark = pytest.mark.kafka
 
-Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]
+Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
 def letter(i: int, reason: Reason, *own: tuple[str, bytes], value: bytes | None = b"{") -> Message:
     record = Inbound("posts", i % 4, i, f"key-{i}".encode(), value, 1_760_000_000.0, own)
-    return record.key, value, headers(record, "ner", Fault(reason, "detail"), "0123456789ab")
+    return record.key, value, dead_letter_headers(record, "ner", Fault(reason, "detail"), "0123456789ab")
 
 
 class Dead:
@@ -123,7 +123,9 @@ def test_a_letter_that_dies_again_and_again_is_given_up(dead: Dead) -> None:
         """What the stage does with a record that came back."""
         m = dead.back()[-1]
         record = Inbound("posts", m.partition, m.offset, m.key, m.value, 0.0, tuple(m.headers))
-        dead.bury((m.key, m.value, headers(record, "ner", Fault("poison", "again"), "0123456789ab")))
+        dead.bury(
+            (m.key, m.value, dead_letter_headers(record, "ner", Fault("poison", "again"), "0123456789ab"))
+        )
 
     dead.bury(letter(0, "poison", ("trace", b"7")))
     for attempt in range(1, 4):
@@ -168,10 +170,10 @@ def test_a_run_that_ends_between_its_sends_and_its_commit_repeats_a_chunk_and_lo
             raise KeyboardInterrupt
         await commit(ledger, passed)
 
-    commit = module._Ledger.commit
+    commit = module._SentOffsets.commit
     with monkeypatch.context() as patch:
         patch.setattr(module, "CHUNK", 5)
-        patch.setattr(module._Ledger, "commit", fails_at_the_second)
+        patch.setattr(module._SentOffsets, "commit", fails_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             dead.redrive("poison")
     assert dead.redrive("poison").sent == 7

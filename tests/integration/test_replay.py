@@ -19,7 +19,7 @@ from streams.codec import encode
 from streams.records import Inbound
 from streams.releases.handle import load_task
 from streams.replay.comparison import Chain, Source, as_json, compare
-from streams.replay.run import Replayed, run_chain, stages_from
+from streams.replay.run import ReplayResult, run_chain, stages_from
 from streams.settings import Settings
 from streams.topics import POSTS, SENTENCES, Topic, TopicsError
 from tests.integration import processes
@@ -79,7 +79,7 @@ def read(
     return found
 
 
-def replay(records: Sequence[Inbound], topic: Topic[Any], models: Mapping[str, Loaded]) -> Replayed:
+def replay(records: Sequence[Inbound], topic: Topic[Any], models: Mapping[str, Loaded]) -> ReplayResult:
     return asyncio.run(run_chain(records, topic, models, 16, lambda n, total: None))
 
 
@@ -114,8 +114,8 @@ def test_two_replays_of_a_range_give_the_same_bytes_and_leave_no_trace(
         versions = {s.name: models[s.name].version for s in stages_from(topic)}
         chains.append(Chain(versions, found))
     assert lines[0] == lines[1]
-    assert chains[0].replayed.dead == []
-    first = chains[0].replayed.outputs
+    assert chains[0].result.dead == []
+    first = chains[0].result.outputs
     assert sorted(r.id for r in first) == sorted(orjson.loads(line)["id"] for line in sample(topic, n))
     assert all(dict(r.releases) == chains[0].releases for r in first)
     assert sum(len(r.events) for r in first) > n / 4

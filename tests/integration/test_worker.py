@@ -13,7 +13,7 @@ import pytest
 from streams import metrics
 from streams.agents import ner
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.feed import Tally, arrivals, following
+from streams.cli.feed import Tally, arrivals, counting_arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
 from streams.releases.handle import Handle
@@ -32,22 +32,22 @@ def sample(name: str, **labels: str) -> float | None:
 STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
 
 
-async def test_an_ill_model_ends_the_worker_and_drains_nothing_into_dead_letters() -> None:
+async def test_a_failing_model_ends_the_worker_and_sends_no_dead_letters() -> None:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
         worker = Worker((STAGE,), settings)
-        worker.handles["ner"] = Handle(loaded(FakeTagger(ill=True)))
+        worker.handles["ner"] = Handle(loaded(FakeTagger(failing=True)))
         started = time.monotonic()
-        with pytest.raises(WorkerFailed, match="fails on its canary"):
+        with pytest.raises(WorkerFailed, match="fails its canary check"):
             async with worker.running():
                 async with Sender(settings) as sender:
                     await sender.send("posts", Report(id="a", text="fine"))
                 await asyncio.sleep(60)
         assert time.monotonic() - started < 30
         tally = Tally()
-        async with following(settings, tally):
+        async with counting_arrivals(settings, tally):
             await asyncio.sleep(2)
-        assert tally.dead == []
+        assert tally.dead_letters == []
         assert tally.outputs == {}
 
 

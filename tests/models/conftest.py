@@ -1,4 +1,4 @@
-"""Encoders that many tests share; nothing changes their weights."""
+"""Encoders that the tests of models share; no test changes their weights."""
 
 from __future__ import annotations
 

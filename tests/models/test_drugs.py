@@ -33,7 +33,7 @@ def test_the_bundled_lexicon_has_at_least_five_hundred_names(bundled: DrugLexico
     assert len(bundled) >= 500
 
 
-def test_no_name_of_the_bundled_lexicon_stands_twice() -> None:
+def test_no_name_of_the_bundled_lexicon_occurs_twice() -> None:
     names = [row[0].lower() for row in read_tsv(BUNDLED, ("name", "generic"))]
     assert len(names) == len(set(names))
 
@@ -44,7 +44,7 @@ def test_every_bundled_name_is_found_whole_in_a_sentence(bundled: DrugLexicon) -
         assert bundled.find(text) == [(Span(9, 9 + len(name)), generic)], name
 
 
-def test_a_generic_name_stands_for_itself_or_for_nothing_else(bundled: DrugLexicon) -> None:
+def test_a_generic_name_that_is_in_the_lexicon_is_its_own_generic(bundled: DrugLexicon) -> None:
     generics = {row[1] for row in read_tsv(BUNDLED, ("name", "generic"))}
     assert {g: bundled.generic(g) for g in generics if bundled.generic(g) not in (g, None)} == {}
 
@@ -58,12 +58,12 @@ def test_a_generic_name_stands_for_itself_or_for_nothing_else(bundled: DrugLexic
         ("aspirin", "aspirin"),
     ],
 )
-def test_well_known_brands_are_known(bundled: DrugLexicon, name: str, generic: str) -> None:
+def test_well_known_brands_are_in_the_lexicon(bundled: DrugLexicon, name: str, generic: str) -> None:
     assert bundled.generic(name) == generic
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", []),
         ("nothing here", []),
@@ -77,14 +77,14 @@ def test_well_known_brands_are_known(bundled: DrugLexicon, name: str, generic: s
         ("\U0001f48a St John's Wort\U0001f48a", ["St John's Wort"]),
     ],
 )
-def test_the_longest_name_from_the_left_is_found_whatever_its_case(text: str, wanted: list[str]) -> None:
-    assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == wanted
+def test_the_longest_name_from_the_left_is_found_in_any_case(text: str, expected: list[str]) -> None:
+    assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == expected
 
 
 @given(
     st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20)
 )
-def test_names_found_do_not_overlap_and_are_known_by_themselves(tokens: list[str]) -> None:
+def test_names_do_not_overlap_and_are_in_the_lexicon_themselves(tokens: list[str]) -> None:
     text = " ".join(tokens)
     end = 0
     for span, generic in LEXICON.find(text):
@@ -94,7 +94,7 @@ def test_names_found_do_not_overlap_and_are_known_by_themselves(tokens: list[str
         assert span.start in {w.start for w in words(text)}
 
 
-def test_a_name_that_the_lexicon_lacks_has_no_generic() -> None:
+def test_a_name_that_is_not_in_the_lexicon_has_no_generic() -> None:
     assert LEXICON.generic("aspirin") is None
     assert LEXICON.generic("") is None
     assert LEXICON.generic("insulin glar") is None
@@ -114,9 +114,7 @@ def test_an_empty_lexicon_finds_nothing() -> None:
         ("name\tgeneric\n\na\tb\n", r"t\.tsv, line 2: 2 filled columns"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused_with_its_line(
-    tmp_path: Path, content: str, message: str
-) -> None:
+def test_a_malformed_table_is_refused_with_its_line(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "t.tsv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""The releases that ship with the code."""
+"""The releases that come with the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.releases.store import open_release
 from models.types import TASKS
 
 ROOT = Path(models.__file__).parent / "pretrained"
-#: Idiom-aware vectors are no stage of their own.
+#: Idiom-aware vectors are a model without a stage.
 SHIPPED = (*TASKS, "idiom")
 PATHS = sorted(p for task in SHIPPED for p in (ROOT / task).glob("*") if not p.name.startswith("."))
 TRAINED = ("ner", "relation", "normalization", "acronym", "summarization", "idiom")
@@ -26,7 +26,7 @@ def test_every_task_has_exactly_one_release() -> None:
     assert {task: sum(p.parent.name == task for p in PATHS) for task in SHIPPED} == dict.fromkeys(SHIPPED, 1)
 
 
-def test_nothing_but_tasks_lies_beside_the_releases() -> None:
+def test_the_folder_of_releases_contains_only_tasks() -> None:
     assert {p.name for p in ROOT.glob("*")} <= set(SHIPPED)
 
 
@@ -36,12 +36,12 @@ def release(path: Path) -> Release:
 
 
 @each
-def test_a_release_stands_under_its_task_and_version(path: Path, release: Release) -> None:
+def test_a_release_is_in_the_folder_of_its_task_and_version(path: Path, release: Release) -> None:
     assert (release.task, release.version) == (path.parent.name, path.name)
 
 
 @each
-def test_every_score_says_what_was_counted_and_what_it_is_compared_with(release: Release) -> None:
+def test_every_score_has_a_definition_data_and_a_baseline(release: Release) -> None:
     assert release.manifest.scores
     for score in release.manifest.scores:
         assert score.definition.strip()
@@ -51,14 +51,14 @@ def test_every_score_says_what_was_counted_and_what_it_is_compared_with(release:
 
 
 @each
-def test_training_data_is_named_with_its_licence(release: Release) -> None:
+def test_training_data_has_a_name_and_a_licence(release: Release) -> None:
     sources = release.manifest.training_data
     assert all(source.name.strip() and source.licence.strip() for source in sources)
     assert bool(sources) is (release.task in TRAINED)
 
 
 @each
-def test_a_release_names_its_base_and_its_code(release: Release) -> None:
+def test_a_release_states_its_base_and_its_code(release: Release) -> None:
     assert release.manifest.base == "mini"
     assert release.manifest.base_sha256 is not None
     assert release.manifest.code_commit not in ("", "unknown")
@@ -71,8 +71,8 @@ def test_a_release_is_small_enough_for_a_package(path: Path) -> None:
 
 @each
 @pytest.mark.parametrize("dtype", ["auto", "float32"])
-def test_a_release_loads_and_answers_its_canary(release: Release, dtype: str) -> None:
+def test_a_release_loads_and_passes_its_canary_check(release: Release, dtype: str) -> None:
     loaded = load(release, dtype=dtype)
     assert release.manifest.canary.inputs
     assert loaded.version == release.version
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()

@@ -1,4 +1,4 @@
-"""Scores counted by hand on small cases, and what the bootstrap says of them."""
+"""Scores of small cases counted by hand, and their bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Spans = list[tuple[int, int, str]]
 
 
 @pytest.mark.parametrize(
-    ("counts", "wanted"),
+    ("counts", "expected"),
     [
         ((0, 0, 0), F1(0.0, 0.0, 0.0)),
         ((0, 5, 0), F1(0.0, 0.0, 0.0)),
@@ -41,9 +41,9 @@ Spans = list[tuple[int, int, str]]
     ],
 )
 def test_f1_is_the_harmonic_mean_and_zero_where_nothing_is_right(
-    counts: tuple[int, int, int], wanted: F1
+    counts: tuple[int, int, int], expected: F1
 ) -> None:
-    assert tuple(f1(*counts)) == pytest.approx(tuple(wanted))
+    assert tuple(f1(*counts)) == pytest.approx(tuple(expected))
 
 
 @pytest.mark.parametrize(
@@ -78,22 +78,22 @@ def test_f1_is_the_harmonic_mean_and_zero_where_nothing_is_right(
 def test_strict_spans_count_exact_boundaries_and_labels_once_a_text(
     predicted: list[Spans], gold: list[Spans], labels: list[str], micro: float, macro: float
 ) -> None:
-    found = strict_spans(predicted, gold, labels)
-    assert found.micro.f1 == pytest.approx(micro)
-    assert found.macro_f1 == pytest.approx(macro)
-    assert sorted(found.by_label) == sorted(labels)
+    scores = strict_spans(predicted, gold, labels)
+    assert scores.micro.f1 == pytest.approx(micro)
+    assert scores.macro_f1 == pytest.approx(macro)
+    assert sorted(scores.by_label) == sorted(labels)
 
 
 @given(SPANS, SPANS)
-def test_predictions_and_gold_may_change_places_and_gold_scores_itself_fully(
-    one: list[set[tuple[int, int, str]]], other: list[set[tuple[int, int, str]]]
+def test_f1_is_symmetric_and_one_for_predictions_equal_to_the_gold(
+    predicted: list[set[tuple[int, int, str]]], gold: list[set[tuple[int, int, str]]]
 ) -> None:
-    there, back = strict_spans(one, other, "AB"), strict_spans(other, one, "AB")
+    there, back = strict_spans(predicted, gold, "AB"), strict_spans(gold, predicted, "AB")
     assert there.micro.f1 == pytest.approx(back.micro.f1)
     assert there.micro.precision == back.micro.recall
     assert there.macro_f1 == pytest.approx(back.macro_f1)
-    itself = strict_spans(one, one, "ABC")
-    assert itself.micro.f1 == float(any(one))
+    itself = strict_spans(predicted, predicted, "ABC")
+    assert itself.micro.f1 == float(any(predicted))
 
 
 def test_different_numbers_of_texts_are_refused() -> None:
@@ -101,7 +101,7 @@ def test_different_numbers_of_texts_are_refused() -> None:
         strict_spans([[]], [], ["A"])
 
 
-def test_span_counts_are_right_predicted_and_gold_of_each_label_in_the_order_asked() -> None:
+def test_span_counts_are_true_positives_predicted_and_gold_in_the_order_of_the_labels() -> None:
     predicted = [[(0, 1, "A"), (2, 3, "B"), (2, 3, "B"), (4, 5, "C")], []]
     gold = [[(0, 1, "A"), (2, 4, "B")], [(0, 9, "B")]]
     assert span_counts(predicted, gold, ["B", "A"]).tolist() == [[0, 1, 1, 1, 1, 1], [0, 0, 1, 0, 0, 0]]
@@ -110,13 +110,13 @@ def test_span_counts_are_right_predicted_and_gold_of_each_label_in_the_order_ask
 
 @given(SPANS, SPANS)
 def test_measures_of_span_counts_are_the_strict_scores(
-    one: list[set[tuple[int, int, str]]], other: list[set[tuple[int, int, str]]]
+    predicted: list[set[tuple[int, int, str]]], gold: list[set[tuple[int, int, str]]]
 ) -> None:
-    counts = span_counts(one, other, ["A", "B"])
-    wanted = strict_spans(one, other, ["A", "B"])
-    assert micro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(wanted.micro.f1)
-    assert macro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(wanted.macro_f1)
-    assert micro_f1("f1", "", [3]).of(counts) == pytest.approx(wanted.by_label["B"].f1)
+    counts = span_counts(predicted, gold, ["A", "B"])
+    expected = strict_spans(predicted, gold, ["A", "B"])
+    assert micro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(expected.micro.f1)
+    assert macro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(expected.macro_f1)
+    assert micro_f1("f1", "", [3]).of(counts) == pytest.approx(expected.by_label["B"].f1)
 
 
 MICRO, MACRO = micro_f1("micro", "", [0, 3]), macro_f1("macro", "", [0, 3])
@@ -141,23 +141,23 @@ def test_f1_is_of_sums_over_records(counts: Counts, micro: float, macro: float) 
     assert MACRO.of(counts) == pytest.approx(macro)
 
 
-def test_a_measure_scores_every_row_of_sums_on_its_own() -> None:
+def test_a_measure_scores_each_row_of_sums_independently() -> None:
     sums = rows([1, 4], [3, 4], [5, 0])
     assert SHARE.value(sums).tolist() == [0.25, 0.75, 0.0]
     assert ratio("a thousand", "", (0, 1), times=1000).of(sums) == 1000 * 9 / 8
 
 
-def answers(*right: int) -> Counts:
+def outcomes(*right: int) -> Counts:
     return rows(*([float(r), 1.0] for r in right))
 
 
-def test_a_seed_gives_the_same_interval_and_the_interval_holds_the_score() -> None:
-    counts = answers(*[1, 1, 0] * 40)
-    found = bootstrap(counts, [SHARE])["share"]
-    assert found == bootstrap(counts, [SHARE])["share"]
-    assert found.low < 2 / 3 < found.high
+def test_a_seed_determines_the_interval_which_contains_the_score() -> None:
+    counts = outcomes(*[1, 1, 0] * 40)
+    interval = bootstrap(counts, [SHARE])["share"]
+    assert interval == bootstrap(counts, [SHARE])["share"]
+    assert interval.low < 2 / 3 < interval.high
     # 1.96 standard errors to each side: 0.084.
-    assert found.high - found.low == pytest.approx(0.168, abs=0.03)
+    assert interval.high - interval.low == pytest.approx(0.168, abs=0.03)
 
 
 def test_another_seed_draws_other_records() -> None:
@@ -166,12 +166,12 @@ def test_another_seed_draws_other_records() -> None:
 
 
 def test_more_records_narrow_the_interval() -> None:
-    few, many = (bootstrap(answers(*[1, 0] * n), [SHARE])["share"] for n in (10, 1000))
+    few, many = (bootstrap(outcomes(*[1, 0] * n), [SHARE])["share"] for n in (10, 1000))
     assert many.high - many.low < (few.high - few.low) / 5
 
 
-def test_resampling_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = answers(*[1, 0, 0] * 10)
+def test_resampling_in_chunks_does_not_change_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = outcomes(*[1, 0, 0] * 10)
     whole = bootstrap(counts, [SHARE], draws=100)
     monkeypatch.setattr("models.scores._CHUNK", 7 * len(counts))
     assert bootstrap(counts, [SHARE], draws=100) == whole
@@ -179,30 +179,30 @@ def test_resampling_in_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=30), st.integers(0, 3))
-def test_an_interval_lies_within_what_the_records_can_give(right: list[int], seed: int) -> None:
-    found = bootstrap(answers(*right), [SHARE], draws=50, seed=seed)["share"]
-    assert min(right) <= found.low <= found.high <= max(right)
+def test_an_interval_is_within_the_range_of_the_records_scores(right: list[int], seed: int) -> None:
+    interval = bootstrap(outcomes(*right), [SHARE], draws=50, seed=seed)["share"]
+    assert min(right) <= interval.low <= interval.high <= max(right)
 
 
-def test_a_better_system_differs_from_nought_though_the_two_intervals_overlap() -> None:
-    ours, theirs = answers(*[1, 1, 0, 0] * 20, 1, 1, 1, 1, 1, 1), answers(*[1, 1, 0, 0] * 20, *[0] * 6)
-    found = paired_bootstrap(ours, theirs, [SHARE])["share"]
-    assert found.difference == pytest.approx(6 / 86)
-    assert 0 < found.low < found.difference < found.high
+def test_a_paired_difference_is_significant_although_the_two_intervals_overlap() -> None:
+    ours, theirs = outcomes(*[1, 1, 0, 0] * 20, 1, 1, 1, 1, 1, 1), outcomes(*[1, 1, 0, 0] * 20, *[0] * 6)
+    paired = paired_bootstrap(ours, theirs, [SHARE])["share"]
+    assert paired.difference == pytest.approx(6 / 86)
+    assert 0 < paired.low < paired.difference < paired.high
     assert bootstrap(ours, [SHARE])["share"].low < bootstrap(theirs, [SHARE])["share"].high
     back = paired_bootstrap(theirs, ours, [SHARE])["share"]
-    assert tuple(back) == pytest.approx((-found.difference, -found.high, -found.low))
+    assert tuple(back) == pytest.approx((-paired.difference, -paired.high, -paired.low))
 
 
 @settings(max_examples=25)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=30))
-def test_two_identical_systems_differ_by_exactly_nought(values: list[float]) -> None:
+def test_two_identical_systems_differ_by_exactly_zero(values: list[float]) -> None:
     counts = rows(*([v, 1] for v in values))
     assert tuple(paired_bootstrap(counts, counts.copy(), [SHARE], draws=50)["share"]) == (0, 0, 0)
 
 
-def test_what_cannot_be_resampled_or_paired_is_refused() -> None:
+def test_no_records_and_unequal_numbers_of_records_are_refused() -> None:
     with pytest.raises(ValueError, match="no record"):
         bootstrap(np.zeros((0, 2)), [SHARE])
     with pytest.raises(ValueError, match="2 records cannot be paired with 1"):
-        paired_bootstrap(answers(1, 0), answers(1), [SHARE])
+        paired_bootstrap(outcomes(1, 0), outcomes(1), [SHARE])

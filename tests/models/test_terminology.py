@@ -1,4 +1,4 @@
-"""Terminologies: the bundled one, tables, and MedDRA's distribution files (these made up for the test)."""
+"""Terminologies: the bundled one, tables, and files in MedDRA's format with invented codes and terms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_bundled_preferred_term_is_a_lowest_level_term_of_itself(bundled: 
     assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
 
 
-def test_no_bundled_lowest_level_term_stands_twice(bundled: list[Term]) -> None:
+def test_no_bundled_lowest_level_term_occurs_twice(bundled: list[Term]) -> None:
     assert [llt for llt, n in Counter(t.llt.lower() for t in bundled).items() if n > 1] == []
 
 
@@ -68,20 +68,18 @@ def test_a_preferred_term_without_a_row_of_its_own_gets_one(tmp_path: Path) -> N
         ("llt\tpt\tsoc\na\t\tc\n", "line 2"),
     ],
 )
-def test_a_table_that_is_no_terminology_is_refused_in_one_line(
-    tmp_path: Path, content: str, message: str
-) -> None:
+def test_an_invalid_table_is_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(TerminologyError, match=message) as refused:
         terminology.load(table(tmp_path, content))
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(TerminologyError, match=r"nowhere\.tsv"):
         terminology.load(tmp_path / "nowhere.tsv")
 
 
-# In the columns of MedDRA's distribution file format; neither codes nor terms are MedDRA's.
+# The columns are those of MedDRA's distribution files; the codes and terms are not from MedDRA.
 SOC = "900001$Upsets$Ups$$$$$$$$\n900002$Aches$Ache$$$$$$$$\n"
 PT = "800001$Queasiness$$900001$$$$$$$$\n800002$Sore toe$$900002$$$$$$$$\n"
 LLT = (
@@ -99,7 +97,7 @@ def meddra(folder: Path, soc: str = SOC, pt: str = PT, llt: str = LLT) -> Path:
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_meddras_files_give_current_terms_with_their_primary_organ_class(
+def test_the_current_terms_of_meddra_are_read_with_their_primary_organ_class(
     tmp_path: Path, line_end: str
 ) -> None:
     soc, pt, llt = (part.replace("\n", line_end) for part in (SOC, PT, LLT))
@@ -114,10 +112,10 @@ def test_meddras_files_give_current_terms_with_their_primary_organ_class(
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"llt": LLT + "700004$Short row$800001\n"}, r"llt\.asc, line 5: 10 columns"),
-        ({"pt": "800001$Queasiness\n"}, r"pt\.asc, line 1: 4 columns"),
-        ({"soc": "900001\n"}, r"soc\.asc, line 1: 2 columns"),
-        ({"pt": PT.splitlines()[0]}, "'Toe hurts' names a preferred term that pt.asc lacks"),
+        ({"llt": LLT + "700004$Short row$800001\n"}, r"llt\.asc, line 5: needs 10 columns"),
+        ({"pt": "800001$Queasiness\n"}, r"pt\.asc, line 1: needs 4 columns"),
+        ({"soc": "900001\n"}, r"soc\.asc, line 1: needs 2 columns"),
+        ({"pt": PT.splitlines()[0]}, "'Toe hurts' has a preferred term that is not in pt.asc"),
         ({"llt": ""}, "no term"),
         ({"llt": LLT.replace("$Y$", "$N$")}, "no term"),
     ],
@@ -131,13 +129,13 @@ def test_broken_meddra_files_are_refused_in_one_line(
 
 
 @pytest.mark.parametrize("name", ["soc.asc", "pt.asc", "llt.asc"])
-def test_a_missing_meddra_file_is_named(tmp_path: Path, name: str) -> None:
+def test_the_error_names_a_missing_meddra_file(tmp_path: Path, name: str) -> None:
     (meddra(tmp_path) / name).unlink()
     with pytest.raises(TerminologyError, match=name):
         terminology.load(tmp_path)
 
 
-def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_file_in_another_encoding(tmp_path: Path) -> None:
     (meddra(tmp_path) / "llt.asc").write_bytes(b"700001$Caf\xe9$800001$$$$$$$Y$$\n")
     with pytest.raises(TerminologyError, match=r"llt\.asc"):
         terminology.load(tmp_path)

@@ -1,4 +1,4 @@
-"""Words and sentences: whatever the text, the offsets point into it and nothing but white space is lost."""
+"""Words and sentences of any text: offsets within the text, and only white space outside of the spans."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.text import sentences, words
+from models.text import sentences, word_texts, words
 from models.types import Span
 
-# Free text seldom has full stops before spaces, so half of the examples are made of what sentences end with.
+# Random text rarely has full stops before spaces, so half of the examples consist of sentence ends.
 TEXTS = st.one_of(
     st.text(max_size=200),
     st.lists(
@@ -24,12 +24,12 @@ TEXTS = st.one_of(
 SETTINGS = settings(deadline=None, max_examples=200)
 
 
-def cut(text: str, spans: list[Span]) -> list[str]:
+def strings(text: str, spans: list[Span]) -> list[str]:
     return [text[s.start : s.end] for s in spans]
 
 
 def outside(text: str, spans: list[Span]) -> str:
-    """What of the text lies in no span, the spans being in order."""
+    """The characters of the text that are in no span; the spans are in order."""
     edges = [0, *(e for s in spans for e in (s.start, s.end)), len(text)]
     return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
@@ -42,30 +42,30 @@ def in_order_and_inside(text: str, spans: list[Span]) -> bool:
 @given(TEXTS)
 @example("\0")
 @example("\U0001f468\u200d\U0001f469\u200d\U0001f467 ok")
-def test_words_are_in_order_and_leave_out_only_white_space(text: str) -> None:
+def test_words_are_in_order_and_contain_all_but_white_space(text: str) -> None:
     spans = words(text)
     assert in_order_and_inside(text, spans)
     assert outside(text, spans).strip() == ""
-    assert not any(c.isspace() for word in cut(text, spans) for c in word)
+    assert not any(c.isspace() for word in strings(text, spans) for c in word)
 
 
 @SETTINGS
 @given(TEXTS)
 @example("Dr.\r\n")
 @example("a. " * 5)
-def test_sentences_are_in_order_trimmed_and_leave_out_only_white_space(text: str) -> None:
+def test_sentences_are_in_order_trimmed_and_contain_all_but_white_space(text: str) -> None:
     spans = sentences(text)
     assert in_order_and_inside(text, spans)
     assert outside(text, spans).strip() == ""
-    assert all(piece == piece.strip() for piece in cut(text, spans))
+    assert all(piece == piece.strip() for piece in strings(text, spans))
 
 
 @SETTINGS
 @given(TEXTS)
-def test_every_word_lies_in_exactly_one_sentence(text: str) -> None:
-    found = sentences(text)
+def test_every_word_is_in_exactly_one_sentence(text: str) -> None:
+    spans = sentences(text)
     for word in words(text):
-        assert sum(s.start <= word.start and word.end <= s.end for s in found) == 1
+        assert sum(s.start <= word.start and word.end <= s.end for s in spans) == 1
 
 
 @SETTINGS
@@ -80,7 +80,7 @@ def test_the_words_of_the_sentences_are_the_words_of_the_text(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", []),
         (" \n\t ", []),
@@ -91,12 +91,12 @@ def test_the_words_of_the_sentences_are_the_words_of_the_text(text: str) -> None
         ("a\0b", ["a", "\0", "b"]),
     ],
 )
-def test_words_are_runs_of_letters_and_single_marks(text: str, wanted: list[str]) -> None:
-    assert cut(text, words(text)) == wanted
+def test_words_are_runs_of_letters_and_single_marks(text: str, expected: list[str]) -> None:
+    assert strings(text, words(text)) == word_texts(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", []),
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
@@ -114,9 +114,9 @@ def test_words_are_runs_of_letters_and_single_marks(text: str, wanted: list[str]
     ],
 )
 def test_sentences_end_at_marks_and_line_breaks_but_not_after_abbreviations(
-    text: str, wanted: list[str]
+    text: str, expected: list[str]
 ) -> None:
-    assert cut(text, sentences(text)) == wanted
+    assert strings(text, sentences(text)) == expected
 
 
 def test_offsets_count_code_points_after_an_emoji() -> None:

@@ -21,7 +21,15 @@ from transformers import (
 )
 
 POSITIONS = 300
-# The library does not type the making of a model.
+#: Settings of all three models.
+SIZE: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "initializer_range": 0.2,
+}
+# The constructors of transformers are not typed.
 _Bert: Any = BertModel
 _Roberta: Any = RobertaModel
 _MPNet: Any = MPNetModel
@@ -30,7 +38,7 @@ _RobertaTokenizer: Any = RobertaTokenizer
 
 
 def bert(folder: Path) -> str:
-    """Every word becomes one piece a letter; what is no ASCII letter, digit or mark is unknown."""
+    """A BERT whose words have one piece per letter; other characters than ASCII are unknown."""
     characters = string.ascii_lowercase + string.digits
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "drug", "the"]
     vocabulary += [*characters, *(f"##{c}" for c in characters), *string.punctuation]
@@ -38,14 +46,10 @@ def bert(folder: Path) -> str:
     model = _Bert(
         BertConfig(
             vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=48,
             max_position_embeddings=POSITIONS,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
-            initializer_range=0.2,
+            **SIZE,
         )
     )
     model.save_pretrained(folder)
@@ -54,7 +58,7 @@ def bert(folder: Path) -> str:
 
 
 def roberta(folder: Path) -> str:
-    """Every byte is a piece, and a few pairs of bytes."""
+    """A RoBERTa whose pieces are bytes and a few pairs of bytes."""
     merges = [("p", "a"), ("i", "n"), ("pa", "in"), ("\u0120", "d")]
     vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(ByteLevel.alphabet())]
     vocabulary += [a + b for a, b in merges]
@@ -62,16 +66,12 @@ def roberta(folder: Path) -> str:
     model = _Roberta(
         RobertaConfig(
             vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=48,
-            # RoBERTa's positions begin after the number of its padding token.
+            # RoBERTa counts positions from the number of its padding token plus one.
             max_position_embeddings=POSITIONS + 2,
             pad_token_id=1,
             bos_token_id=0,
             eos_token_id=2,
-            initializer_range=0.2,
+            **SIZE,
         )
     )
     model.save_pretrained(folder)
@@ -81,7 +81,7 @@ def roberta(folder: Path) -> str:
 
 
 def mpnet(folder: Path) -> str:
-    """As the tiny BERT, with relative positions too."""
+    """An MPNet, which has relative positions too, with the pieces of the tiny BERT."""
     letters = [*string.ascii_lowercase, *string.digits]
     vocabulary = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", "pain", "drug", "the"]
     vocabulary += [*letters, *(f"##{c}" for c in letters), *string.punctuation]
@@ -89,12 +89,8 @@ def mpnet(folder: Path) -> str:
     model = _MPNet(
         MPNetConfig(
             vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=48,
             max_position_embeddings=POSITIONS + 2,
-            initializer_range=0.2,
+            **SIZE,
         )
     )
     model.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""The command line run in this process, and what it answers."""
+"""Runs the command line in this process and returns its exit code and output."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ NOWHERE = "0" * 12
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """The exit code of a command and what it wrote."""
+
     code: int
     out: str
     err: str
 
     @property
-    def told(self) -> str:
-        """The one line of an error; what a library logs stands in lines of its own."""
+    def error_line(self) -> str:
+        """The one line of an error; log lines of libraries are ignored."""
         (line,) = [one for one in self.err.splitlines() if one.startswith("error:")]
         return line
 
     @property
-    def said(self) -> str:
-        """All words in one line, without the frame that is drawn around a wrong argument."""
+    def one_line(self) -> str:
+        """All output in one line, without the frame that is drawn around an error in the arguments."""
         return " ".join((self.out + self.err).replace("│", " ").split())
 
 
 class CommandLine:
-    """Runs the whole command line in this process."""
+    """Runs `pvstream` with arguments; fails on a traceback."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.set = monkeypatch.setenv
@@ -51,6 +53,7 @@ class CommandLine:
 
 
 def closed_port() -> int:
+    """A port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

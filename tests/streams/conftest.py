@@ -1,4 +1,4 @@
-"""The command line with no settings but an empty store, and a release to give it."""
+"""Fixtures: the command line with default settings and an empty store, and a release for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.variants import variant
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No settings but an empty store."""
+    """Default settings, apart from an empty store."""
     for name in list(os.environ):
         if name.startswith("PV_"):
             monkeypatch.delenv(name)
@@ -29,18 +29,20 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.Monke
 
 @pytest.fixture
 def pvstream(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
+    """The command line; the logging configuration is restored afterwards."""
     loggers = [logging.getLogger(name) for name in (None, "streams", "models")]
     before = [(logger, logger.level) for logger in loggers]
     filters = [(handler, handler.filters[:]) for handler in loggers[0].handlers]
     yield CommandLine(environment, capsys)
     for logger, level in before:
         logger.setLevel(level)
-    for handler, own in filters:
-        handler.filters[:] = own
+    for handler, original in filters:
+        handler.filters[:] = original
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """The bundled summarization release under another version."""
     return variant("summarization", tmp_path_factory.mktemp("made"), "another")
 
 

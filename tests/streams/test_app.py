@@ -5,11 +5,11 @@ from typing import Any
 import faust
 from faust.types import ConsumerMessage
 
-from streams.app import HeldEvent
+from streams.app import ExplicitAckEvent
 
 
 class Consumer:
-    """Counts the messages that it is told are done."""
+    """Records the offsets that are acknowledged."""
 
     def __init__(self) -> None:
         self.acked: list[int] = []
@@ -20,6 +20,7 @@ class Consumer:
 
 
 def event_of(kind: type[faust.Event], consumer: Consumer) -> Any:
+    """An event of this class for a message at offset 7."""
     message = ConsumerMessage(
         "posts", 0, 7, timestamp=0.0, timestamp_type=0, headers={}, key=b"k", value=b"v", checksum=None
     )
@@ -33,13 +34,13 @@ def event_of(kind: type[faust.Event], consumer: Consumer) -> Any:
     return kind(app, b"k", b"v", {}, message)
 
 
-def test_what_faust_skips_on_a_rebalance_is_not_acked() -> None:
-    faults, ours = Consumer(), Consumer()
-    assert event_of(faust.Event, faults).ack()
-    assert faults.acked == [7], "Faust's own event is acked by whoever asks"
-    event = event_of(HeldEvent, ours)
+def test_a_record_that_faust_skips_on_a_rebalance_is_not_acknowledged() -> None:
+    faust_consumer, consumer = Consumer(), Consumer()
+    assert event_of(faust.Event, faust_consumer).ack()
+    assert faust_consumer.acked == [7], "Faust's own event acknowledges at any call"
+    event = event_of(ExplicitAckEvent, consumer)
     assert not event.ack()
-    assert ours.acked == []
+    assert consumer.acked == []
     event.finished = True
     assert event.ack()
-    assert ours.acked == [7]
+    assert consumer.acked == [7]

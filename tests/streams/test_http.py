@@ -8,7 +8,7 @@ from streams import http, metrics
 LIVE = {"ner": {"version": "0123456789ab"}}
 
 
-async def test_health_and_metrics_answer_as_the_stages_are() -> None:
+async def test_health_releases_and_metrics_show_the_state_of_the_stages() -> None:
     stages = {"ner": False}
     metrics.prepare("ner")
     runner, port = await http.start("127.0.0.1", 0, lambda: stages, lambda: LIVE)

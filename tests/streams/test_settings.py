@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 from streams.settings import Settings
 
 
-def test_every_setting_says_what_it_is_for() -> None:
+def test_every_setting_has_a_description() -> None:
     for name, field in Settings.model_fields.items():
         assert field.description, name
 
@@ -19,12 +19,12 @@ def test_brokers_are_given_as_kafka_addresses(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("broker", ["localhost:9092", "http://one:9092", "kafka://", ""])
-def test_another_kind_of_address_is_refused(broker: str) -> None:
+def test_any_other_kind_of_address_is_refused(broker: str) -> None:
     with pytest.raises(ValidationError, match="kafka://host:port"):
         Settings(broker=broker)
 
 
-def test_a_password_reaches_the_client_and_no_printout() -> None:
+def test_the_password_is_given_to_the_client_and_not_printed() -> None:
     chosen = Settings(
         broker="kafka://one:9092",
         security="SASL_SSL",
@@ -38,6 +38,6 @@ def test_a_password_reaches_the_client_and_no_printout() -> None:
     assert "hidden-word" not in repr(chosen)
 
 
-def test_releases_of_ones_own_are_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_directories_are_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
     assert Settings().releases == {"ner": Path("runs/ner/0123456789ab")}

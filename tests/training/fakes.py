@@ -65,7 +65,7 @@ class Coder(Fake):
         self.terms = list(terms)
         super().__init__(lambda query: self._coding(answers.get(query.surface, ())))
 
-    def plain(self) -> Coder:
+    def mention_only(self) -> Coder:
         return self
 
     @staticmethod

@@ -1,8 +1,49 @@
-"""`python -m training.acronym`."""
+"""Trains an m-network (Seneviratne et al. 2022) that scores how well a long form replaces an acronym, builds
+prototypes of known long forms, and writes a release: `python -m training.acronym`.
+
+The paper's network is `--objective m` (or triplet) `--anchor other --pooling mean --distance --no-alone
+--no-surface --no-uses --dropout 0.5 --layers 1 --rank 0`. The defaults did better on acronyms, or rows, that
+are not in training: the sentence is also compared with each long form alone, letters and case are scored too,
+and the loss is softmax over the long forms. The epoch with the best macro F1 on held-out acronyms is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from training.acronym.run import main
+from training.acronym.assemble import make, make_zero_shot
+from training.acronym.settings import ReleaseOptions, Settings
+from training.common.precision import resolved
+from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.publish import OFFERED, finish
+
+
+@program
+def main(
+    settings: Settings,
+    options: ReleaseOptions,
+    data: Annotated[
+        Path | None, typer.Option(help="folder with acronyms/ and ade/; required for training")
+    ] = None,
+    output: Output = RELEASES,
+    run: Run = None,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    if options.zero_shot:
+        release = make_zero_shot(settings, options, data, output)
+    elif data is None:
+        raise typer.BadParameter("training needs --data; --zero-shot does not")
+    else:
+        place = device_of(device)
+        settings = replace(settings, precision=resolved(settings.precision, place))
+        release = make(settings, options, data=data, output=output, run=run, device=place)
+    finish(release, data, offered)
+
 
 if __name__ == "__main__":
     typer.run(main)

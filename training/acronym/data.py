@@ -1,5 +1,5 @@
-"""Acronyms with a known long form, to learn from: labelled corpora, and sentences in which a long form is
-written out.
+"""Training rows of acronyms: from labelled corpora, and from sentences in which a long form is written
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from models.acronym.model import best_long_form
+from models.acronym.definitions import best_long_form
 from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
 from models.text import words
@@ -37,26 +37,24 @@ CORPORA = {
         licence="none stated; citation asked",
     ),
 }
-#: Words of the longest long form that is looked for in a text.
+#: Words of the longest long form that is searched for in a text.
 _LONGEST = 8
 _BRACKET = re.compile(r"\s*\(\s*([^()\s]{2,10})\s*\)")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
-#: Two of five abstracts are held out, by the last digits of their number.
+#: Two of five abstracts are held out, by their number modulo 5.
 _ABSTRACTS, _HELD = 5, 2
 
 
 def read_training(data: Path, corpus: str) -> list[Row]:
-    """The rows of a labelled corpus that may be learned from."""
+    """The training rows of a labelled corpus; none of them is in its evaluation part."""
     folder = data / "acronyms"
     if corpus == "casi":
         return split_casi(read_casi(folder / "casi_dev.csv"))[0]
     return read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
 
 
-def split_acronyms(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Rows for training and rows of other acronyms for validation: whoever is validated must not have seen
-    the acronym.
-    """
+def split_by_acronym(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
+    """Rows for training, and the rows of a share of the acronyms for validation; no acronym is in both."""
     names = sorted({undotted(r.short_form) for r in rows})
     random.Random(seed).shuffle(names)
     held = set(names[: round(share * len(names))])
@@ -66,93 +64,106 @@ def split_acronyms(rows: Sequence[Row], share: float, seed: int) -> tuple[list[R
     return parts
 
 
-def at_most(rows: Sequence[Row], each: int, seed: int, total: int = 0) -> list[Row]:
-    """Random rows, `each` of one long form of an acronym and `total` in all at most; 0: no limit."""
+def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int = 0) -> list[Row]:
+    """Rows in random order, at most `per_long_form` of one long form of an acronym and at most `total` in
+    all; 0: no limit.
+    """
     order = list(rows)
     random.Random(seed).shuffle(order)
     seen: Counter[tuple[str, str]] = Counter()
     kept = []
     for row in order:
         seen[undotted(row.short_form), row.gold] += 1
-        if not each or seen[undotted(row.short_form), row.gold] <= each:
+        if not per_long_form or seen[undotted(row.short_form), row.gold] <= per_long_form:
             kept.append(row)
     return kept[:total] if total else kept
 
 
-def with_rivals(row: Row, most: int, rng: random.Random) -> Row:
-    """The row with `most` long forms to choose from at most, the right one always among them; 0: all."""
+def sample_candidates(row: Row, most: int, rng: random.Random) -> Row:
+    """The row with at most `most` long forms to choose from (0: all): the right one first, then random
+    others.
+    """
     others = [s for s in row.senses if s != row.gold]
     if most and len(others) >= most:
         others = rng.sample(others, most - 1)
     return row._replace(senses=(row.gold, *others))
 
 
-class Written(NamedTuple):
-    """Rows made of long forms that stand in texts: any, and those that the texts themselves define."""
+class WrittenOut(NamedTuple):
+    """Rows made of sentences in which a long form is written out."""
 
     used: list[Row]
+    """the sentence does not name the acronym"""
     defined: list[Row]
+    """the sentence itself defines the acronym"""
 
 
-def read_written(data: Path, dictionary: Mapping[str, Sequence[str]], held_out: bool) -> Written:
-    """Rows of the sentences of the ADE corpus and its negatives in which a long form of an ambiguous acronym
-    is written out, of the held-out abstracts or of the others.
+def read_written_out(data: Path, dictionary: Mapping[str, Sequence[str]], held_out: bool) -> WrittenOut:
+    """Rows made of the sentences of the ADE corpus and its negatives in which a long form of an ambiguous
+    acronym is written out; of the held-out abstracts or of the others.
     """
     folder = data / "ade"
     abstracts = read_ade_abstracts(folder)
-    texts = [(abstracts[t.id], _joined(t.text)) for t in read_ade(folder).values()]
+    texts = [(abstracts[t.id], _detokenised(t.text)) for t in read_ade(folder).values()]
     negatives = folder / "negatives.txt"
     numbers = read_negative_abstracts(negatives)
     texts += [(n, t.text) for n, t in zip(numbers, read_ade_negatives(negatives), strict=True)]
-    wanted = sorted({text for number, text in texts if (int(number) % _ABSTRACTS < _HELD) == held_out})
-    return written(wanted, dictionary)
+    part = {text for number, text in texts if (int(number) % _ABSTRACTS < _HELD) == held_out}
+    return rows_of_texts(sorted(part), dictionary)
 
 
-def _joined(text: str) -> str:
-    """A sentence that was cut into tokens, without the spaces before its marks."""
+def _detokenised(text: str) -> str:
+    """A sentence whose tokens are separated by spaces, without the spaces next to punctuation."""
     return re.sub(r" (?=[,.;:)%])|(?<=\() |(?<= -) | (?=- )", "", text).replace(" - ", "-")
 
 
-def written(texts: Iterable[str], dictionary: Mapping[str, Sequence[str]]) -> Written:
-    """Each long form that stands in a text gives a row with the acronym in its place; a definition loses its
-    bracket.
+def rows_of_texts(texts: Iterable[str], dictionary: Mapping[str, Sequence[str]]) -> WrittenOut:
+    """A row for each long form that occurs in a text, with the acronym in its place; of a definition the
+    bracket is removed.
     """
-    places: dict[str, list[tuple[str, str]]] = {}
+    acronyms = _acronyms_by_key(dictionary)
+    first_words = {key.split()[0] for key in acronyms}
+    rows = WrittenOut([], [])
+    for text in texts:
+        for span, key in _occurrences(text, acronyms, first_words):
+            bracket = _BRACKET.match(text, span.end)
+            for short_form, long_form in acronyms[key]:
+                defines = bracket is not None and bracket.group(1) == short_form
+                if bracket is not None and not defines and best_long_form(bracket.group(1), key) is not None:
+                    # The text abbreviates the long form in another way.
+                    continue
+                end = bracket.end() if bracket is not None and defines else span.end
+                changed = f"{text[: span.start]}{short_form}{text[end:]}"
+                place = Span(span.start, span.start + len(short_form))
+                row = Row(changed, place, tuple(dictionary[short_form]), long_form)
+                (rows.defined if defines else rows.used).append(row)
+    return rows
+
+
+def _acronyms_by_key(dictionary: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:
+    """Key of a long form to the ambiguous short forms that have it, each with its spelling of the long
+    form.
+    """
+    acronyms: dict[str, list[tuple[str, str]]] = {}
     for short_form, long_forms in dictionary.items():
         for long_form in long_forms if len(long_forms) > 1 else ():
-            places.setdefault(_key(long_form), []).append((short_form, long_form))
-    used: list[Row] = []
-    defined: list[Row] = []
-    first = {key.split()[0] for key in places}
-    for text in texts:
-        for span, key in _phrases(text, places, first):
-            after = _BRACKET.match(text, span.end)
-            for short_form, long_form in places[key]:
-                is_defined = after is not None and after.group(1) == short_form
-                if after is not None and not is_defined and best_long_form(after.group(1), key) is not None:
-                    # The text abbreviates it in another way.
-                    continue
-                end = after.end() if after is not None and is_defined else span.end
-                changed = f"{text[: span.start]}{short_form}{text[end:]}"
-                at = Span(span.start, span.start + len(short_form))
-                row = Row(changed, at, tuple(dictionary[short_form]), long_form)
-                (defined if is_defined else used).append(row)
-    return Written(used, defined)
+            acronyms.setdefault(_key(long_form), []).append((short_form, long_form))
+    return acronyms
 
 
-def _phrases(text: str, wanted: Mapping[str, object], first: Set[str]) -> Iterator[tuple[Span, str]]:
-    """Where a text has one of the keys `wanted`, whose first words are `first`; the longest of each
-    beginning.
+def _occurrences(text: str, keys: Mapping[str, object], first_words: Set[str]) -> Iterator[tuple[Span, str]]:
+    """Spans of a text whose key is one of `keys`, which begin with `first_words`; of those that begin at the
+    same word the longest.
     """
-    found = [w for w in words(text) if text[w.start].isalnum() and not _POSSESSIVE.match(text, w.start - 1)]
-    lower = [text[w.start : w.end].lower() for w in found]
+    spans = [w for w in words(text) if text[w.start].isalnum() and not _POSSESSIVE.match(text, w.start - 1)]
+    lower = [text[w.start : w.end].lower() for w in spans]
     at = 0
-    while at < len(found):
-        longest = min(_LONGEST, len(found) - at) if lower[at] in first else 0
+    while at < len(spans):
+        longest = min(_LONGEST, len(spans) - at) if lower[at] in first_words else 0
         for n in range(longest, 0, -1):
             key = " ".join(lower[at : at + n])
-            if key in wanted:
-                yield Span(found[at].start, found[at + n - 1].end), key
+            if key in keys:
+                yield Span(spans[at].start, spans[at + n - 1].end), key
                 at += n
                 break
         else:
@@ -160,7 +171,7 @@ def _phrases(text: str, wanted: Mapping[str, object], first: Set[str]) -> Iterat
 
 
 def _key(long_form: str) -> str:
-    """A long form as it is compared: its words in lower case, whatever marks stand between them, and without
+    """A long form as it is compared: its words in lower case without punctuation between them and without
     the possessive ("Kaposi's sarcoma", "Kaposi sarcoma").
     """
     return " ".join(re.findall(r"\w+", _POSSESSIVE.sub("", long_form.lower())))

@@ -1,4 +1,4 @@
-"""The texts of a run, each read once by the layers that are not trained."""
+"""Hidden states of the layers that are not trained, computed once for each text of a run."""
 
 from __future__ import annotations
 
@@ -11,69 +11,80 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from models.acronym.m_network import Reader, Reading, Shape
-from models.acronym.model import question
+from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces
+from models.acronym.m_network import HeadConfig, texts_of
+from models.acronym.questions import question
 from models.encoder.layer_split import layers_of
 from models.encoder.model import Encoder, padded
 from models.types import Span
 from training.evaluation.acronym import Row
 
 console = Console()
-#: Pieces, padding included, of one pass; texts of like length go together.
+#: Pieces, padding included, of one forward pass.
 CHUNK = 3072
 
 
-class Item(NamedTuple):
-    """A row as numbers of readings in a bank; the right long form comes first."""
+class Example(NamedTuple):
+    """A row whose texts are given as numbers of the cache; the right long form comes first."""
 
     anchor: int
     others: list[int]
     """the rest of what `Question.places` gives"""
-    seen: list[list[float]]
+    features: list[list[float]]
+    """(m, len(surface_features.NAMES))"""
     acronym: str
     sense: int
-    """rows of one number mean the same"""
+    """the same number for rows with the same acronym and long form"""
 
 
-class Bank:
-    """What the frozen layers gave for each distinct text, in 16 bits; their dropout is off, so that once is
-    enough.
+class StateCache:
+    """Hidden states of the frozen layers for each distinct text, in 16 bits, on the CPU.
+
+    The dropout of the frozen layers is off, so that one pass is enough.
     """
 
-    def __init__(self, encoder: Encoder, below: int, shape: Shape, precision: str) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        below: int,
+        shape: HeadConfig,
+        precision: str,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """`below`: how many layers are frozen."""
         self.shape = shape
         lower = _lower(encoder, below)
-        if precision == "bfloat16":
-            # Nothing here needs gradients: 16 bits throughout spare the casts.
-            lower.model.to(torch.bfloat16)
-        self.reader = Reader(lower)
-        self.readings: list[Reading] = []
+        # Nothing here needs gradients: weights in 16 bits save the casts.
+        lower.model.to(device=device, dtype=getattr(torch, precision))
+        self.reader = AcronymEncoder(lower)
+        self.readings: list[MarkedPieces] = []
         self.states: list[Tensor] = []
-        self._at: dict[Reading, int] = {}
+        self._number: dict[MarkedPieces, int] = {}
 
-    def items(self, rows: Sequence[Row]) -> list[Item]:
-        """A text that is known already is not read again."""
+    def examples(self, rows: Sequence[Row]) -> list[Example]:
+        """Encodes the texts that are not in the cache yet."""
         questions = [question(r.text, r.span, Span(0, len(r.text)), r.senses) for r in rows]
-        places = [q.places(self.shape) for q in questions]
-        readings = self.reader.read([place for own in places for place in own])
-        self._read([r for r in dict.fromkeys(readings) if r not in self._at])
+        places = [texts_of(q, self.shape) for q in questions]
+        readings = self.reader.tokenize([place for own in places for place in own])
+        self._encode([r for r in dict.fromkeys(readings) if r not in self._number])
         senses: dict[tuple[str, str], int] = {}
-        found, at = [], 0
+        examples, at = [], 0
         for row, q, own in zip(rows, questions, places, strict=True):
-            numbers = [self._at[r] for r in readings[at : at + len(own)]]
+            numbers = [self._number[r] for r in readings[at : at + len(own)]]
             at += len(numbers)
             sense = senses.setdefault((row.short_form, row.gold), len(senses))
-            found.append(Item(numbers[0], numbers[1:], q.features(self.reader.count), row.short_form, sense))
-        return found
+            features = q.features(self.reader.count)
+            examples.append(Example(numbers[0], numbers[1:], features, row.short_form, sense))
+        return examples
 
     def megabytes(self) -> float:
-        """Of memory that the states take."""
+        """The memory that the states take."""
         return sum(s.numel() * s.element_size() for s in self.states) / 1e6
 
-    def _read(self, readings: Sequence[Reading]) -> None:
+    def _encode(self, readings: Sequence[MarkedPieces]) -> None:
         start = len(self.readings)
         self.readings += readings
-        self._at |= {r: start + i for i, r in enumerate(readings)}
+        self._number |= {r: start + i for i, r in enumerate(readings)}
         self.states += [torch.empty(0)] * len(readings)
         chunks = chunked([len(r.pieces) + 2 for r in readings])
         with torch.inference_mode():
@@ -81,21 +92,23 @@ class Bank:
                 hidden = self.reader.forward([readings[i].pieces for i in part])
                 for row, i in enumerate(part):
                     end = len(readings[i].pieces) + 2
-                    self.states[start + i] = hidden[row, :end].to(torch.bfloat16)
+                    self.states[start + i] = hidden[row, :end].to("cpu", torch.bfloat16)
 
 
 def chunked(lengths: Sequence[int]) -> list[list[int]]:
-    """Numbers of texts in passes of at most CHUNK pieces with padding, shortest first."""
-    out: list[list[int]] = []
+    """Indices of texts in passes of at most CHUNK pieces with padding (more only for one text alone),
+    shortest first.
+    """
+    chunks: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not out or (len(out[-1]) + 1) * padded(lengths[i]) > CHUNK:
-            out.append([])
-        out[-1].append(i)
-    return out
+        if not chunks or (len(chunks[-1]) + 1) * padded(lengths[i]) > CHUNK:
+            chunks.append([])
+        chunks[-1].append(i)
+    return chunks
 
 
-class _Through(nn.Module):
-    """Stands where an upper layer stood: passes on what it was given."""
+class _PassThrough(nn.Module):
+    """Replaces an upper layer: returns its input."""
 
     def __init__(self, as_tuple: bool) -> None:
         super().__init__()
@@ -106,15 +119,15 @@ class _Through(nn.Module):
 
 
 def _lower(encoder: Encoder, below: int) -> Encoder:
-    """The embeddings and the first `below` layers of a copy."""
+    """A copy of the embeddings and the first `below` layers."""
     model = copy.deepcopy(encoder.model)
     layers = layers_of(model)
-    kinds: list[bool] = []
-    hook = layers[0].register_forward_hook(lambda _, __, out: kinds.append(isinstance(out, tuple)))
+    returns_tuple: list[bool] = []
+    hook = layers[0].register_forward_hook(lambda _, __, out: returns_tuple.append(isinstance(out, tuple)))
     lower = Encoder(model, encoder.tokenizer, encoder.max_pieces)
     with torch.no_grad():
         lower.forward([[0]])
     hook.remove()
     for i in range(below, len(layers)):
-        layers[i] = _Through(kinds[0])
+        layers[i] = _PassThrough(returns_tuple[0])
     return lower

@@ -1,36 +1,37 @@
-"""Prototypes of long forms and how much they, the network and plain frequency count, chosen on rows that the
-prototypes were not made of.
+"""Prototypes of long forms, and the weights of prototypes, network and sense priors in a long form's score,
+chosen on rows that are in no prototype.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from models.acronym.m_network import MNetwork, Question
-from models.acronym.model import question
-from models.acronym.prototypes import Mixture, Prototypes, Use
+from models.acronym.m_network import MNetwork
+from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
+from models.acronym.questions import Question, question
 from models.acronym.surface_features import undotted
 from models.types import Span
+from training.common.batching import by_length
 from training.evaluation.acronym import Row, scores
 
-console = Console()
 FOLDS = 5
-#: Questions of one pass through the encoder.
+#: Questions of one forward pass.
 BATCH = 64
+# The grid of weights.
 NETWORK = (0.0, 0.25, 0.5, 1.0)
 SIMILARITY = (10.0, 20.0, 30.0, 45.0)
 PRIOR = (0.0, 0.4, 0.7, 1.0)
 UNSEEN = (0.1, 0.3, 0.5)
-#: The parts of the score, for a table of what each brings.
-ALONE = {
+#: Mixtures that show what each part of the score contributes.
+ABLATIONS = {
     "frequency alone": Mixture(0, 0, 1),
     "network alone": Mixture(1, 0, 0),
     "prototypes alone": Mixture(0, 30, 0),
@@ -38,14 +39,14 @@ ALONE = {
 }
 
 
-class Known(NamedTuple):
-    """Rows of a source with what the network says of them: logits of their long forms, and the mean near the
-    acronym, (rows, dimension).
+class EncodedRows(NamedTuple):
+    """Rows of a source with the outputs of the network: logits of their long forms, and the mean vector near
+    the acronym, (rows, dimension).
     """
 
     source: str
     rows: list[Row]
-    network: list[list[float]]
+    logits: list[list[float]]
     near: Tensor
 
 
@@ -53,54 +54,59 @@ def questions(rows: Sequence[Row]) -> list[Question]:
     return [question(r.text, r.span, Span(0, len(r.text)), r.senses) for r in rows]
 
 
-def look(network: MNetwork, source: str, rows: Sequence[Row], with_network: bool = True) -> Known:
-    """Asks the network; without it only the anchors are encoded and every logit is 0."""
+def encode_rows(network: MNetwork, source: str, rows: Sequence[Row], with_logits: bool = True) -> EncodedRows:
+    """Runs the network on rows; without logits only the anchors are encoded, and every logit is 0."""
     asked = questions(rows)
     logits: list[list[float]] = [[0.0] * len(q.long_forms) for q in asked]
-    near = torch.zeros(len(asked), network.reader.dimension)
-    order = sorted(range(len(asked)), key=lambda i: len(rows[i].text))
-    for start in range(0, len(order), BATCH):
-        part = order[start : start + BATCH]
-        if with_network:
-            found, near[part] = network.answers([asked[i] for i in part])
-            for i, row in zip(part, found, strict=True):
+    near = torch.zeros(len(asked), network.encoder.dimension)
+    for batch in by_length([len(row.text) for row in rows], BATCH):
+        part = [asked[i] for i in batch]
+        if with_logits:
+            answers, near[batch] = network.scores(part)
+            for i, row in zip(batch, answers, strict=True):
                 logits[i] = row
         else:
-            near[part] = network.near([asked[i] for i in part])
-    return Known(source, list(rows), logits, near)
+            near[batch] = network.near_vectors(part)
+    return EncodedRows(source, list(rows), logits, near)
 
 
-def prototypes(known: Sequence[Known], mixture: Mixture, counted: Mapping[str, Sequence[Row]]) -> Prototypes:
-    """One of each long form in each source: the mean of its rows' unit vectors. How often a long form is
-    meant is counted in `counted`, by source; 0 where a source only uses it.
+def build_prototypes(
+    parts: Sequence[EncodedRows], mixture: Mixture, counted: Mapping[str, Sequence[Row]]
+) -> Prototypes:
+    """One of each long form in each source: the mean of its rows' unit vectors.
+
+    How often a long form is meant is counted in the rows of `counted`, by source: 0 where it is in none.
     """
     uses, vectors = [], []
-    for part in known:
+    for part in parts:
         unit = torch.nn.functional.normalize(part.near, dim=-1)
-        groups: dict[tuple[str, str], list[int]] = {}
+        members: dict[tuple[str, str], list[int]] = {}
         for i, row in enumerate(part.rows):
-            groups.setdefault((undotted(row.short_form), row.gold), []).append(i)
-        counts: dict[tuple[str, str], int] = {}
-        for row in counted[part.source]:
-            key = (undotted(row.short_form), row.gold)
-            counts[key] = counts.get(key, 0) + 1
-        for key, members in sorted(groups.items()):
-            uses.append(Use(*key, part.source, counts.get(key, 0)))
-            vectors.append(unit[members].mean(0))
+            members.setdefault(_sense(row), []).append(i)
+        counts = Counter(_sense(row) for row in counted[part.source])
+        for sense, indices in sorted(members.items()):
+            uses.append(PrototypeEntry(*sense, part.source, counts[sense]))
+            vectors.append(unit[indices].mean(0))
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, 1)
     return Prototypes(uses, stacked, mixture)
 
 
+def _sense(row: Row) -> tuple[str, str]:
+    return undotted(row.short_form), row.gold
+
+
 def folds(rows: Sequence[Row], seed: int) -> list[list[int]]:
-    """Numbers of the rows in FOLDS parts, each with its share of every long form."""
+    """Indices of the rows in FOLDS parts, each with its share of every long form."""
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
-    order.sort(key=lambda i: (undotted(rows[i].short_form), rows[i].gold))
+    order.sort(key=lambda i: _sense(rows[i]))
     return [order[n::FOLDS] for n in range(FOLDS)]
 
 
-class Validated(NamedTuple):
-    """A row with the parts of its score by prototypes of other rows; NaN where a long form has none."""
+class RowScores(NamedTuple):
+    """The parts of the score of each long form of a row, (m,) each, by prototypes of other rows; the
+    similarity of a long form without prototype is NaN.
+    """
 
     row: Row
     network: Tensor
@@ -108,44 +114,44 @@ class Validated(NamedTuple):
     prior: Tensor
 
 
-def validate(known: Known, seed: int) -> list[Validated]:
-    """Each row by the prototypes of the other folds."""
-    out = []
-    for held in folds(known.rows, seed):
+def cross_validated(part: EncodedRows, seed: int) -> list[RowScores]:
+    """Each row scored by the prototypes of the other folds."""
+    scored = []
+    for held in folds(part.rows, seed):
         inside = set(held)
-        rest = [i for i in range(len(known.rows)) if i not in inside]
-        rows = [known.rows[i] for i in rest]
-        part = Known(known.source, rows, [known.network[i] for i in rest], known.near[rest])
-        made = prototypes([part], Mixture(unseen=float("nan")), {known.source: rows})
-        out += [parts(made, known.rows[i], known.network[i], known.near[i]) for i in held]
-    return out
+        rest = [i for i in range(len(part.rows)) if i not in inside]
+        rows = [part.rows[i] for i in rest]
+        others = EncodedRows(part.source, rows, [part.logits[i] for i in rest], part.near[rest])
+        prototypes = build_prototypes([others], Mixture(unseen=float("nan")), {part.source: rows})
+        scored += [row_scores(prototypes, part.rows[i], part.logits[i], part.near[i]) for i in held]
+    return scored
 
 
-def parts(made: Prototypes, row: Row, network: Sequence[float], near: Tensor) -> Validated:
-    return Validated(
+def row_scores(prototypes: Prototypes, row: Row, logits: Sequence[float], near: Tensor) -> RowScores:
+    return RowScores(
         row,
-        torch.tensor(network).log_softmax(0),
-        torch.tensor(made.similarities(row.short_form, row.senses, near)),
-        torch.tensor(made.priors(row.short_form, row.senses)),
+        torch.tensor(logits).log_softmax(0),
+        torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
+        torch.tensor(prototypes.priors(row.short_form, row.senses)),
     )
 
 
-def chosen(found: Sequence[Validated], mixture: Mixture) -> list[str]:
-    """What a mixture takes in each row."""
-    out = []
-    for row, network, similarity, prior in found:
+def best_long_forms(scored: Sequence[RowScores], mixture: Mixture) -> list[str]:
+    """The long form of each row with the highest score under a mixture."""
+    best = []
+    for row, network, similarity, prior in scored:
         cosine = similarity.nan_to_num(mixture.unseen)
         score = mixture.network * network + mixture.similarity * cosine + mixture.prior * prior
-        out.append(row.senses[int(score.argmax())])
-    return out
+        best.append(row.senses[int(score.argmax())])
+    return best
 
 
-def accuracy(found: Sequence[Validated], mixture: Mixture) -> float:
-    return scores([v.row for v in found], chosen(found, mixture))["accuracy"]
+def accuracy(scored: Sequence[RowScores], mixture: Mixture) -> float:
+    return scores([s.row for s in scored], best_long_forms(scored, mixture))["accuracy"]
 
 
 class _Stacked(NamedTuple):
-    """Validated rows as tensors (rows, m), padded with what is never taken; whether the column is right."""
+    """Scored rows as tensors (rows, m), padded with long forms that never win, and which column is right."""
 
     network: Tensor
     similarity: Tensor
@@ -155,34 +161,36 @@ class _Stacked(NamedTuple):
     def accuracy(self, mixture: Mixture) -> float:
         cosine = self.similarity.nan_to_num(mixture.unseen)
         score = mixture.network * self.network + mixture.similarity * cosine + mixture.prior * self.prior
-        taken = score.argmax(1, keepdim=True)
-        return float(self.right.gather(1, taken).float().mean())
+        best = score.argmax(1, keepdim=True)
+        return float(self.right.gather(1, best).float().mean())
 
 
-def _stacked(found: Sequence[Validated]) -> _Stacked:
+def _stacked(scored: Sequence[RowScores]) -> _Stacked:
     def pad(parts: Sequence[Tensor], value: float) -> Tensor:
         return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=value)
 
-    right = [torch.tensor([sense == v.row.gold for sense in v.row.senses]) for v in found]
+    right = [torch.tensor([sense == s.row.gold for sense in s.row.senses]) for s in scored]
     return _Stacked(
-        pad([v.network for v in found], 0.0),
-        # No weight of another part makes up for this.
-        pad([v.similarity for v in found], -1e6),
-        pad([v.prior for v in found], 0.0),
+        pad([s.network for s in scored], 0.0),
+        # So low that no weight of another part compensates for it.
+        pad([s.similarity for s in scored], -1e6),
+        pad([s.prior for s in scored], 0.0),
         pad(right, 0),
     )
 
 
-def best_mixture(known: Sequence[list[Validated]]) -> Mixture:
-    """The weights with the best mean accuracy over the sources; the simplest of equals, which comes first."""
+def best_mixture(sources: Sequence[list[RowScores]]) -> Mixture:
+    """The weights with the best mean accuracy over the sources; of equal ones the first of the grid, which is
+    the simplest.
+    """
     grid = [Mixture(*values) for values in itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN)]
-    stacked = [_stacked(part) for part in known]
+    stacked = [_stacked(part) for part in sources]
     return max(grid, key=lambda m: sum(part.accuracy(m) for part in stacked))
 
 
-def table(known: Mapping[str, list[Validated]], best: Mixture) -> Table:
-    """What each part brings, by source."""
-    shown = Table("validation", *(f"{source} (n {len(rows)})" for source, rows in known.items()))
-    for name, mixture in (ALONE | {"all, weights chosen": best}).items():
-        shown.add_row(name, *(f"{accuracy(rows, mixture):.4f}" for rows in known.values()))
-    return shown
+def ablation_table(sources: Mapping[str, list[RowScores]], best: Mixture) -> Table:
+    """Accuracy with each part of the score alone, by source."""
+    table = Table("validation", *(f"{source} (n {len(rows)})" for source, rows in sources.items()))
+    for name, mixture in (ABLATIONS | {"all, weights chosen": best}).items():
+        table.add_row(name, *(f"{accuracy(rows, mixture):.4f}" for rows in sources.values()))
+    return table

@@ -1,4 +1,4 @@
-"""What of an encoder is trained: a low-rank adapter on its linear layers, or its whole layers."""
+"""The trained part of an encoder: a low-rank adapter on its linear layers, or its whole layers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from peft import LoraConfig, get_peft_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from models.encoder.model import ADAPTER, WEIGHTS, Encoder
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS
 
 
 def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
-    """A copy whose adapter of this rank (0: everything above the embeddings) can be trained. The weights that
-    were loaded stay as they are: every encoder of the process shares them.
+    """A copy of the encoder in which an adapter of this rank (0: everything above the embeddings) is
+    trainable. The loaded weights are not changed, because all encoders of the process share them.
     """
     model = copy.deepcopy(encoder.model)
-    # The pooler's output is not used: what is trained there would learn nothing.
+    # The pooler's output is not used, so it would get no gradient.
     if rank:
         linear = [n for n, m in model.named_modules() if isinstance(m, nn.Linear) and "pooler" not in n]
         settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear, lora_dropout=dropout)
@@ -31,16 +32,17 @@ def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
 
 
 def trained_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that require gradients."""
     return [p for p in model.parameters() if p.requires_grad]
 
 
 def trained_state(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of what can be trained, by name, in 32 bits."""
+    """Copies of the trainable parameters by name, in 32 bits."""
     return {n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad}
 
 
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Puts `trained_state` back; raises KeyError where it is of another model."""
+    """Loads a `trained_state`; raises KeyError where it is of another model."""
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, tensor in state.items():
@@ -48,49 +50,59 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def files(model: nn.Module) -> dict[str, dict[str, Tensor]]:
-    """What a release holds of a trained encoder: file name to tensors, in 16 bits."""
+    """The tensors that a release holds of a trained encoder, by file name, in 16 bits."""
     if adapter := adapter_tensors(model):
         return {ADAPTER: adapter}
-    return {WEIGHTS: {n: t.half().contiguous() for n, t in model.state_dict().items() if _is_trained(n)}}
+    return {
+        WEIGHTS: {n: t.half().cpu().contiguous() for n, t in model.state_dict().items() if _is_trained(n)}
+    }
 
 
 def _is_trained(name: str) -> bool:
-    """The embeddings are half of a small encoder and hardly move; the pooler's output is not used."""
+    """Not the embeddings, which are half of a small encoder and hardly change, nor the unused pooler."""
     return "embeddings." not in name and "pooler" not in name
 
 
 def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The trained pairs by name of their layer in the base, the scale folded into b, in 16 bits."""
+    """The adapter's matrices by the name of their layer in the base, the scale multiplied into b,
+    in 16 bits.
+    """
     tensors = {}
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer):
             lora_a: Any = module.lora_A["default"]
             lora_b: Any = module.lora_B["default"]
             layer = name.removeprefix("base_model.model.")
-            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().contiguous()
+            tensors[f"{layer}.lora_a"] = lora_a.weight.detach().half().cpu().contiguous()
             scaled = lora_b.weight.detach() * module.scaling["default"]
-            tensors[f"{layer}.lora_b"] = scaled.half().contiguous()
+            tensors[f"{layer}.lora_b"] = scaled.half().cpu().contiguous()
     return tensors
 
 
 def only_linear(model: nn.Module) -> None:
-    """Closes what an adapter cannot hold: of what is trained the weights of linear layers alone stay open."""
+    """Freezes what an adapter cannot hold: only the weights of linear layers stay trainable."""
     weights = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear)}
     for parameter in model.parameters():
         parameter.requires_grad_(parameter.requires_grad and id(parameter) in weights)
 
 
-def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
-    """The adapter of this rank that is nearest to what training changed in the weights of linear layers: the
-    first `rank` singular directions of W_trained - W_base, both halves scaled alike, in 16 bits.
+def unchanged(base: nn.Module, trained: nn.Module) -> bool:
+    """Whether training left every weight as it was in the base."""
+    before = dict(base.named_parameters())
+    return all(torch.equal(p.detach().cpu(), before[name]) for name, p in trained.named_parameters())
 
-    Layers that did not change are left out. Raises ValueError where biases, norms or embeddings changed,
-    which no adapter holds (`only_linear` keeps them as they are), or nothing did.
+
+def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
+    """The adapter of this rank that is nearest to the change of the linear layers' weights: the first `rank`
+    singular directions of W_trained - W_base, both factors scaled alike, in 16 bits.
+
+    Unchanged layers are left out. Raises ValueError where biases, norms or embeddings changed, which an
+    adapter cannot hold (`only_linear` freezes them), or where nothing changed.
     """
     before, tensors = dict(base.named_parameters()), {}
     linear = {f"{n}.weight" for n, m in trained.named_modules() if isinstance(m, nn.Linear)}
     for name, parameter in trained.named_parameters():
-        change = parameter.detach().float() - before[name].detach().float()
+        change = parameter.detach().float().cpu() - before[name].detach().float().cpu()
         if not bool(change.any()):
             continue
         if name not in linear:

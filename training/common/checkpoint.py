@@ -1,6 +1,6 @@
-"""The state of a run after its last whole epoch, so that a killed run goes on where it was.
+"""The state of a run after its last whole epoch, so that a killed run resumes.
 
-What is stored is read back without unpickling code, and only by a run with the same settings.
+It is read back without unpickling code, and only by a run with the same settings.
 """
 
 from __future__ import annotations
@@ -13,52 +13,71 @@ from typing import Any
 
 import torch
 
+FILE = "checkpoint.pt"
+
 
 class CheckpointError(Exception):
-    """A run folder that belongs to another run; one line."""
+    """The run folder belongs to a run with other settings, or to none; the message is one line."""
 
 
 class Checkpoint:
-    """`folder` None: nothing is kept, and nothing is found."""
+    """The checkpoint of one run. With `folder` None nothing is saved and nothing is loaded."""
 
     def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
-        """`settings`: plain values that make a run what it is."""
-        self._path = folder / "checkpoint.pt" if folder else None
+        """`settings`: the plain values that identify a run."""
+        self._path = folder / FILE if folder else None
         self._settings = dict(settings)
 
     def load(self) -> dict[str, Any] | None:
-        """What was saved last, with the random numbers put back; raises CheckpointError."""
+        """The last saved state, None where there is none; sets torch's random generators to where they were.
+
+        Raises CheckpointError.
+        """
         if self._path is None or not self._path.exists():
             return None
-        stored: dict[str, Any] = torch.load(self._path, weights_only=True)
+        stored: dict[str, Any] = torch.load(self._path, weights_only=True, map_location="cpu")
         if stored["settings"] != self._settings:
             raise CheckpointError(f"{self._path} is of a run with other settings")
         torch.set_rng_state(stored["torch"])
+        if stored["cuda"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(stored["cuda"])
         return dict(stored["state"])
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Tensors and plain values; written aside and synced, so that a power cut leaves the last one or this
-        one.
+        """Saves tensors and plain values. They are written to another file, synced and renamed, so that a
+        power cut leaves the last state or this one.
         """
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         aside = self._path.with_suffix(".new")
+        generators = {
+            "torch": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        }
         with aside.open("wb") as file:
-            torch.save(
-                {"settings": self._settings, "torch": torch.get_rng_state(), "state": dict(state)}, file
-            )
+            torch.save({"settings": self._settings, "state": dict(state)} | generators, file)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(self._path)
 
 
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings and last saved state of the run in a folder; raises CheckpointError where there is none."""
+    path = folder / FILE
+    if not path.exists():
+        raise CheckpointError(f"{folder} holds no run")
+    stored = torch.load(path, weights_only=True, map_location="cpu")
+    return stored["settings"], stored["state"]
+
+
 def random_state(rng: random.Random) -> list[Any]:
-    """A generator's state in plain values."""
+    """The state of a generator in plain values."""
     version, numbers, gauss = rng.getstate()
     return [version, list(numbers), gauss]
 
 
 def set_random_state(rng: random.Random, state: list[Any]) -> None:
+    """Puts `random_state` back."""
     version, numbers, gauss = state
     rng.setstate((version, tuple(numbers), gauss))

@@ -1,5 +1,5 @@
-"""How the coded mentions are divided: by drug and by preferred term, so that no mention is both trained on
-and tested.
+"""The split of the coded mentions by drug and by preferred term, so that no mention is both trained on and
+tested.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from models.types import Query
 from training.common.corpora import GoldCoding
 
 SEED = 42
-#: Of the drugs (at least one) and of the preferred terms of the other drugs.
+#: Shares of the drugs (at least one) and of the preferred terms of the other drugs.
 TEST_DRUGS, TEST_TERMS = 0.2, 0.05
-#: Of what is left: of its preferred terms, and of its rows with them.
+#: Shares of the rest: of its preferred terms, and of its rows including those of these terms.
 VALID_TERMS, VALID = 0.03, 0.1
 
 
 class Split(NamedTuple):
-    """No mention string of a part occurs in another, case and white space ignored."""
+    """No mention of a part occurs in another part, case and white space ignored."""
 
     train: list[GoldCoding]
     valid: list[GoldCoding]
     test: list[GoldCoding]
 
 
-def normal(mention: str) -> str:
+def mention_key(mention: str) -> str:
+    """The key by which mentions are compared: lower case, white space collapsed."""
     return " ".join(mention.lower().split())
 
 
 def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
-    """Lowest-level term, lower case, to its preferred terms."""
+    """Lowest-level term in lower case to its preferred terms."""
     found: dict[str, set[str]] = {}
     for term in terms:
         found.setdefault(term.llt.lower(), set()).add(term.pt)
@@ -41,16 +42,16 @@ def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
 
 
 def right_terms(gold: GoldCoding, by_term: Mapping[str, set[str]]) -> set[str]:
-    """Preferred terms of the gold terms; none where the terminology knows no gold term by name."""
+    """The preferred terms of the gold terms; empty where no gold term is in the terminology by name."""
     return {pt for t in gold.terms for pt in by_term.get(t.lower(), ())}
 
 
 def heldout_split(golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], seed: int = SEED) -> Split:
-    """Test: every mention of some drugs, and of some preferred terms whatever the drug. Validation: some
-    preferred terms of the rest, and mention strings drawn from it. A row of another part with the mention
-    string of a test or validation row is left out.
+    """Test: all mentions of some drugs, and all mentions of some preferred terms of any drug. Validation:
+    some preferred terms of the rest, and randomly drawn mention strings. Rows of another part with the
+    mention string of a test or validation row are left out.
 
-    `by_term` groups gold names to preferred terms; a name that it lacks is a preferred term of its own.
+    `by_term` groups gold names by preferred term; a name that is not in it is a preferred term of its own.
     """
     rng = random.Random(seed)
     drugs = sorted({g.drug.lower() for g in golds})
@@ -61,31 +62,31 @@ def heldout_split(golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], 
     rest = _without(rest, terms, test, by_term)
 
     terms = _drawn(rest, by_term, VALID_TERMS, rng)
-    strings = {normal(g.mention) for g in rest if _groups(g, by_term) & terms}
-    order = sorted({normal(g.mention) for g in rest} - strings)
+    strings = {mention_key(g.mention) for g in rest if _groups(g, by_term) & terms}
+    order = sorted({mention_key(g.mention) for g in rest} - strings)
     rng.shuffle(order)
-    rows = sum(normal(g.mention) in strings for g in rest)
-    often: dict[str, int] = {}
+    rows = sum(mention_key(g.mention) in strings for g in rest)
+    counts: dict[str, int] = {}
     for g in rest:
-        often[normal(g.mention)] = often.get(normal(g.mention), 0) + 1
+        counts[mention_key(g.mention)] = counts.get(mention_key(g.mention), 0) + 1
     for mention in order:
         if rows >= VALID * len(rest):
             break
         strings.add(mention)
-        rows += often[mention]
-    valid = [g for g in rest if normal(g.mention) in strings]
+        rows += counts[mention]
+    valid = [g for g in rest if mention_key(g.mention) in strings]
     return Split(_without(rest, terms, valid, by_term), valid, test)
 
 
 def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-    """For each part its rows, mention strings, drugs, preferred terms, and rows with a preferred term that
-    training never has.
+    """For each part the numbers of rows, mention strings, drugs, preferred terms, and rows with a preferred
+    term that does not occur in training.
     """
     trained = {pt for g in split.train for pt in _groups(g, by_term)}
     return {
         name: {
             "rows": len(part),
-            "mentions": len({normal(g.mention) for g in part}),
+            "mentions": len({mention_key(g.mention) for g in part}),
             "drugs": len({g.drug.lower() for g in part}),
             "terms": len({pt for g in part for pt in _groups(g, by_term)}),
             "unseen": sum(not _groups(g, by_term) & trained for g in part),
@@ -95,7 +96,7 @@ def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str,
 
 
 def query(gold: GoldCoding) -> Query:
-    """The mention in its sentence; alone where the sentence does not have it word for word."""
+    """The mention in its sentence, or alone where the sentence does not contain it literally."""
     mention = gold.mention.strip()
     written = r"\s+".join(map(re.escape, mention.split()))
     for pattern in (rf"(?<!\w){written}(?!\w)", written):
@@ -118,6 +119,6 @@ def _drawn(
 def _without(
     golds: Sequence[GoldCoding], terms: set[str], held: Sequence[GoldCoding], by_term: Mapping[str, set[str]]
 ) -> list[GoldCoding]:
-    """Rows of neither these terms nor the mention string of a held-out row."""
-    strings = {normal(g.mention) for g in held}
-    return [g for g in golds if normal(g.mention) not in strings and not _groups(g, by_term) & terms]
+    """Rows without these terms and without the mention string of a held-out row."""
+    strings = {mention_key(g.mention) for g in held}
+    return [g for g in golds if mention_key(g.mention) not in strings and not _groups(g, by_term) & terms]

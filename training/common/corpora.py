@@ -1,4 +1,4 @@
-"""Readers of the public corpora in the forms in which their authors or the papers' authors publish them."""
+"""Readers of the public corpora in the formats in which their authors publish them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
 
 @dataclass(frozen=True, slots=True)
 class GoldMention:
+    """A gold mention by character offsets."""
+
     start: int
     end: int
     label: str
@@ -24,7 +26,7 @@ class GoldMention:
 
 @dataclass(frozen=True, slots=True)
 class GoldText:
-    """A text with its gold mentions, and its relations as (drug, effect) positions in them."""
+    """A text with its gold mentions, and its gold relations as (drug, effect) indices of mentions."""
 
     id: str
     text: str
@@ -34,7 +36,7 @@ class GoldText:
 
 @dataclass(frozen=True, slots=True)
 class GoldCoding:
-    """A mention in its sentence and the preferred terms that count as right."""
+    """A mention in its sentence and the names of the terms that are right."""
 
     mention: str
     sentence: str
@@ -43,7 +45,7 @@ class GoldCoding:
 
 
 def read_psytar(path: Path) -> list[GoldText]:
-    """Sentences of `token TAB tag` lines divided by empty lines; tokens are joined by one space."""
+    """Sentences as `token TAB tag` lines, separated by empty lines; tokens are joined by one space."""
     sentences: list[GoldText] = []
     rows: list[tuple[str, str]] = []
     for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
@@ -74,7 +76,7 @@ def _from_tags(id_: str, rows: Sequence[tuple[str, str]]) -> GoldText:
 
 
 def read_ade(directory: Path) -> dict[str, GoldText]:
-    """The ADE corpus by sentence id; every entity is kept, overlapping ones too."""
+    """The ADE corpus by sentence id; overlapping entities are kept."""
     texts = {}
     for row in json.loads((directory / "sentences.json").read_text(encoding="utf-8")):
         starts, position = [], 0
@@ -107,7 +109,7 @@ def read_ade_fold(directory: Path, fold: int) -> tuple[list[GoldText], list[Gold
 
 
 def read_ade_negatives(path: Path) -> list[GoldText]:
-    """Lines `pmid NEG sentence`: sentences without an adverse event."""
+    """Sentences without an adverse event, from lines `pmid NEG sentence`."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
 
@@ -118,9 +120,10 @@ def read_negative_abstracts(path: Path) -> list[str]:
 
 
 def read_ade_abstracts(directory: Path) -> dict[str, str]:
-    """Sentence id of the ADE corpus to the PubMed id of its abstract, by the sentence's letters and digits.
+    """Sentence id of the ADE corpus to the PubMed id of its abstract, matched by the sentence's letters and
+    digits. A sentence in two abstracts gets the lower id.
 
-    Where a sentence stands in two abstracts the lower id is taken. KeyError where one stands in none.
+    Raises KeyError where a sentence is in no abstract.
     """
     abstracts: dict[str, str] = {}
     for line in (directory / "DRUG-AE.rel").read_text(encoding="utf-8").splitlines():
@@ -135,8 +138,8 @@ def _letters(text: str) -> str:
 
 
 def read_psytar_codes(path: Path, unmapped: bool = False) -> Iterator[GoldCoding]:
-    """Mentions with at least one known preferred or lowest-level name; several are divided by `|`. With
-    `unmapped` effects without a known name too.
+    """Mentions with at least one known preferred or lowest-level name (several are separated by `|`), and,
+    with `unmapped`, effects without a known name.
     """
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -146,7 +149,7 @@ def read_psytar_codes(path: Path, unmapped: bool = False) -> Iterator[GoldCoding
 
 
 def hold_out(texts: Sequence[GoldText], share: float, seed: int) -> tuple[list[GoldText], list[GoldText]]:
-    """A seeded split into (rest, held out)."""
+    """A random split into (rest, held out); the same for the same seed."""
     order = list(texts)
     random.Random(seed).shuffle(order)
     n = round(len(order) * share)

@@ -1,26 +1,30 @@
-"""Which number format a run computes in: products in 16 bits where the processor has them faster, weights and
-sums always in 32 bits.
+"""The number format that a run computes in: products in 16 bits where the hardware has them faster, weights
+and sums always in 32 bits.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+import typer
 
-from models.releases.loading import formats
+from models.releases.loading import number_formats
 
 Precision = Literal["auto", "float32", "bfloat16"]
 HELP = "auto: 16-bit products where they are faster (AMX, GPU); weights stay in 32 bits"
+PrecisionOption = Annotated[Precision, typer.Option(help=HELP)]
 
 
-def resolved(precision: Precision, device: str = "cpu") -> Literal["float32", "bfloat16"]:
-    """What `auto` means on this machine; a run's settings hold the answer, so that it goes on as it began."""
+def resolved(precision: Precision, device: torch.device | str = "cpu") -> Literal["float32", "bfloat16"]:
+    """What `auto` means on this device; a run's settings hold the answer, so that it resumes in the same
+    format.
+    """
     if precision != "auto":
         return precision
-    return "bfloat16" if "bfloat16" in formats(device) else "float32"
+    return "bfloat16" if "bfloat16" in number_formats(torch.device(device).type) else "float32"
 
 
-def mixed(precision: str, device: str = "cpu") -> Any:
+def mixed(precision: str, device: torch.device | str = "cpu") -> Any:
     """Context of a forward pass: autocast to bfloat16, or nothing."""
     return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=precision == "bfloat16")

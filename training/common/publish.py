@@ -1,5 +1,5 @@
-"""From a folder of trained files to a release with canary answers and scores, both taken from the model as it
-will be served.
+"""From a folder of trained files to a published release; canary answers and scores are those of the model as
+it is loaded for serving.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from models.releases.loading import canary_inputs, model_class, plain
+from models.releases.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import (
     Canary,
     Manifest,
@@ -39,8 +39,8 @@ def publish_release(
     scores: Callable[[Any], list[Score]],
     root: Path,
 ) -> Release:
-    """Loads the files as a release would be, in 32 bits, asks the canary, scores, and publishes under
-    `root`.
+    """Loads the files as a release is loaded, in 32 bits, records the canary answers, evaluates, and
+    publishes under `root`.
     """
     draft = Manifest.model_validate(
         {
@@ -53,12 +53,12 @@ def publish_release(
             "scores": [],
             "training_data": [source.model_dump() for source in training_data],
             "code_commit": code_commit(),
-            "canary": {"inputs": plain(list(canary)), "outputs": []},
+            "canary": {"inputs": as_json(list(canary)), "outputs": []},
         }
     )
     model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
     inputs = canary_inputs(model, draft.canary.inputs)
-    answers = Canary(inputs=draft.canary.inputs, outputs=plain(model.predict(inputs)))
+    answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
 
 
@@ -69,14 +69,20 @@ OFFERED = Annotated[
 
 
 def offer(release: Release, data: Path | None) -> None:
-    """Runs `pvstream publish` on a release, with its gate; the run ends as that command does.
-
-    A process of its own: training knows nothing of Kafka.
+    """Runs `pvstream publish` on a release, with its gate, in a process of its own (training does not import
+    Kafka clients). Raises typer.Exit with the command's exit code where it fails.
     """
     command = [sys.executable, "-m", "streams", "publish", str(release.path)]
     done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
     if done.returncode:
         raise typer.Exit(done.returncode)
+
+
+def finish(release: Release, data: Path | None, offered: bool) -> None:
+    """The end of every training program: prints the scores and, where asked for, offers the release."""
+    print_scores(Console(), release)
+    if offered:
+        offer(release, data)
 
 
 def print_scores(console: Console, release: Release) -> None:

@@ -1,31 +1,12 @@
-"""Gold and predicted mentions as spans to be counted, and the trivial tagger to compare with."""
+"""Gold and predicted mentions as spans to be counted, and the dictionary baseline of tagging."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
-from models.drugs import DrugLexicon
-from models.ner.model import OUTSIDE
-from models.types import DRUG, Span
 from training.common.corpora import GoldText
-
-
-def word_tags(gold: GoldText, spans: Sequence[Span], lexicon: DrugLexicon | None) -> list[str]:
-    """B, I and O of each word. Of overlapping mentions the longest is kept; a corpus without drugs gets the
-    lexicon's.
-    """
-    tags = [OUTSIDE] * len(spans)
-    wanted = [(m.start, m.end, m.label) for m in sorted(gold.mentions, key=lambda m: m.start - m.end)]
-    if lexicon is not None:
-        wanted += [(s.start, s.end, DRUG) for s, _ in lexicon.find(gold.text)]
-    for start, end, label in wanted:
-        inside = [i for i, s in enumerate(spans) if start <= s.start and s.end <= end]
-        if inside and all(tags[i] == OUTSIDE for i in inside):
-            for i in inside:
-                tags[i] = ("B-" if i == inside[0] else "I-") + label
-    return tags
 
 
 class Mentioned(Protocol):
@@ -40,17 +21,18 @@ class Mentioned(Protocol):
 
 
 def mention_spans(mentions: Iterable[Iterable[Mentioned]]) -> list[list[tuple[int, int, str]]]:
-    """The mentions of each text as spans to be counted."""
+    """The mentions of each text as (start, end, label)."""
     return [[(m.start, m.end, m.label) for m in found] for found in mentions]
 
 
 def gold_spans(texts: Iterable[GoldText]) -> list[list[tuple[int, int, str]]]:
+    """The gold mentions of each text as (start, end, label)."""
     return mention_spans(t.mentions for t in texts)
 
 
 class DictionaryTagger:
-    """The trivial baseline of tagging: the longest string that was a mention in training, with its commonest
-    label there.
+    """The trivial baseline of tagging: the longest strings that are mentions in training, with their most
+    frequent label there.
     """
 
     def __init__(self, training: Iterable[GoldText]) -> None:
@@ -62,6 +44,7 @@ class DictionaryTagger:
         self._longest = max((len(words) for words in self._label), default=0)
 
     def predict(self, texts: Iterable[str]) -> list[list[tuple[int, int, str]]]:
+        """The mentions of each text as (start, end, label)."""
         return [self._tag(text) for text in texts]
 
     def _tag(self, text: str) -> list[tuple[int, int, str]]:

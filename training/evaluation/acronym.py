@@ -1,4 +1,4 @@
-"""Acronyms: the sense that a release takes, on the test rows of CASI and on SDU@AAAI-22."""
+"""Evaluation of acronyms: the sense that a release chooses, on the test rows of CASI and on SDU@AAAI-22."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from models.acronym.surface_features import undotted
 from models.scores import Counts, RecordMeasure, ratio
 from models.types import Span
-from training.evaluation.result import Measured
+from training.evaluation.result import Result
 
 SPLITS = ("casi", "sdu22_scientific", "sdu22_legal")
 PRIMARY = "accuracy"
@@ -29,7 +29,7 @@ DATA = {
 #: Columns of the counts.
 _RIGHT, _ONE, _GOLD, _CHOSEN = range(4)
 BATCH = 64
-#: Which rows of CASI are held out; a trained release never saw them.
+#: Seed and share of the rows of CASI that are held out from training.
 SEED = 0
 HELD_OUT = 0.3
 
@@ -48,19 +48,22 @@ class Row(NamedTuple):
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
     data: str
     records: list[Row]
     majority: list[str]
-    """of each record the sense that a look at the acronym alone would give"""
+    """of each record the most frequent sense of its acronym"""
     majority_definition: str
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:
+    """The rows of a split with the most frequent sense of each acronym."""
     folder = data / "acronyms"
     if split == "casi":
         training, rows = split_casi(read_casi(folder / "casi_dev.csv"))
         known = majority(training)
-        # An acronym all of whose rows are held out has no majority to know.
+        # An acronym of which all rows are held out has no training rows.
         chosen = [known.get(undotted(row.short_form), row.senses[0]) for row in rows]
         definition = "always the acronym's commonest sense in the training rows"
     else:
@@ -73,8 +76,8 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 
 def read_casi(path: Path) -> list[Row]:
-    """CASI rows whose text holds the acronym, with full stops between its letters or without; its senses are
-    those that its rows have.
+    """The rows of CASI whose text contains the acronym, with or without full stops between its letters; its
+    senses are those of its rows.
     """
     with path.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
@@ -90,8 +93,8 @@ def read_casi(path: Path) -> list[Row]:
 
 
 def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -> tuple[list[Row], list[Row]]:
-    """Training and held-out rows: of each acronym its rows in the order of their senses, within a sense by a
-    hash of seed and text, and evenly spaced ones of them held out, so that each sense has its share.
+    """Training and held-out rows. The rows of each acronym are ordered by sense, within a sense by a hash of
+    seed and text, and evenly spaced rows are held out, so that each sense is held out in its proportion.
     """
     groups: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
@@ -100,7 +103,7 @@ def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -
     for members in groups.values():
         order = sorted(members, key=lambda i: (rows[i].gold, _hash(seed, rows[i])))
         begin = int(_hash(seed, rows[order[0]])[:8], 16) / 16**8
-        # One at each whole number that share * position passes.
+        # One row wherever share * position passes a whole number.
         held |= {i for n, i in enumerate(order) if int((n + 1) * share + begin) > int(n * share + begin)}
     training = [row for i, row in enumerate(rows) if i not in held]
     return training, [row for i, row in enumerate(rows) if i in held]
@@ -122,8 +125,8 @@ def read_sdu(rows: Path, dictionary: Path) -> list[Row]:
 
 
 def locate(text: str, short_form: str) -> Span | None:
-    """Where the acronym stands: as a word, else at a word's beginning, else with full stops, else inside a
-    word (the makers of SDU@AAAI-22 put acronyms into longer words too).
+    """The first place of the acronym in the text: as a word, else at the beginning of a word, else with full
+    stops, else inside a word (SDU@AAAI-22 has acronyms inside longer words too).
     """
     literal = re.escape(short_form)
     dotted = r"\.?\s?".join(map(re.escape, short_form))
@@ -140,12 +143,13 @@ def locate(text: str, short_form: str) -> Span | None:
     return None
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the senses that `model.choose_many` scores highest."""
     rows = corpus.records
     started = time.perf_counter()
     chosen = choices(model, rows)
     seconds = time.perf_counter() - started
-    return Measured(
+    return Result(
         counts(rows, chosen),
         counts(rows, corpus.majority),
         MEASURES,
@@ -155,7 +159,9 @@ def measure(model: Any, corpus: Corpus) -> Measured:
 
 
 def choices(model: Any, rows: Sequence[Row]) -> list[str]:
-    """The sense that the model takes in each row. Rows of like length share a batch, equal rows an answer."""
+    """The sense that the model chooses in each row. Rows of like length share a batch; equal rows are
+    computed once.
+    """
     unique = sorted({(r.text, r.span, r.senses) for r in rows}, key=lambda q: (len(q[0]), q[0], q[1].start))
     found: dict[tuple[str, Span, tuple[str, ...]], str] = {}
     for start in range(0, len(unique), BATCH):
@@ -166,7 +172,7 @@ def choices(model: Any, rows: Sequence[Row]) -> list[str]:
 
 
 def majority(rows: Sequence[Row]) -> dict[str, str]:
-    """Of each acronym the sense that is commonest in these rows."""
+    """The most frequent sense of each acronym in these rows."""
     senses: dict[str, Counter[str]] = {}
     for row in rows:
         senses.setdefault(undotted(row.short_form), Counter())[row.gold] += 1
@@ -174,14 +180,14 @@ def majority(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def scores(rows: Sequence[Row], chosen: Sequence[str]) -> dict[str, float]:
-    """Every score of a choice of senses."""
+    """All scores of chosen senses."""
     found = counts(rows, chosen)
     return {measure.name: measure.of(found) for measure in MEASURES}
 
 
 def counts(rows: Sequence[Row], chosen: Sequence[str]) -> Counts:
-    """Columns: right, one, gold sense, chosen sense, the last two as numbers that are the same for the same
-    rows.
+    """(rows, 4): right, one, gold sense, chosen sense; senses are numbered in the same way for the
+    same rows.
     """
     numbers = {sense: n for n, sense in enumerate(sorted({s for row in rows for s in row.senses}))}
     return np.array(
@@ -194,16 +200,16 @@ def counts(rows: Sequence[Row], chosen: Sequence[str]) -> Counts:
 
 
 def _shared_task_f1(found: Counts) -> Counts:
-    """(rows, columns) to (1,): macro precision and macro recall over the gold senses, then their F1. A gold
-    sense that is never chosen has precision 1, as in the shared task's scorer.
+    """(rows, columns) to (1,): the F1 of macro precision and macro recall over the gold senses. A gold sense
+    that is never chosen has precision 1, as in the shared task's scorer.
     """
     gold, chosen = (found[:, column].astype(np.intp) for column in (_GOLD, _CHOSEN))
     size = int(max(gold.max(), chosen.max())) + 1
-    wanted, taken = np.bincount(gold, minlength=size), np.bincount(chosen, minlength=size)
+    expected, chosen_counts = np.bincount(gold, minlength=size), np.bincount(chosen, minlength=size)
     right = np.bincount(gold[gold == chosen], minlength=size)
-    senses = wanted > 0
-    precision = np.where(taken > 0, right / np.maximum(taken, 1), 1.0)[senses].mean()
-    recall = (right[senses] / wanted[senses]).mean()
+    senses = expected > 0
+    precision = np.where(chosen_counts > 0, right / np.maximum(chosen_counts, 1), 1.0)[senses].mean()
+    recall = (right[senses] / expected[senses]).mean()
     return np.array([2 * precision * recall / (precision + recall) if recall else 0.0])
 
 

@@ -1,4 +1,4 @@
-"""Tagger and coder together: the preferred terms of a sentence, found from its text alone."""
+"""Evaluation of tagging and normalization together: the preferred terms of a sentence from its text alone."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from models.scores import Counts, micro_f1, ratio
 from models.types import ADE, Coding, Query
 from training.common.coding_split import pts_by_term, right_terms
 from training.common.corpora import GoldCoding, read_psytar, read_psytar_codes
-from training.evaluation.result import Measured
+from training.evaluation.result import Result
 
 END_TO_END = "end_to_end"
 DATA = (
     "PsyTAR, held-out sentences without an unmapped effect that are not among the training sentences of the "
     "bundled tagger"
 )
-#: Columns: right pairs of sentence and preferred term, predicted ones, gold ones; the same of the preferred
-#: terms that training never has.
+#: Columns: right, predicted and gold pairs of sentence and preferred term; then the same for preferred terms
+#: that do not occur in training.
 _RIGHT, _PREDICTED, _GOLD = range(3)
 _UNSEEN = 3
 
@@ -33,12 +33,14 @@ UNSEEN = "preferred terms that training never has, predicted or gold,"
 
 
 class Sentence(NamedTuple):
+    """A sentence with the codings of all its effects."""
+
     text: str
     golds: tuple[GoldCoding, ...]
 
 
 def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
-    """Sentences whose every annotated effect is a test mention."""
+    """Sentences of which every annotated effect is a test mention."""
     tagged = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
     wanted = set(test)
     by_text: dict[str, list[GoldCoding]] = {}
@@ -53,8 +55,10 @@ def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
 
 def measure(
     model: Any, data: str, sentences: Sequence[Sentence], trained: Set[str], tagger: Any = None
-) -> Measured:
-    """`trained`: the preferred terms that training has; `tagger`: by default the bundled one."""
+) -> Result:
+    """Evaluates tagger and coder together. `trained`: the preferred terms that occur in training; `tagger`:
+    by default the bundled one.
+    """
     started = time.perf_counter()
     found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
     effects = [[m for m in mentions if m.label == ADE] for mentions in found]
@@ -67,7 +71,7 @@ def measure(
     by_term = pts_by_term(model.terms)
     counts, baseline = (
         _counts(sentences, _by_place(places, answers, len(sentences)), by_term, trained)
-        for answers in (codings, model.plain().predict(bare))
+        for answers in (codings, model.mention_only().predict(bare))
     )
     definition = (
         "distinct pairs of sentence and preferred term, mentions predicted by the bundled tagger, NIL is no "
@@ -85,11 +89,12 @@ def measure(
         ratio("recall_unseen", f"recall over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _GOLD)),
     )
     alone = "the same tagger and coder, each mention coded without its sentence and without phrases"
-    return Measured(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
+    return Result(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
 
 
 @cache
 def bundled_tagger() -> Any:
+    """The bundled tagger in 32 bits, loaded once."""
     from models.releases.loading import load  # noqa: PLC0415  it imports torch
 
     return load(open_release(bundled("ner")), dtype="float32").model
@@ -120,7 +125,9 @@ def _counts(
 
 
 def _right(gold: Set[frozenset[str]], found: Set[str]) -> int:
-    """How many gold mentions are met; a predicted term is right once, the hardest gold mention first."""
+    """The number of gold mentions that are found; each predicted term counts for one gold mention, those with
+    the fewest right terms first.
+    """
     left, right = set(found), 0
     for wanted in sorted(gold, key=len):
         if hits := wanted & left:
@@ -130,5 +137,5 @@ def _right(gold: Set[frozenset[str]], found: Set[str]) -> int:
 
 
 def _key(text: str) -> str:
-    """Letters and digits only: the tagged sentences are cut into words."""
+    """Letters and digits only, because the tagged sentences are split into words."""
     return "".join(c for c in text.lower() if c.isalnum())

@@ -1,7 +1,7 @@
-"""Measures a release on a split of a public corpus, and two releases on the same records.
+"""Evaluates a release on a split of a public corpus, and compares two releases on the same records.
 
-Whatever imports this imports no model library: a model is handed in, and what only some splits need is
-imported where they are measured.
+Importing this module imports no model library: the model is passed in, and what only some splits need is
+imported when they are evaluated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
 from training.evaluation import acronym, idiom, ner, normalization, relation, summarization
-from training.evaluation.result import EvaluationError, Measured, Part
+from training.evaluation.result import EvaluationError, Part, Result
 
 __all__ = [
     "PRIMARY",
@@ -35,8 +35,8 @@ _TASKS: dict[str, Any] = {
     "summarization": summarization,
     "idiom": idiom,
 }
-#: What each task can be measured on; the first is the default. A release that was trained on fold 1 of the
-#: ADE corpus has seen the test sentences of the other folds.
+#: The splits of each task; the first is the default. A release trained on fold 1 of the ADE corpus has seen
+#: the test sentences of the other folds.
 SPLITS: dict[str, tuple[str, ...]] = {task: module.SPLITS for task, module in _TASKS.items()}
 #: The score by which two releases of a task are compared; higher is better.
 PRIMARY: dict[str, str] = {task: module.PRIMARY for task, module in _TASKS.items()}
@@ -44,7 +44,7 @@ PRIMARY: dict[str, str] = {task: module.PRIMARY for task, module in _TASKS.items
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a release scores on a split, with 95 % bootstrap intervals, beside a trivial method."""
+    """The scores of a release on a split with 95 % bootstrap intervals and a trivial baseline."""
 
     task: str
     release: str
@@ -53,20 +53,20 @@ class Evaluation:
     scores: Mapping[str, float]
     definitions: Mapping[str, str]
     baselines: Mapping[str, float]
-    """of the scores for which there is a trivial method"""
+    """of the scores that have a baseline"""
     baseline_definitions: Mapping[str, str]
     intervals: Mapping[str, Interval]
     records: int
     seconds: float
     """of prediction alone"""
     parts: Mapping[str, Part]
-    """the records of the scores that are not over all"""
+    """the records of the scores that are not computed over all of them"""
     counts: Counts = field(repr=False, compare=False)
     """(records, columns), for a paired comparison; not in the JSON form"""
     measures: tuple[Measure, ...] = field(repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON form: numbers rounded, without the counts of each record."""
+        """The JSON form: numbers are rounded, the counts of the records left out."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in {"counts", "measures"}}
         return plain | {
             "scores": {name: _rounded(value) for name, value in self.scores.items()},
@@ -77,17 +77,17 @@ class Evaluation:
         }
 
     def part(self, score: str) -> Part:
-        """The records that a score is over."""
+        """The records that a score is computed over."""
         return self.parts.get(score, Part(self.data, self.records))
 
 
 def evaluate(
     task: str, model: Any, version: str, data: Path, split: str | None = None, limit: int = 0
 ) -> Evaluation:
-    """Scores of a loaded model on a split of the corpora under `data`, the task's first where none is named.
+    """The scores of a loaded model on a split of the corpora under `data`, by default the task's first split.
 
-    `limit` takes the first records of every part only; 0: all. Raises EvaluationError where the split is
-    unknown or cannot be read.
+    `limit`: only the first records of every part; 0: all. Raises EvaluationError where the split is unknown
+    or cannot be read.
     """
     if task not in _TASKS:
         raise EvaluationError(f"no task {task!r}: {', '.join(_TASKS)}")
@@ -95,31 +95,31 @@ def evaluate(
     if split not in SPLITS[task]:
         raise EvaluationError(f"{task} has no split {split!r}: {', '.join(SPLITS[task])}")
     corpus = _read(task, data, split, limit)
-    measured: Measured = _TASKS[task].measure(model, corpus)
+    result: Result = _TASKS[task].measure(model, corpus)
     return Evaluation(
         task=task,
         release=version,
         data=corpus.data,
         split=split,
-        scores={m.name: m.of(measured.counts) for m in measured.measures},
-        definitions={m.name: m.definition for m in measured.measures},
+        scores={m.name: m.of(result.counts) for m in result.measures},
+        definitions={m.name: m.definition for m in result.measures},
         baselines={
-            m.name: m.of(measured.baseline)
-            for m in measured.measures
-            if m.name in measured.baseline_definitions
+            m.name: m.of(result.baseline) for m in result.measures if m.name in result.baseline_definitions
         },
-        baseline_definitions=dict(measured.baseline_definitions),
-        intervals=bootstrap(measured.counts, measured.measures),
-        records=len(measured.counts),
-        seconds=measured.seconds,
-        parts=dict(measured.parts),
-        counts=measured.counts,
-        measures=measured.measures,
+        baseline_definitions=dict(result.baseline_definitions),
+        intervals=bootstrap(result.counts, result.measures),
+        records=len(result.counts),
+        seconds=result.seconds,
+        parts=dict(result.parts),
+        counts=result.counts,
+        measures=result.measures,
     )
 
 
 def compare(candidate: Evaluation, live: Evaluation) -> Comparison:
-    """By the task's primary score; raises EvaluationError unless both were measured on the same records."""
+    """Compares two releases by the task's primary score; raises EvaluationError unless both were evaluated on
+    the same records.
+    """
     for name in ("task", "data", "split", "records"):
         one, other = getattr(candidate, name), getattr(live, name)
         if one != other:
@@ -142,7 +142,7 @@ def compare(candidate: Evaluation, live: Evaluation) -> Comparison:
 
 
 def as_scores(evaluation: Evaluation) -> list[Score]:
-    """The rows of a manifest."""
+    """The scores as a manifest holds them."""
     return [
         Score(
             name=name,
@@ -158,7 +158,7 @@ def as_scores(evaluation: Evaluation) -> list[Score]:
 
 
 def manifest_scores(task: str, model: Any, data: Path, splits: Sequence[str], limit: int = 0) -> list[Score]:
-    """The rows of the manifest of a release that is being made, split by split."""
+    """The scores of a release that is being made as its manifest holds them, split by split."""
     return [s for split in splits for s in as_scores(evaluate(task, model, "", data, split, limit))]
 
 
@@ -175,5 +175,5 @@ def _read(task: str, data: Path, split: str, limit: int) -> Any:
 
 
 def _rounded(value: float) -> float:
-    """Four digits of a share, two of a percentage and of other numbers above 1."""
+    """Rounded to four decimals up to 1 (shares), to two above (percentages and other numbers)."""
     return round(value, 4 if abs(value) <= 1 else 2)

@@ -1,5 +1,5 @@
-"""Idioms: SemEval-2022 task 2B, rank correlation of a model's similarities with the gold ones, beside the
-base that nobody trained.
+"""Evaluation of idioms: SemEval-2022 task 2B, rank correlation of a model's similarities with the gold ones;
+the baseline is the untrained base.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.scores import Counts, spearman
-from training.evaluation.result import Measured, Part
+from training.evaluation.result import Part, Result
 
-#: Training picks its epoch with the first, third, ... STS row in sight; `heldout` has the others.
+#: Training selects its epoch on the first, third, ... STS row; `heldout` has the other rows.
 SPLITS = ("dev_en", "dev_en_heldout", "dev_pt")
 PRIMARY = "spearman_idiom"
 STS = "spearman_sts"
@@ -38,7 +38,9 @@ BASELINE = "the base that was not trained, with the same pooling"
 
 
 class Pair(NamedTuple):
-    """Two sentences and their gold similarity, or the pair whose similarity by the system is gold."""
+    """Two sentences and their gold similarity, or another pair whose similarity by the system
+    itself is gold.
+    """
 
     first: str
     second: str
@@ -48,6 +50,8 @@ class Pair(NamedTuple):
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
     data: str
     records: list[Pair]
 
@@ -80,18 +84,19 @@ def read_pairs(folder: Path, language: str) -> list[Pair]:
 
 
 def halves(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """The STS pairs, every other one: (that training may look at, held out)."""
+    """The STS pairs in turn: (for validation in training, held out)."""
     sts = [p for p in pairs if not p.idiom]
     return sts[::2], sts[1::2]
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the vectors that `model.predict` gives."""
     baseline = pair_counts(model.untrained(), corpus.records)
     started = time.perf_counter()
     counts = pair_counts(model, corpus.records)
     seconds = time.perf_counter() - started
     idioms = int(counts[:, _IDIOM].sum())
-    return Measured(
+    return Result(
         counts,
         baseline,
         MEASURES,
@@ -121,5 +126,5 @@ def pair_counts(model: Any, pairs: Sequence[Pair]) -> Counts:
 
 
 def scores(counts: Counts) -> dict[str, float]:
-    """Every score by name."""
+    """All scores by name."""
     return {m.name: m.of(counts) for m in MEASURES}

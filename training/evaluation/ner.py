@@ -1,5 +1,5 @@
-"""Tagging: strict spans on PsyTAR and on the folds of the ADE corpus, beside a dictionary of training
-mentions.
+"""Evaluation of tagging: strict spans on PsyTAR and on the folds of the ADE corpus; the baseline is a
+dictionary of training mentions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from training.common.corpora import GoldText, read_psytar
 from training.common.spans import DictionaryTagger, gold_spans, mention_spans
 from training.evaluation.relation import SPLITS as ADE_SPLITS
 from training.evaluation.relation import split_texts
-from training.evaluation.result import Measured
+from training.evaluation.result import Result
 
 SPLITS = ("psytar_test", "psytar_dev", *ADE_SPLITS)
 PRIMARY = "strict_micro_f1"
@@ -27,9 +27,10 @@ DICTIONARY = (
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on; `labels` are those that the corpus annotates."""
+
     data: str
     labels: tuple[str, ...]
-    """that the corpus annotates"""
     training: list[GoldText]
     records: list[GoldText]
 
@@ -50,7 +51,7 @@ def read(data: Path, split: str, limit: int) -> Corpus:
         training = read_psytar(data / "psytar/ner_train.conll")
         test = read_psytar(data / f"psytar/ner_{part}.conll")
         name = f"PsyTAR {part}"
-    # A few sentences of PsyTAR stand in two parts.
+    # A few sentences of PsyTAR occur in two parts.
     tested = {t.text for t in test}
     labels = ADE_TAGS if clinical else PSYTAR_TAGS
     return Corpus(
@@ -58,7 +59,8 @@ def read(data: Path, split: str, limit: int) -> Corpus:
     )
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the mentions that `model.predict` gives."""
     texts, gold = [t.text for t in corpus.records], gold_spans(corpus.records)
     started = time.perf_counter()
     found = model.predict(texts)
@@ -73,7 +75,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
         macro_f1("strict_macro_f1", f"{strict}; macro F1 over {names}", triples),
         micro_f1("ade_strict_micro_f1", f"{strict}; F1 over ADE", [3 * corpus.labels.index(ADE)]),
     )
-    return Measured(
+    return Result(
         span_counts(mention_spans(found), gold, corpus.labels),
         span_counts(DictionaryTagger(corpus.training).predict(texts), gold, corpus.labels),
         measures,

@@ -1,5 +1,5 @@
-"""Coding: PsyTAR's mapped mentions in their sentences against a release's own terminology, or its encoders
-against SIDER's names.
+"""Evaluation of normalization: PsyTAR's mapped mentions in their sentences, coded to the release's own
+terminology, or by its encoders to SIDER's names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from training.common.coding_split import heldout_split, pts_by_term, query, righ
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation import end_to_end
 from training.evaluation.end_to_end import END_TO_END
-from training.evaluation.result import Measured, Part
+from training.evaluation.result import Part, Result
 
 SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END)
 PRIMARY = "acc@1"
@@ -40,15 +40,18 @@ LITERAL = "the mention is itself a gold name, case ignored"
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
     data: str
     records: Sequence[Any]
     sider: list[Term] | None
     """terms to code to instead of the release's own"""
     trained: list[GoldCoding]
-    """what a release may have been trained on"""
+    """mentions that a release may have been trained on"""
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:
+    """The mentions, or for `end_to_end` the sentences, of a split."""
     path = data / "psytar/normalization.csv"
     golds = list(read_psytar_codes(path))
     parts = heldout_split(golds, pts_by_term(terminology.load()))
@@ -77,17 +80,20 @@ def alone(asked: Query) -> Query:
     return replace(asked, text=asked.surface, start=0, end=len(asked.surface))
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the codings that `model.predict` gives."""
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
         return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
-    coder = model if corpus.sider is None else model.over(corpus.sider, 10)
+    coder = model if corpus.sider is None else model.with_terms(corpus.sider, 10)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
     found = coder.predict(queries)
     seconds = time.perf_counter() - started
     by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
     counts = _counts(corpus.records, found, by_term, trained)
-    bare = _counts(corpus.records, coder.plain().predict([alone(q) for q in queries]), by_term, trained)
+    bare = _counts(
+        corpus.records, coder.mention_only().predict([alone(q) for q in queries]), by_term, trained
+    )
     measures = _measures(corpus.sider is not None)
     baselines = {m.name: ALONE for m in measures if m.name.startswith("acc@")}
     if corpus.sider is not None:
@@ -104,18 +110,18 @@ def measure(model: Any, corpus: Corpus) -> Measured:
             ("context_weight", "mentions with words around them", _CONTEXT),
         )
     }
-    return Measured(counts, bare, measures, baselines, seconds, parts)
+    return Result(counts, bare, measures, baselines, seconds, parts)
 
 
 def _trained(corpus: Corpus, terms: Sequence[Term]) -> set[str]:
-    """The preferred terms that training has."""
+    """The preferred terms that occur in the training part."""
     by_term = pts_by_term(terms)
     return {pt for g in corpus.trained for pt in right_terms(g, by_term)}
 
 
 def _by_name(coder: Any, golds: Sequence[GoldCoding]) -> list[bool]:
-    """Whether the name of the best term to the mention alone, or its preferred term's, is a gold name. A
-    lowest-level term that stands in several rows has only its first: the figure that is known is counted so.
+    """Whether the name of the best term of the mention alone, or of its preferred term, is a gold name. Of a
+    lowest-level term in several rows only the first row counts, as in the published figure.
     """
     from models.encoder.faiss_index import CosineIndex  # noqa: PLC0415  seconds to import
 

@@ -1,5 +1,5 @@
-"""Relations: strict mentions and relations on the folds of the ADE corpus, or on parts that share no
-abstract; false ones in sentences without an adverse event.
+"""Evaluation of relations: strict mentions and relations on the folds of the ADE corpus, or on parts that
+share no abstract, and false relations in sentences without an adverse event.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, Measure, Spans, divided, f1_of, macro_f1, micro_f1, ratio, span_counts
+from models.scores import (
+    Counts,
+    Measure,
+    Spans,
+    divide_or_zero,
+    f1_of,
+    macro_f1,
+    micro_f1,
+    ratio,
+    span_counts,
+)
 from models.types import ADE, DRUG, Mention, TaggedText
 from training.common.corpora import (
     GoldText,
@@ -23,10 +33,10 @@ from training.common.corpora import (
     read_negative_abstracts,
 )
 from training.common.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
-from training.evaluation.result import Measured, Part
+from training.evaluation.result import Part, Result
 
 FOLDS, GROUPS = "ade_fold_", "ade_group_"
-#: The folds of the papers; and ten parts such that no abstract of one stands in another.
+#: The folds of the papers, and ten parts that share no abstract.
 SPLITS = tuple(f"{kind}{number}" for kind in (FOLDS, GROUPS) for number in range(1, 11))
 PRIMARY = "re_corpus_f1"
 LABELS = (DRUG, ADE)
@@ -38,14 +48,14 @@ NEGATIVES = "ADE corpus negatives of a fifth of the abstracts, never trained on"
 #: and given the entities; then false relations, false effects, sentences without an event and with one.
 _ENTITY, _STRICT, _BOUNDARY, _AUTHORS, _GIVEN = 6, 9, 12, 15, 18
 _FALSE, _EFFECTS, _NEGATIVE, _POSITIVE, _COLUMNS = 21, 22, 23, 24, 25
-#: Sentences of the corpus without an adverse event, for each with one.
+#: The corpus' number of sentences without an adverse event for each sentence with one.
 PROPORTION = 16695 / 4272
 _ONE_TYPE = "macro F1 over the types of relation, of which the corpus has one, so that micro is the same"
 
 
 def _corpus_f1(sums: Counts) -> Counts:
     right, found, gold = sums[:, _STRICT:_BOUNDARY].T
-    false = PROPORTION * sums[:, _POSITIVE] * divided(sums[:, _FALSE], sums[:, _NEGATIVE])
+    false = PROPORTION * sums[:, _POSITIVE] * divide_or_zero(sums[:, _FALSE], sums[:, _NEGATIVE])
     return f1_of(right, found + false, gold)
 
 
@@ -102,6 +112,8 @@ BASELINES = {
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on; `part` names the test part."""
+
     part: str
     training: list[GoldText]
     test: list[GoldText]
@@ -113,12 +125,12 @@ class Corpus(NamedTuple):
 
     @property
     def records(self) -> list[GoldText]:
-        """Every row of the counts: the test sentences, then those without an adverse event."""
+        """The rows of the counts: the test sentences, then those without an adverse event."""
         return self.test + self.negatives
 
 
 def split_texts(ade: Path, split: str) -> tuple[list[GoldText], list[GoldText]]:
-    """Training and test sentences; those of a group share no abstract with the other groups."""
+    """Training and test sentences of a split; the groups share no abstract with each other."""
     if split.startswith(FOLDS):
         return read_ade_fold(ade, int(split.removeprefix(FOLDS)))
     number = int(split.removeprefix(GROUPS)) - 1
@@ -133,11 +145,11 @@ def split_texts(ade: Path, split: str) -> tuple[list[GoldText], list[GoldText]]:
 
 
 def split_negatives(ade: Path, split: str) -> tuple[list[GoldText], list[GoldText]]:
-    """Sentences without an adverse event (for training, held out).
+    """Sentences without an adverse event: (for training, held out).
 
-    Held out are a fifth of their abstracts, the same for all splits. For training there is none of an
-    abstract of a test sentence, nor a sentence that is tested; in a group none is held out of an abstract
-    that is trained on.
+    A fifth of their abstracts is held out, the same for all splits. The training part has no sentence of an
+    abstract of a test sentence and no sentence that is tested. In a group, no sentence of an abstract that is
+    trained on is held out.
     """
     training, test = split_texts(ade, split)
     abstract = read_ade_abstracts(ade)
@@ -159,7 +171,7 @@ def split_negatives(ade: Path, split: str) -> tuple[list[GoldText], list[GoldTex
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:
-    """A part of the corpus and the held-out negatives, the first `limit` of each."""
+    """The test part of a split and the held-out negatives, the first `limit` of each."""
     training, test = split_texts(data / "ade", split)
     _, negatives = split_negatives(data / "ade", split)
     last = limit or None
@@ -167,19 +179,19 @@ def read(data: Path, split: str, limit: int) -> Corpus:
     return Corpus(f"ADE corpus {name} test", training, test[:last], negatives[:last])
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
-    """`model` has `relate`, which tells the relations among mentions that are given, beside `predict`."""
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates a model with `predict`, and `relate` for the relations among given mentions."""
     texts = [t.text for t in corpus.test]
     started = time.perf_counter()
     found = model.predict(texts)
-    alarms = model.predict([t.text for t in corpus.negatives])
+    false = model.predict([t.text for t in corpus.negatives])
     seconds = time.perf_counter() - started
     given = model.relate(texts, [gold_mentions(t) for t in corpus.test])
     dictionary = DictionaryTagger(corpus.training)
     test = Part(corpus.part, len(texts))
     negatives = Part(NEGATIVES, len(corpus.negatives))
     both = Part(corpus.data, len(corpus.records))
-    return Measured(
+    return Result(
         _counts(
             corpus,
             mention_spans(f.mentions for f in found),
@@ -187,7 +199,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
                 (relations(f), given_relations(t, g))
                 for f, t, g in zip(found, corpus.test, given, strict=True)
             ],
-            [(len(relations(a)), effects(mention_spans([a.mentions])[0])) for a in alarms],
+            [(len(relations(a)), effects(mention_spans([a.mentions])[0])) for a in false],
         ),
         _counts(
             corpus,
@@ -195,7 +207,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
             [(pairs(f), every_pair(t)) for f, t in zip(found, corpus.test, strict=True)],
             [
                 (len(pairs(a)), effects(d))
-                for a, d in zip(alarms, dictionary.predict(t.text for t in corpus.negatives), strict=True)
+                for a, d in zip(false, dictionary.predict(t.text for t in corpus.negatives), strict=True)
             ],
         ),
         MEASURES,
@@ -206,6 +218,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
 
 
 def gold_mentions(text: GoldText) -> list[Mention]:
+    """The gold mentions of a text as a tagger would give them."""
     return [Mention(m.start, m.end, text.text[m.start : m.end], m.label, 1.0) for m in text.mentions]
 
 
@@ -225,23 +238,26 @@ def given_relations(text: GoldText, given: Sequence[Any]) -> Linked:
 
 
 def every_pair(text: GoldText) -> Linked:
+    """Every gold drug with every gold effect of a text as pairs of spans."""
     return _product(text.mentions)
 
 
 def gold_relations(text: GoldText) -> Linked:
+    """The gold relations of a text as pairs of spans."""
     return {(_span(text.mentions[d]), _span(text.mentions[e])) for d, e in text.relations}
 
 
 def effects(spans: Spans) -> int:
+    """The number of effects among mentions."""
     return sum(label == ADE for _, _, label in spans)
 
 
 def authors_triple(found: Linked, given: Linked, gold: Linked) -> tuple[int, int, int]:
-    """(true positives, true and false positives, true positives and false negatives) as the code of CLDR
-    counts.
+    """(true positives, predicted, gold) as the code of CLDR counts them.
 
-    Each pair of last words that the space of relations affirms is predicted; it is true where both mentions
-    are found exactly, else false. Missed is a gold relation whose pair of words it denies.
+    Every pair of last words that is classified as related counts as predicted, and as right where both
+    mentions are found exactly. A gold relation is missed only where its pair of words is classified as
+    unrelated.
     """
     right = found & gold
     predicted = {_last_words(r) for r in found | (given & gold)}
@@ -254,9 +270,11 @@ def _counts(
     corpus: Corpus,
     spans: Sequence[Spans],
     linked: Sequence[tuple[Linked, Linked]],
-    alarms: Sequence[tuple[int, int]],
+    false: Sequence[tuple[int, int]],
 ) -> Counts:
-    """`linked`: relations found, and found given the entities; `alarms`: relations and effects of each."""
+    """`linked`: relations found, and found given the entities; `false`: numbers of relations and effects
+    found in each sentence without an event.
+    """
     n = len(corpus.test)
     counts = np.zeros((len(corpus.records), _COLUMNS))
     counts[:n, :_ENTITY] = span_counts(spans, gold_spans(corpus.test), LABELS)
@@ -267,7 +285,7 @@ def _counts(
         row[_BOUNDARY:_AUTHORS] = _triple({frozenset(r) for r in found}, {frozenset(r) for r in gold})
         row[_AUTHORS:_GIVEN] = authors_triple(found, given, gold)
         row[_GIVEN:_FALSE] = _triple(given, gold)
-    counts[n:, _FALSE : _EFFECTS + 1] = np.array(alarms).reshape(-1, 2)
+    counts[n:, _FALSE : _EFFECTS + 1] = np.array(false).reshape(-1, 2)
     counts[n:, _NEGATIVE] = 1
     counts[:n, _POSITIVE] = 1
     return counts
@@ -283,7 +301,7 @@ def _product(mentions: Sequence[Mentioned]) -> Linked:
 
 
 def _last_words(relation: tuple[Place, Place]) -> Place:
-    """Both ends: a word ends where its mention does."""
+    """The ends of the last words of both mentions."""
     return relation[0][1], relation[1][1]
 
 

@@ -1,5 +1,5 @@
-"""What a measurement of any task gives: counts of each record, the same counts of a trivial method, and the
-scores that follow from them.
+"""The result of measuring any task: counts of each record, the counts of a trivial baseline, and the scores
+computed from them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from models.scores import Counts, Measure
 
 
 class EvaluationError(Exception):
-    """A measurement that cannot be made; the message is always one line."""
+    """An evaluation is not possible; the message is always one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
 
 
 class Part(NamedTuple):
-    """The records that a score is over, where it is not over all."""
+    """The records that a score is computed over, where these are not all records."""
 
     data: str
     records: int
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Result:
+    """Counts of a model and of a baseline on the same records, and what is computed from them."""
+
     counts: Counts
-    """(records, columns): what the model did"""
+    """(records, columns) of the model"""
     baseline: Counts
-    """the same columns of a trivial method on the same records"""
+    """the same columns of the trivial baseline"""
     measures: tuple[Measure, ...]
     baseline_definitions: Mapping[str, str]
     """of the scores that have a baseline"""

@@ -1,5 +1,5 @@
-"""Short questions: ROUGE of what a release makes of MeQSum's test questions, and whether it is about the same
-things as the reference, beside three methods that nobody trained.
+"""Evaluation of summarization: ROUGE on MeQSum's test questions and whether answer and reference name the
+same entities; the baselines are three methods without training.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from models.scores import Counts, Measure, ratio
 from models.text import sentences
-from training.evaluation.result import EvaluationError, Measured
+from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization_baselines import centroid_sentence, template
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _WORDS, _ONE = 3, 4
 _FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
 #: The ROUGE columns of the centroid sentence and of the template, each with the beginning behind them.
 _CENTROID, _TEMPLATE = 11, 15
-#: Words that tell what kind of question it is: "what are the treatments", "how long does it".
+#: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
 KIND = 4
 BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
 HOW = "F1 in percent, mean over questions, rouge-score with stemming"
@@ -44,18 +44,23 @@ OTHERS = {
 
 
 class Question(NamedTuple):
+    """A consumer question and its reference summary."""
+
     text: str
     summary: str
 
 
 class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
     data: str
     records: list[Question]
     stanza: Path
-    """where Stanza's models are taken from, if they are there"""
+    """folder of Stanza's models, used if it exists"""
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:
+    """The questions of a split of MeQSum."""
     lines = (data / "questions/meqsum.jsonl").read_text(encoding="utf-8").splitlines()
     part = split.removeprefix("meqsum_")
     found = [Question(r["question"], r["summary"]) for r in map(json.loads, lines) if r["split"] == part]
@@ -63,7 +68,7 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 
 def measures(recogniser: str) -> tuple[Measure, ...]:
-    """All scores; those of entities name who found them."""
+    """All scores; the definitions of entity scores name the recogniser."""
     entities = f"entities by {recogniser}"
     return (
         *(ratio(name, f"{name} {HOW}", (i, _ONE)) for i, name in enumerate(ROUGES)),
@@ -99,7 +104,8 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
     )
 
 
-def measure(model: Any, corpus: Corpus) -> Measured:
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the summaries that `model.predict` gives."""
     from models.ner.model import NerModel  # noqa: PLC0415
     from models.summarization.medical_entities import recogniser  # noqa: PLC0415  a model library
 
@@ -123,7 +129,7 @@ def measure(model: Any, corpus: Corpus) -> Measured:
 
     scores = measures(found_by.name)
     ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning"]
-    return Measured(
+    return Result(
         counts([s.text for s in found], [s.method == "extractive" for s in found]),
         counts([first_sentence(t) for t in texts], [True] * len(texts)),
         scores,
@@ -147,7 +153,7 @@ def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Cou
 
 
 def beginnings(answers: Sequence[str], references: Sequence[str]) -> Counts:
-    """(texts, 1): 1 where an answer is the same kind of question as its reference, by its first words."""
+    """(texts, 1): 1 where answer and reference begin with the same words, case ignored."""
     same = [_kind(a) == _kind(r) for a, r in zip(answers, references, strict=True)]
     return np.array(same, np.float64).reshape(-1, 1)
 
@@ -162,17 +168,17 @@ def entity_counts(
     found: Sequence[Sequence[Entity]],
     gold: Sequence[Sequence[Entity]],
 ) -> Counts:
-    """(texts, 4): 1 where the reference has an entity, entities of both, of the reference, and 1 where the
-    answer names one that neither question nor reference names. An entity counts once a text, whatever its
-    case.
+    """(texts, 4): 1 where the reference has an entity; number of entities in both, and in the reference; 1
+    where the answer names an entity that neither question nor reference names. An entity counts once per
+    text, case ignored.
     """
     from models.drugs import DrugLexicon  # noqa: PLC0415  read only where it is needed
-    from models.summarization.medical_entities import named_in, normal  # noqa: PLC0415
+    from models.summarization.medical_entities import named_in, word_keys  # noqa: PLC0415
 
     lexicon = DrugLexicon.load()
     rows = []
     for record, ours, theirs in zip(records, found, gold, strict=True):
-        one, other = ({tuple(normal(e.text)) for e in entities} for entities in (ours, theirs))
+        one, other = ({tuple(word_keys(e.text)) for e in entities} for entities in (ours, theirs))
         known = (record.text, record.summary)
         strange = any(not any(named_in(e.text, text, lexicon) for text in known) for e in ours)
         rows.append([bool(other), len(one & other), len(other), strange])
@@ -180,7 +186,7 @@ def entity_counts(
 
 
 def first_sentence(text: str) -> str:
-    """Nothing of a text without a word."""
+    """The first sentence; empty for a text without words."""
     return next((text[s.start : s.end] for s in sentences(text)), "")
 
 

@@ -1,4 +1,6 @@
-"""Short questions without training: the central sentence, and a template for what kind of question it is."""
+"""Baselines of summarization without training: the central sentence, and a template for the kind of
+question.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from models.summarization.question_cues import CUES, PLACE
+from models.summarization.question_cues import CUES, SLOT
 from models.text import sentences
 
 if TYPE_CHECKING:
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def centroid_sentence(text: str) -> str:
-    """The sentence whose word counts have the greatest cosine to the sum of all sentences'; the first of
-    equals, nothing of a text without a word.
+    """The sentence whose word counts have the greatest cosine with the counts of the whole text; the first of
+    equals; empty for a text without words.
     """
     found = [text[s.start : s.end] for s in sentences(text)]
     bags = [Counter(re.findall(r"\w+", s.lower())) for s in found]
@@ -32,8 +34,8 @@ def centroid_sentence(text: str) -> str:
 
 
 def template(text: str, entities: Sequence[Entity]) -> str:
-    """The question of the text's type about its first entity, or about its first three words where it has
-    none.
+    """The template of the text's kind of question, filled with its first entity, or with its first three
+    words where it has none.
     """
     lower = text.lower()
     question = next(t for words, t in CUES if not words or re.search(rf"\b(?:{words})\b", lower))
@@ -42,4 +44,4 @@ def template(text: str, entities: Sequence[Entity]) -> str:
         if entities
         else " ".join(re.sub(r"^\s*subject\s*:", "", text, flags=re.I).split()[:3])
     )
-    return question.replace(PLACE, about)
+    return question.replace(SLOT, about)

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from models.idiom.model import Marker, token
+from models.idiom.model import Marker, idiom_token
 from training.evaluation.idiom import Pair
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A sentence with an expression, paraphrases that mean the same, and paraphrases that do not."""
+    """A sentence with an expression, paraphrases of the same meaning, and paraphrases of another one."""
 
     expression: str
     sentence: str
     one_shot: bool
-    """whether the expression is one of those that the dev file asks about"""
+    """whether the expression also occurs in the dev file"""
     right: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
 class Row(NamedTuple):
-    """A text, the label that it shares with what means the same, the number of its group, and whether it is
-    the sentence with the expression.
-    """
+    """One text of a batch."""
 
     text: str
     label: int
+    """the same for texts of the same meaning"""
     group: int
+    """the number of its group"""
     idiom: bool
+    """whether it is the sentence with the expression"""
 
 
 def read_groups(path: Path, language: str = "EN") -> list[Group]:
-    """The groups of one language in the order of the file; rows of one sentence make one group."""
+    """The groups of one language in the order of the file; rows with the same sentence form one group."""
     groups: dict[tuple[str, str], Group] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -52,63 +53,63 @@ def read_groups(path: Path, language: str = "EN") -> list[Group]:
     return [g for g in groups.values() if g.right]
 
 
-def split_groups(groups: Sequence[Group], share: float, seed: int) -> tuple[list[Group], list[Group]]:
-    """(for training, for validation) by expression; one sentence of each held-out expression stays in
-    training, as one of each of the dev file's does.
+def split_by_expression(groups: Sequence[Group], share: float, seed: int) -> tuple[list[Group], list[Group]]:
+    """(for training, for validation): the groups of a share of the expressions are held out, but one sentence
+    of each stays in training, since the expressions of the dev file have one sentence in training too.
     """
     expressions = sorted({g.expression for g in groups if not g.one_shot and g.wrong})
     random.Random(seed).shuffle(expressions)
     held = set(expressions[: round(len(expressions) * share)])
-    shown: set[str] = set()
+    in_training: set[str] = set()
     training, validation = [], []
     for g in groups:
-        if g.expression not in held or (g.wrong and g.expression not in shown):
-            shown.add(g.expression)
+        if g.expression not in held or (g.wrong and g.expression not in in_training):
+            in_training.add(g.expression)
             training.append(g)
         else:
             validation.append(g)
     return training, validation
 
 
-def at_most(groups: Sequence[Group], number: int) -> list[Group]:
-    """Some groups of each expression, 0: all. Those with a wrong paraphrase come first, of them the shortest:
-    they say as much in less time.
+def limit_sentences(groups: Sequence[Group], number: int) -> list[Group]:
+    """At most `number` groups of each expression, 0: all. Those with a wrong paraphrase are preferred, of
+    them the shortest, which take the least time.
     """
     if not number:
         return list(groups)
-    kept: dict[str, list[Group]] = {}
+    by_expression: dict[str, list[Group]] = {}
     for g in sorted(groups, key=lambda g: (not g.wrong, len(g.sentence))):
-        kept.setdefault(g.expression, []).append(g)
-    chosen = {id(g) for members in kept.values() for g in members[:number]}
-    return [g for g in groups if id(g) in chosen]
+        by_expression.setdefault(g.expression, []).append(g)
+    kept = {id(g) for members in by_expression.values() for g in members[:number]}
+    return [g for g in groups if id(g) in kept]
 
 
-def rows(groups: Sequence[Group], marker: Marker) -> list[Row]:
-    """A sentence and its right paraphrases share a label, every wrong one has its own (section 3.2); in the
-    order of the file.
+def training_rows(groups: Sequence[Group], marker: Marker) -> list[Row]:
+    """The texts of all groups in their order: a sentence and its right paraphrases share a label, each wrong
+    paraphrase has its own (section 3.2).
     """
-    made: list[Row] = []
+    rows: list[Row] = []
     label = 0
     for number, g in enumerate(groups):
-        made.append(Row(marker.mark(g.sentence), label, number, True))
-        made += [Row(text, label, number, False) for text in g.right]
-        made += [Row(text, label + n, number, False) for n, text in enumerate(g.wrong, 1)]
+        rows.append(Row(marker.mark(g.sentence), label, number, True))
+        rows += [Row(text, label, number, False) for text in g.right]
+        rows += [Row(text, label + n, number, False) for n, text in enumerate(g.wrong, 1)]
         label += 1 + len(g.wrong)
-    return made
+    return rows
 
 
 def meanings(groups: Sequence[Group], marker: Marker) -> dict[str, list[str]]:
-    """What stands in the place of each of the marker's expressions in the right paraphrases."""
-    found: dict[str, list[str]] = {e: [] for e in marker.expressions}
+    """For each of the marker's expressions the words that replace it in right paraphrases."""
+    words: dict[str, list[str]] = {e: [] for e in marker.expressions}
     for g in groups:
-        for text in g.right if g.expression in found else ():
-            if meaning := _in_place_of(token(g.expression), marker.mark(g.sentence), text):
-                found[g.expression].append(meaning)
-    return found
+        for text in g.right if g.expression in words else ():
+            if meaning := _replacement(idiom_token(g.expression), marker.mark(g.sentence), text):
+                words[g.expression].append(meaning)
+    return words
 
 
-def _in_place_of(token_: str, marked: str, text: str) -> str:
-    """The words that are `text`'s wherever `marked` has the token; none where the two differ elsewhere."""
+def _replacement(token_: str, marked: str, text: str) -> str:
+    """The words that `text` has wherever `marked` has the token; empty where the two differ elsewhere."""
     parts = marked.split(token_)
     times = len(parts) - 1
     length = (len(text) - sum(map(len, parts))) // times if times else 0
@@ -116,15 +117,9 @@ def _in_place_of(token_: str, marked: str, text: str) -> str:
     return words.strip() if words.join(parts) == text else ""
 
 
-def batches(data: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
-    """Not shuffled: a group's rows stand together, and a triplet needs them in one batch."""
-    for start in range(0, len(data), size):
-        yield data[start : start + size]
-
-
 def validation_pairs(groups: Sequence[Group]) -> list[Pair]:
-    """What the task would ask about these groups: gold 1 for a right paraphrase, for a wrong one the system's
-    own similarity of the right one and it.
+    """The pairs that the task would ask about these groups: gold 1 for a right paraphrase; for a wrong one
+    the model's own similarity of the right and the wrong paraphrase.
     """
     pairs = []
     for g in groups:

@@ -1,8 +1,42 @@
-"""`python -m training.ner`."""
+"""Trains CONORM-NER (CONORM, section 3.1) and writes a release: `python -m training.ner`.
+
+Phase 1 (first epoch) trains the head alone, phase 2 adapter and head; the epoch with the best strict F1 on
+10 % of the training sentences is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from training.ner.run import main
+from training.common.precision import resolved
+from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.publish import OFFERED, finish
+from training.evaluation.relation import SPLITS
+from training.ner.assemble import make
+from training.ner.settings import Settings
+
+
+@program
+def main(
+    settings: Settings,
+    data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
+    output: Output = RELEASES,
+    run: Run = None,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    if settings.factor and settings.rank:
+        raise typer.BadParameter("--factor is for --rank 0")
+    if settings.split not in SPLITS:
+        raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    place = device_of(device)
+    settings = replace(settings, precision=resolved(settings.precision, place))
+    finish(make(settings, data, output, run, place), data, offered)
+
 
 if __name__ == "__main__":
     typer.run(main)

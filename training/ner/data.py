@@ -1,33 +1,55 @@
-"""Sentences as CONORM-NER is trained on them: pieces, tags and sub-word flags, in batches of like length."""
+"""Training sentences of CONORM-NER: the corpora, and pieces with their tags and sub-word flags."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, Words
-from models.ner.model import CONTINUATION, Head
+from models.encoder.model import Encoder, WordPieces
+from models.ner.decoding import CONTINUATION
+from models.ner.head import Head
 from models.text import words
-from training.common.corpora import GoldText
-from training.common.spans import word_tags
+from training.common.corpora import GoldText, hold_out, read_psytar
+from training.common.word_tags import word_tags
+from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
+from training.evaluation.relation import split_texts
+from training.ner.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
-    """How pieces are tagged; the defaults are the paper's, the others its ablations."""
+class Corpus:
+    """What one corpus contributes to a run."""
 
-    biox: bool = True
-    """A piece inside a word is X; without it the piece has its word's tag (B becomes I)."""
-    flag: bool = True
-    """The head is told which pieces begin no word."""
+    train: list[GoldText]
+    valid: list[GoldText]
+    labels: tuple[str, ...]
+    lexicon: DrugLexicon | None
 
 
-PAPER = Scheme()
+def read(data: Path, settings: Settings) -> dict[str, Corpus]:
+    """Training and validation sentences; no sentence of a test part is in them."""
+    corpora = {}
+    if settings.corpora != "psytar":
+        train, test = split_texts(data / "ade", settings.split)
+        tested = {t.text for t in test}
+        corpora["clinical"] = _held_out([t for t in train if t.text not in tested], settings, ADE_TAGS, None)
+    if settings.corpora != "ade":
+        tested = {t.text for part in ("dev", "test") for t in read_psytar(data / f"psytar/ner_{part}.conll")}
+        train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
+        corpora["posts"] = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
+    return corpora
+
+
+def _held_out(
+    texts: list[GoldText], settings: Settings, labels: tuple[str, ...], lexicon: DrugLexicon | None
+) -> Corpus:
+    train, valid = hold_out(texts, 0.1, settings.seed)
+    return Corpus(train[: settings.limit] if settings.limit else train, valid, labels, lexicon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +66,30 @@ def examples(
     encoder: Encoder,
     tags: Sequence[str],
     lexicon: DrugLexicon | None,
-    scheme: Scheme = PAPER,
+    *,
+    biox: bool = True,
+    flag: bool = True,
 ) -> list[Example]:
+    """One for each text, cut at the encoder's limit; `biox` and `flag` as in `Settings`."""
     spans = [words(t.text) for t in texts]
     surfaces = [[t.text[s.start : s.end] for s in ws] for t, ws in zip(texts, spans, strict=True)]
     made = []
     for text, ws, split in zip(texts, spans, encoder.split(surfaces), strict=True):
-        made.append(_example(split, word_tags(text, ws, lexicon), tags, scheme, encoder.max_pieces - 2))
+        example = _example(split, word_tags(text, ws, lexicon), tags, biox=biox, flag=flag)
+        limit = encoder.max_pieces - 2
+        made.append(Example(example.pieces[:limit], example.tags[:limit], example.flags[:limit]))
     return made
 
 
-def _example(split: Words, gold: Sequence[str], tags: Sequence[str], scheme: Scheme, limit: int) -> Example:
+def _example(
+    split: WordPieces, gold: Sequence[str], tags: Sequence[str], *, biox: bool, flag: bool
+) -> Example:
     numbers, flags = [], []
     for tag, count in zip(gold, split.count, strict=True):
-        inside = CONTINUATION if scheme.biox else tag.replace("B-", "I-")
+        inside = CONTINUATION if biox else tag.replace("B-", "I-")
         numbers += ([tags.index(tag)] + [tags.index(inside)] * (count - 1))[:count]
-        flags += ([0] + [int(scheme.flag)] * (count - 1))[:count]
-    return Example(split.pieces[:limit], numbers[:limit], flags[:limit])
-
-
-def batches(data: Sequence[Example], size: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Shuffled, with sentences of like length together so that little padding is computed."""
-    order = list(data)
-    rng.shuffle(order)
-    pool = size * 20
-    made = []
-    for start in range(0, len(order), pool):
-        near = sorted(order[start : start + pool], key=lambda e: len(e.pieces))
-        made += [near[i : i + size] for i in range(0, len(near), size)]
-    rng.shuffle(made)
-    yield from made
+        flags += ([0] + [int(flag)] * (count - 1))[:count]
+    return Example(split.pieces, numbers, flags)
 
 
 def loss_of(encoder: Encoder, head: Head, batch: Sequence[Example]) -> Tensor:

@@ -1,8 +1,56 @@
-"""`python -m training.normalization`."""
+"""Trains normalization with Dynamic Context Refining (CONORM-EN) on PsyTAR and writes a release: `python -m
+training.normalization`.
+
+Below the NIL threshold a code was more often wrong than right on validation mentions; without --data it keeps
+its default. Scores are of held-out drugs and preferred terms (training/common/coding_split.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from training.normalization.run import main
+from models import terminology
+from models.releases.store import open_release
+from training.common.precision import resolved
+from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.publish import OFFERED, finish
+from training.normalization.assemble import make
+from training.normalization.settings import ReleaseOptions, Settings
+from training.normalization.untrained import over_terms, zero_shot_release
+
+
+@program
+def main(
+    settings: Settings,
+    options: ReleaseOptions,
+    data: Annotated[
+        Path | None, typer.Option(help="folder with psytar/ and terminology/; needed for training")
+    ] = None,
+    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing")] = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="train nothing: a release whose parts are used as they are, but for the terms"),
+    ] = None,
+    output: Output = RELEASES,
+    run: Run = None,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    if like is not None:
+        finish(over_terms(open_release(like), terminology.load(options.terms), output), None, False)
+        return
+    if zero_shot:
+        release = zero_shot_release(settings.base, options, data, output)
+    else:
+        place = device_of(device)
+        settings = replace(settings, precision=resolved(settings.precision, place))
+        release = make(settings, options, data, output, run=run, device=place)
+    finish(release, data, offered)
+
 
 if __name__ == "__main__":
     typer.run(main)

@@ -1,4 +1,4 @@
-"""When the best term is not good enough: the NIL threshold, and what any other would do."""
+"""Chooses the NIL threshold: the score below which the best term is not accepted."""
 
 from __future__ import annotations
 
@@ -25,28 +25,30 @@ def decisions(model: NormalizationModel, golds: Sequence[GoldCoding]) -> list[De
 
 
 def best_threshold(rows: Sequence[Decision]) -> float:
-    """Most right codings less wrong ones: a code stands where it is more likely right than wrong."""
+    """The threshold with the most right codings less wrong ones: a code is accepted where it is more likely
+    right than wrong.
+    """
     grid = [x / 100 for x in range(20, 91)]
     return max(grid, key=lambda t: sum(1 if hit else -1 for score, hit in rows if score >= t))
 
 
 def risk_coverage(rows: Sequence[Decision]) -> list[dict[str, float]]:
-    """For each threshold the share of mentions that are coded and how many of those are right."""
-    found = []
+    """For each threshold the share of mentions that are coded and the accuracy of these codings."""
+    curve = []
     for threshold in GRID:
         coded = [hit for score, hit in rows if score >= threshold]
         accuracy = sum(coded) / len(coded) if coded else 0.0
         coverage = round(len(coded) / max(1, len(rows)), 4)
-        found.append({"threshold": threshold, "coverage": coverage, "accuracy": round(accuracy, 4)})
-    return found
+        curve.append({"threshold": threshold, "coverage": coverage, "accuracy": round(accuracy, 4)})
+    return curve
 
 
 def calibrated(
     model: NormalizationModel, validation: Sequence[GoldCoding], nil_below: float | None
 ) -> dict[str, Any]:
-    """The threshold, unless it is given by validation, and what any other would do there."""
+    """The threshold, chosen on the validation part unless it is given, and the risk-coverage curve."""
     if not validation:
         return {"nil_below": DEFAULT_NIL if nil_below is None else nil_below}
-    found = decisions(model, validation)
-    chosen = best_threshold(found) if nil_below is None else nil_below
-    return {"nil_below": chosen, "risk_coverage": risk_coverage(found)}
+    rows = decisions(model, validation)
+    chosen = best_threshold(rows) if nil_below is None else nil_below
+    return {"nil_below": chosen, "risk_coverage": risk_coverage(rows)}

@@ -1,199 +1,144 @@
-"""Encoders, matrices and terms while Dynamic Context Refining is trained."""
+"""Dynamic Context Refining (CONORM-EN) in training: S_context, M_K and M_Q; S_isolated is frozen by default.
+
+AdamW with a one-cycle rate; the epoch with the best validation accuracy is kept (with one prediction for each
+mention that is the paper's micro F1).
+"""
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import extended
 from models.encoder.faiss_index import CosineIndex
-from models.encoder.model import Encoder
-from models.normalization.context_refining import (
-    DynamicContextRefining,
-    Refiner,
-    context_encoder,
-    marked,
-    mean_pooled,
-)
 from models.normalization.model import NormalizationModel
-from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.adapter import restore, trainable, trained_parameters, trained_state
-from training.common.precision import mixed
-from training.normalization.context_refining import (
-    Example,
-    Settings,
-    cosine_embedding,
-    like_length,
-    rows_by_pt,
-    softmax_loss,
-)
+from training.common.batching import length_batches
+from training.common.coding_split import Split, pts_by_term, query, right_terms
+from training.common.corpora import GoldCoding
+from training.common.loop import Trainee, steps_of
+from training.normalization.data import Example, examples
+from training.normalization.losses import cosine_embedding, softmax_loss
+from training.normalization.network import Encoders, RefiningNetwork
+from training.normalization.sampling import NEAREST, TermSampler
+from training.normalization.settings import Settings
 
-#: Nearest wrong terms that a hard negative is drawn from, and terms that are looked at to find them.
-HARD, NEAR = 10, 60
+#: Batches out of which sentences of like length are put together.
+POOL = 10
+#: So far apart are the seeds of runs' epochs that no two are the same.
+SEED_STEP = 100_003
+#: An example and the row of its negative.
+Pair = tuple[Example, int]
 
 
-class Trainer:
-    """Encoders, matrices and terms of one run."""
+class RefiningTrainee(Trainee):
+    """A network trained on the mentions of a split's training part."""
 
     def __init__(
         self,
-        isolated: Encoder,
-        context: Encoder,
-        terms: Sequence[Term],
         settings: Settings,
-        device: str = "cpu",
+        encoders: Encoders,
+        terms: Sequence[Term],
+        split: Split,
+        device: torch.device | str = "cpu",
     ) -> None:
-        """`isolated` and `context` are left as they are: copies are trained."""
+        """Raises ValueError where no training mention can be learned from."""
         torch.manual_seed(settings.seed)
-        self.settings, self.terms, self.device = settings, list(terms), device
-        self.seconds = 0.0
-        """that training and validation took, before a kill too"""
-        own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
-        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
-        extended(self.context).rows.requires_grad_(True)
-        self.isolated = trainable(isolated, settings.rank or 16) if settings.isolated else isolated
-        self.isolated.model.eval()
-        self.refining = DynamicContextRefining(isolated.dimension).to(device)
-        self.modules: list[Any] = [self.context.model, self.refining]
-        if settings.isolated:
-            self.modules.append(self.isolated.model)
-        self.parameters = [p for m in self.modules for p in trained_parameters(m)]
-        self._known: dict[str, Tensor] = {}
-        self._by_pt = rows_by_pt(self.terms)
-        self._shared = [row for rows in self._by_pt.values() if len(rows) > 1 for row in rows]
-        self.embed_terms()
-
-    def embed_terms(self) -> None:
-        self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
-
-    def model(self, k: int = 5, nil_below: float = 0.0, phrases: Phrases | None = None) -> NormalizationModel:
-        """As it would be served."""
-        refiner = Refiner(self.isolated, self.context, self.refining)
-        return NormalizationModel(
-            self.isolated, self.terms, self.vectors, k, nil_below, refiner=refiner, phrases=phrases
+        self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
+        self.network = RefiningNetwork(encoders, terms, settings, self.device)
+        self.validation = split.valid
+        data = examples(split.train, terms, self.network.context)
+        # With S_isolated frozen, a mention without context has nothing to train.
+        self.data = data if settings.isolated else [e for e in data if e.pieces is not None]
+        if not self.data:
+            raise ValueError("no training mention has both a sentence and a term that the terminology knows")
+        self._sampler = TermSampler(terms)
+        self.optimizer = torch.optim.AdamW(self.parameters(), lr=settings.lr, fused=True)
+        self.schedule = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimizer,
+            max_lr=settings.lr,
+            total_steps=steps_of(self.epochs, len(self.data), settings.batch),
         )
 
-    def state(self) -> list[dict[str, Tensor]]:
-        return [trained_state(m) for m in self.modules]
+    def modules(self) -> Sequence[nn.Module]:
+        return self.network.modules()
 
-    def restore(self, state: Sequence[Mapping[str, Tensor]]) -> None:
-        for module, part in zip(self.modules, state, strict=True):
-            restore(module, part)
-            module.eval()
-        if self.settings.isolated:
-            self.embed_terms()
-
-    def refined(self, batch: Sequence[Example]) -> Tensor:
-        """e' (batch, d) with gradients, e_isolated where there is no context."""
-        surfaces = [e.query.surface for e in batch]
-        e_isolated = self._term_like(surfaces) if self.settings.isolated else self._frozen(surfaces)
-        inside = [i for i, e in enumerate(batch) if e.pieces is not None]
-        if not inside:
-            return e_isolated
-        with mixed(self.settings.precision, self.device):
-            e_context = mean_pooled(self.context, [e.pieces for e in batch if e.pieces is not None])
-        found, _ = self.refining(e_context, e_isolated[inside])
-        return e_isolated.index_copy(0, torch.tensor(inside, device=found.device), found)
-
-    def loss(self, batch: Sequence[Example], negatives: Sequence[int], rng: random.Random) -> Tensor:
-        settings, refined = self.settings, self.refined(batch)
-        positives = [rng.choice(self._positives(e)) for e in batch]
-        if not (settings.in_batch or settings.all_terms):
-            return cosine_embedding(refined, self._terms(positives), self._terms(list(negatives)))
-        rows = list(range(len(self.terms)))
-        if settings.in_batch:
-            rows = sorted({*positives, *(negatives if settings.hard_negatives else ())})
-        place = {row: i for i, row in enumerate(rows)}
-        right, named = (torch.zeros(len(batch), len(rows), dtype=torch.bool) for _ in range(2))
-        for i, example in enumerate(batch):
-            right[i, [place[r] for r in example.right if r in place]] = True
-            named[i, [place[r] for r in self._positives(example) if r in place]] = True
-        terms = self.vectors if settings.all_terms else self._terms(rows)
-        device = refined.device
-        return softmax_loss(
-            refined, terms.to(device), named.to(device), right.to(device), settings.temperature
+    def epoch(self, number: int) -> dict[str, float]:
+        rng = random.Random(self.settings.seed * SEED_STEP + number)
+        data = self.swapped(self.data, rng)
+        batches = length_batches(
+            list(zip(data, self.negatives(data, rng), strict=True)),
+            size=self.settings.batch,
+            pool=POOL,
+            length=lambda pair: len(pair[0].pieces or ()),
+            rng=rng,
         )
+        losses = self.one_pass(batches, lambda batch: self.loss(batch, rng), number)
+        self._update_terms()
+        return losses
+
+    def validate(self, number: int) -> dict[str, float]:
+        right, weight = accuracy(self.network.model(), self.validation)
+        return {"acc@1": right, "context weight": weight}
+
+    def load_weights(self, weights: Sequence[Mapping[str, Tensor]]) -> None:
+        super().load_weights(weights)
+        self._update_terms()
+
+    def swapped(self, data: Sequence[Example], rng: random.Random) -> list[Example]:
+        """The examples of an epoch: some mentions are replaced by terms (`--swap`)."""
+        return self._sampler.replaced(data, self.settings.swap, self.network.context, rng)
 
     def negatives(self, data: Sequence[Example], rng: random.Random) -> list[int]:
         """For each example a row whose preferred term is another."""
-        if self.settings.hard_negatives:
-            vectors, _ = Refiner(self.isolated, self.context, self.refining).embed([e.query for e in data])
-            _, near = CosineIndex(self.vectors.numpy()).search(vectors.numpy(), NEAR)
-            found = []
-            for example, rows in zip(data, near.tolist(), strict=True):
-                wrong = [r for r in rows if r not in example.right][:HARD]
-                found.append(rng.choice(wrong) if wrong else self._other(example, rng))
-            return found
-        return [self._other(e, rng) for e in data]
+        if not self.settings.hard_negatives:
+            return self._sampler.random_negatives(data, rng)
+        vectors, _ = self.network.refiner().embed([e.query for e in data])
+        _, nearest = CosineIndex(self.network.vectors.numpy()).search(vectors.numpy(), NEAREST)
+        return self._sampler.hard_negatives(data, nearest.tolist(), rng)
 
-    def swapped(self, data: Sequence[Example], rng: random.Random) -> list[Example]:
-        """Terms in the place of some mentions: what no mention of the data teaches is learned from the
-        terminology.
-        """
-        chosen = [i for i, e in enumerate(data) if e.pieces is not None and rng.random() < self.settings.swap]
-        rows = [rng.choice(self._shared) for _ in chosen] if self._shared else []
-        queries = [
-            replace(data[i].query, surface=self.terms[r].llt) for i, r in zip(chosen, rows, strict=False)
-        ]
-        found = list(data)
-        for i, row, asked, pieces in zip(chosen, rows, queries, marked(self.context, queries), strict=False):
-            right = tuple(self._by_pt[self.terms[row].pt])
-            others = tuple(r for r in right if r != row)
-            found[i] = Example(asked, pieces, others, others, right)
-        return found
+    def loss(self, batch: Sequence[Pair], rng: random.Random) -> Tensor:
+        """Of a batch of examples with their negatives; the positives are drawn here."""
+        settings = self.settings
+        data, negatives = [e for e, _ in batch], [n for _, n in batch]
+        refined = self.network.refined(data)
+        positives = [rng.choice(self._positives(e)) for e in data]
+        if not (settings.in_batch or settings.all_terms):
+            vectors = self.network.term_vectors
+            return cosine_embedding(refined, vectors(positives), vectors(negatives))
+        rows = list(range(len(self.network.terms)))
+        if settings.in_batch:
+            rows = sorted({*positives, *(negatives if settings.hard_negatives else ())})
+        terms = self.network.vectors if settings.all_terms else self.network.term_vectors(rows)
+        positive = self._mask(rows, [self._positives(e) for e in data])
+        right = self._mask(rows, [e.right_rows for e in data])
+        return softmax_loss(refined, terms.to(self.device), positive, right, settings.temperature)
 
-    def train_epoch(
-        self, data: Sequence[Example], optimizer: Any, schedule: Any, rng: random.Random
-    ) -> float:
-        """The mean loss of the epoch."""
-        data = self.swapped(data, rng)
-        drawn = like_length(list(zip(data, self.negatives(data, rng), strict=True)), self.settings.batch, rng)
-        for module in self.modules:
-            module.train()
-        losses = []
-        for batch in drawn:
-            loss = self.loss([e for e, _ in batch], [n for _, n in batch], rng)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(self.parameters, 1.0)
-            optimizer.step()
-            schedule.step()
-            losses.append(loss.item())
-        for module in self.modules:
-            module.eval()
-        if self.settings.isolated:
-            self.embed_terms()
-        return sum(losses) / len(losses)
+    def _mask(self, rows: Sequence[int], chosen: Sequence[Sequence[int]]) -> Tensor:
+        """(examples, rows), True where an example's chosen rows have the row."""
+        column = {row: i for i, row in enumerate(rows)}
+        mask = torch.zeros(len(chosen), len(rows), dtype=torch.bool)
+        for i, example_rows in enumerate(chosen):
+            mask[i, [column[r] for r in example_rows if r in column]] = True
+        return mask.to(self.device)
 
     def _positives(self, example: Example) -> tuple[int, ...]:
-        return example.same if self.settings.synonyms else example.named
+        return example.synonym_rows if self.settings.synonyms else example.gold_rows
 
-    def _other(self, example: Example, rng: random.Random) -> int:
-        while (row := rng.randrange(len(self.terms))) in example.right:
-            pass
-        return row
-
-    def _frozen(self, surfaces: Sequence[str]) -> Tensor:
-        new = [s for s in dict.fromkeys(surfaces) if s not in self._known]
-        if new:
-            # A copy: what was computed in inference mode cannot be saved for a gradient.
-            self._known |= dict(zip(new, self.isolated.mean_pooled(new).clone(), strict=True))
-        return torch.stack([self._known[s] for s in surfaces]).to(self.device)
-
-    def _terms(self, rows: Sequence[int]) -> Tensor:
+    def _update_terms(self) -> None:
         if self.settings.isolated:
-            return self._term_like([self.terms[r].llt for r in rows])
-        return self.vectors[list(rows)].to(self.device)
+            self.network.embed_terms()
 
-    def _term_like(self, texts: Sequence[str]) -> Tensor:
-        limit = self.isolated.max_pieces - 2
-        encoded = self.isolated.tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        with mixed(self.settings.precision, self.device):
-            return mean_pooled(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])
+
+def accuracy(model: NormalizationModel, golds: Sequence[GoldCoding]) -> tuple[float, float]:
+    """Share of mentions whose best preferred term is right, over those with a gold term that the terminology
+    contains; and the mean context weight of those with context.
+    """
+    by_term = pts_by_term(model.terms)
+    known = [(g, right) for g in golds if (right := right_terms(g, by_term))]
+    codings = model.predict([query(g) for g, _ in known])
+    hits = sum(c.candidates[0].pt in right for c, (_, right) in zip(codings, known, strict=True))
+    weights = [c.context_weight for c in codings if c.context_weight is not None]
+    return hits / max(1, len(known)), sum(weights) / max(1, len(weights))

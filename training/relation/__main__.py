@@ -1,8 +1,45 @@
-"""`python -m training.relation`."""
+"""Trains CLNER, CLDR and CLGS (Theodoropoulos et al. 2021) and writes a relation release: `python -m
+training.relation`.
+
+`clner` trains the entity space (Eq. 6); `cldr` the relation space (Eq. 5); `clgs` the same from whole graphs
+(Eq. 4); `all` CLNER, then CLDR on top of it, which is what the relation stage uses. A part that is not
+trained is the plain base. The paper trains two encoders from the same start; here the second starts from the
+first and shares its lower layers, so that a sentence passes them once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from training.relation.run import main
+from training.common.precision import resolved
+from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.publish import OFFERED, finish
+from training.evaluation.relation import SPLITS
+from training.relation.release import make
+from training.relation.settings import Objective, Settings, SupportSizes
+
+
+@program
+def main(
+    settings: Settings,
+    sizes: SupportSizes,
+    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    objective: Annotated[Objective, typer.Option(help="what is trained")] = "all",
+    output: Output = RELEASES,
+    run: Run = None,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    if settings.split not in SPLITS:
+        raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    place = device_of(device)
+    settings = replace(settings, precision=resolved(settings.precision, place))
+    finish(make(objective, settings, sizes, data, output, run, place), data, offered)
+
 
 if __name__ == "__main__":
     typer.run(main)

@@ -1,53 +1,62 @@
-"""CLDR: the upper half of an encoder by a contrast between pairs of words in the text and two-node graphs of
-relations (Theodoropoulos et al. 2021, Eq. 5).
+"""CLDR in training: the upper layers of an encoder by a contrast between pairs of words in the text and
+two-node graphs of relations (Theodoropoulos et al. 2021, Eq. 5).
 
-The lower half is frozen and without dropout, so what it gives is computed once.
-
-Not the paper's: beside it a contrast between related pairs and those that are not, among which are the ones
-that the space of entities finds in sentences without an adverse event.
+The lower layers are frozen and have no dropout, so their hidden states are computed once and cached. Not the
+paper's: an additional contrast between related and unrelated pairs, some of which are the pairs that the
+entity space finds in sentences without an adverse event.
 """
 
 from __future__ import annotations
 
 import copy
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layer_split import Lower, Read, Upper
-from models.encoder.model import Encoder, surface_words
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.model import Encoder
+from models.text import word_texts
 from training.common import adapter
+from training.common.batching import by_length
+from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.relation.data import Example, Found, batches, offsets, word_states
+from training.relation.data import (
+    Example,
+    ValidationPairs,
+    offsets,
+    sentence_batches,
+    train_linear_layers,
+    word_states,
+)
 from training.relation.graph_layers import PairGraph, hard_pairs
 from training.relation.knn_scores import PAIR_SCORES, pair_scores
 from training.relation.losses import graph_contrast, paired_contrast, word_contrast
-from training.relation.settings import Settings, open_weights, optimizer_of, step
+from training.relation.settings import Settings
 
 K_PAIRS = 5
-#: Training sentences whose pairs stand for all in an epoch's validation.
+#: Training sentences whose pairs are the support set of an epoch's validation.
 SAMPLE = 1500
-#: Rate of the graph's weights, which begin as chance.
+#: Learning rate of the graph's weights, which start from random ones.
 GRAPH_LR = 1e-3
 
 
-class Frozen:
-    """What the frozen parts give, once for all epochs: middle states of each sentence, and the initial
-    encoder's vectors of its words.
+class CachedStates:
+    """Computed once for all epochs: of each sentence the hidden states of the last frozen layer, and the
+    initial encoder's vectors of its words.
     """
 
-    def __init__(self, lower: Lower, data: Sequence[Example], precision: str) -> None:
-        read: list[Read] = []
-        with torch.no_grad(), mixed(precision):
+    def __init__(self, lower: SplitEncoder, data: Sequence[Example], precision: str) -> None:
+        read: list[EncodedSentence] = []
+        with torch.no_grad(), mixed(precision, lower.model.device):
             for start in range(0, len(data), 256):
-                read += lower.read([surface_words(e.gold.text) for e in data[start : start + 256]])
+                read += lower.encode([word_texts(e.gold.text) for e in data[start : start + 256]])
         # Of a sentence that is longer than the encoder's limit the first window.
         self.middle = {
-            e.gold.id: r.middle[0][: len(e.pieces) + 2].half().clone()
+            e.gold.id: r.split_states[0][: len(e.pieces) + 2].half().cpu().clone()
             for e, r in zip(data, read, strict=True)
         }
         self.words = torch.cat([r.vectors[: len(e.tags)] for e, r in zip(data, read, strict=True)])
@@ -55,102 +64,107 @@ class Frozen:
         self.first = {e.gold.id: f for e, f in zip(data, firsts, strict=True)}
 
 
-class UpperSpace(ABC):
-    """What CLDR and CLGS share: the halves, and vectors of all words of some sentences."""
+class UpperSpace(Trainee):
+    """What CLDR and CLGS share: upper layers over cached states, a graph, and vectors of the words of
+    sentences.
+    """
 
     graph: nn.Module
+    scores_untrained = True
 
     def __init__(
-        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
+        self,
+        settings: Settings,
+        encoder: Encoder,
+        train: Sequence[Example],
+        valid: Sequence[Example],
+        device: torch.device | str = "cpu",
     ) -> None:
-        """`encoder`: the initial one, of which a copy is trained."""
+        """`encoder`: the initial one, on `device`, of which a copy is trained."""
         torch.manual_seed(settings.seed)
-        self.settings = settings
-        below = settings.lower(encoder.model)
+        self.settings, self.device = settings, torch.device(device)
+        self.epochs, self.patience = settings.pair_epochs, settings.patience
+        frozen = settings.frozen_layers(encoder.model)
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
-        open_weights(copied, below)
-        self.upper = Upper(copied, below)
-        self.train = [e for e in train if self.learnt(e)]
-        self.frozen = Frozen(Lower(encoder, below), [*self.train, *valid], settings.precision)
-        self.optimizer: Any = None
-        self.schedule: Any = None
+        train_linear_layers(copied, frozen)
+        self.upper = UpperLayers(copied, frozen)
+        self.train = [e for e in train if self.is_trained_on(e)]
+        self.cached = CachedStates(SplitEncoder(encoder, frozen), [*self.train, *valid], settings.precision)
 
-    def learnt(self, example: Example) -> bool:
-        """Whether there is something to learn from a sentence."""
+    def is_trained_on(self, example: Example) -> bool:
+        """Whether a sentence holds a pair to train on."""
         return len(example.pairs) > 0
 
-    def trained(self) -> list[nn.Module]:
-        return [self.upper.model, self.graph]
+    def modules(self) -> Sequence[nn.Module]:
+        return self.upper.model, self.graph
 
-    def _optimize(self) -> None:
+    def _make_optimizer(self) -> None:
         groups: list[dict[str, Any]] = [
             {"params": adapter.trained_parameters(self.upper.model), "lr": self.settings.pair_lr},
             {"params": adapter.trained_parameters(self.graph), "lr": GRAPH_LR},
         ]
-        self.parameters = [p for g in groups for p in g["params"]]
-        steps = -(-len(self.train) // self._batch())
-        self.optimizer, self.schedule = optimizer_of(groups, self.settings.pair_epochs, steps)
+        self.optimizer = torch.optim.Adam(groups, fused=True)
+        steps = steps_of(self.epochs, len(self.train), self._batch())
+        self.schedule = warmup_linear(self.optimizer, max(self.epochs, steps))
 
     def states(self, batch: Sequence[Example]) -> Tensor:
         """(words of the batch, d) of the trained encoder; gradients flow."""
-        with mixed(self.settings.precision):
-            hidden = self.upper.forward_states([self.frozen.middle[e.gold.id] for e in batch])
+        with mixed(self.settings.precision, self.device):
+            hidden = self.upper.forward_states([self.cached.middle[e.gold.id] for e in batch])
         return word_states(hidden, batch)
 
     def vectors(self, data: Sequence[Example], size: int = 64) -> Tensor:
-        """(words, d) of the trained encoder, sentence after sentence in the order given."""
-        order = sorted(range(len(data)), key=lambda i: len(data[i].pieces))
+        """(words, d) of the trained encoder on the CPU, sentence after sentence in the order given."""
         found: list[Tensor] = [torch.empty(0)] * len(data)
         with torch.no_grad():
-            for start in range(0, len(order), size):
-                part = order[start : start + size]
+            for part in by_length([len(e.pieces) for e in data], size):
                 batch = [data[i] for i in part]
                 counts = [len(e.tags) for e in batch]
-                for i, own in zip(part, torch.split(self.states(batch), counts), strict=True):
+                for i, own in zip(part, torch.split(self.states(batch).cpu(), counts), strict=True):
                     found[i] = own
         return torch.cat(found)
 
-    def epoch(self, number: int) -> float:
+    def epoch(self, number: int) -> dict[str, float]:
         seed = self.settings.seed * 1000 + number
         generator = torch.Generator().manual_seed(seed)
-        self.upper.model.train()
-        losses = [
-            step(self, self.loss(batch, generator), self.parameters)
-            for batch in batches(self.train, self._batch(), random.Random(seed))
-        ]
-        self.upper.model.eval()
-        return sum(losses) / len(losses)
+        batches = sentence_batches(self.train, self._batch(), random.Random(seed))
+        return self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
 
     def _batch(self) -> int:
         return self.settings.pair_batch
 
     @abstractmethod
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
-        """Of one batch; gradients flow."""
-
-    @abstractmethod
-    def validate(self) -> dict[str, float]:
-        """Scores on the validation sentences."""
+        """The loss of a batch; `generator` draws the negatives. Gradients flow."""
 
     def initial(self, batch: Sequence[Example]) -> Tensor:
-        """Where each sentence's words begin among the initial vectors, (sentences,)."""
-        return torch.tensor([self.frozen.first[e.gold.id] for e in batch])
+        """(sentences,): the row of each sentence's first word in the initial encoder's vectors."""
+        return torch.tensor([self.cached.first[e.gold.id] for e in batch])
 
 
 class PairSpace(UpperSpace):
-    """CLDR in training."""
+    """The embedding space of pairs of words: CLDR."""
 
-    def __init__(self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Found) -> None:
-        super().__init__(settings, encoder, train, valid.examples)
+    def __init__(
+        self,
+        settings: Settings,
+        encoder: Encoder,
+        train: Sequence[Example],
+        valid: ValidationPairs,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(settings, encoder, train, valid.examples, device)
         self.valid = valid
         self.graph = PairGraph(encoder.dimension, settings.self_loop)
-        self._optimize()
+        self._make_optimizer()
 
-    def learnt(self, example: Example) -> bool:
+    def is_trained_on(self, example: Example) -> bool:
         return len(example.pairs) > 0 or (self.settings.pair_contrast > 0 and len(example.unrelated) > 0)
 
     def _batch(self) -> int:
-        """The paper's number of sentences with a relation in a batch, and their share of those without."""
+        """The size of a batch that holds the set number of sentences with a relation, and their share of
+        those without.
+        """
         related = sum(len(e.pairs) > 0 for e in self.train)
         return max(1, round(self.settings.pair_batch * len(self.train) / max(1, related)))
 
@@ -160,16 +174,21 @@ class PairSpace(UpperSpace):
         if self.settings.pair_contrast:
             vectors, related = pairs_of(batch, states)
             loss = loss + self.settings.pair_contrast * word_contrast(
-                vectors, related.long(), self.settings.samples, generator, self.settings.temperature
+                vectors,
+                related.long().to(self.device),
+                self.settings.samples,
+                generator,
+                self.settings.temperature,
             )
         return loss
 
     def _graph_loss(self, batch: Sequence[Example], states: Tensor, generator: torch.Generator) -> Tensor:
-        """Eq. 5, or what the published code has in its place."""
+        """Eq. 5, or what the published code computes instead."""
         chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
         if not len(chosen):
             return 0 * states.sum()
-        graphs = self.graph(self.frozen.words[chosen + self.initial(batch)[sentence, None, None]])
+        initial = self.cached.words[chosen + self.initial(batch)[sentence, None, None]]
+        graphs = self.graph(initial.to(self.device))
         places = chosen + offsets(batch)[sentence, None, None]
         text = states[places if self.settings.paired else places[:, :1]].flatten(-2)
         if self.settings.text_relu:
@@ -178,9 +197,9 @@ class PairSpace(UpperSpace):
             return paired_contrast(text, graphs, self.settings.temperature)
         return graph_contrast(text[:, 0], graphs, self.settings.temperature)
 
-    def validate(self) -> dict[str, float]:
-        """Strict F1 of the relations that five neighbours of the training part's affirm, in the proportion of
-        the corpus; 0 where the space of entities finds none to ask about.
+    def validate(self, number: int = 0) -> dict[str, float]:
+        """Strict F1 of the pairs that the majority of five training pairs call related, both kinds of
+        sentences in the corpus' proportion; 0 where the entity space finds no pair.
         """
         if not self.valid.examples:
             return dict.fromkeys(PAIR_SCORES, 0.0)
@@ -191,8 +210,8 @@ class PairSpace(UpperSpace):
         return pair_scores(support, related, queries, gold, self.valid, [K_PAIRS])[K_PAIRS]
 
     def pairs(self, data: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """(pairs, 2 d), and which are related: those of the sentences, or every relation and two drawn wrong
-        pairs for it where training knows no others.
+        """(pairs, 2 d), and which are related: those of the sentences, or, where training uses no unrelated
+        pairs, every relation and two drawn negatives of it.
         """
         if self.settings.pair_contrast:
             return pairs_of(data, self.vectors(data))
@@ -220,9 +239,9 @@ def candidates(
 ) -> tuple[Tensor, Tensor]:
     """(relations, 1 + negatives, 2) words, the right pair first, and the sentence of each relation.
 
-    A wrong word is outside of every mention of that kind; `inside`: it may be another word of the same
-    phrase, as in the published code. It is never the word that it is paired with. Relations for which a
-    sentence has no wrong word are left out.
+    The wrong word of a negative is outside of every mention of its kind, or, with `inside`, it may be another
+    word of the same mention, as in the published code. It is never the other word of the pair. Relations of a
+    sentence without a possible wrong word are left out.
     """
     counts = torch.tensor([len(e.pairs) for e in batch])
     sentence = torch.repeat_interleave(torch.arange(len(batch)), counts)

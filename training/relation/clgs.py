@@ -1,7 +1,7 @@
-"""CLGS: the upper half of an encoder by a contrast between a sentence and the graph of all its relations
-(Theodoropoulos et al. 2021, Eq. 4), and the check whether the right graph is the most similar (Table 2).
+"""CLGS in training: the upper layers of an encoder by a contrast between a sentence and the graph of all its
+relations (Theodoropoulos et al. 2021, Eq. 4), and the similarity check of Table 2.
 
-No release has this space: it is here to be compared with CLDR's.
+No release uses this space; it is a comparison for CLDR.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.encoder.layer_split import Lower
+from models.encoder.layer_split import SplitEncoder
 from models.encoder.model import Encoder
-from training.relation.cldr import Frozen, UpperSpace
+from training.relation.cldr import CachedStates, UpperSpace
 from training.relation.data import Example
-from training.relation.graph_layers import RelationGraph, normalised, wrong_words
+from training.relation.graph_layers import RelationGraph, degree_normalised, wrong_words
 from training.relation.losses import graph_contrast
 from training.relation.settings import Settings
 
@@ -33,16 +33,21 @@ class Graphs(NamedTuple):
 
 
 class GraphSpace(UpperSpace):
-    """CLGS in training."""
+    """The embedding space of whole sentences: CLGS."""
 
     def __init__(
-        self, settings: Settings, encoder: Encoder, train: Sequence[Example], valid: Sequence[Example]
+        self,
+        settings: Settings,
+        encoder: Encoder,
+        train: Sequence[Example],
+        valid: Sequence[Example],
+        device: torch.device | str = "cpu",
     ) -> None:
-        super().__init__(settings, encoder, train, valid)
+        super().__init__(settings, encoder, train, valid, device)
         self.train = [e for e in self.train if has_wrong_words(e)]
         self.valid = [e for e in valid if len(e.pairs) and has_wrong_words(e)]
         self.graph = RelationGraph(encoder.dimension)
-        self._optimize()
+        self._make_optimizer()
 
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         text, graphs = self.both(batch, generator)
@@ -51,17 +56,18 @@ class GraphSpace(UpperSpace):
     def both(self, batch: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(sentences, d) means over words, and (sentences, 1 + negatives, d) graphs."""
         graphs = graphs_of(batch, self.settings.hard, generator)
-        vectors = self.frozen.words[graphs.nodes + self.initial(batch)[:, None, None]]
+        vectors = self.cached.words[graphs.nodes + self.initial(batch)[:, None, None]].to(self.device)
+        adjacency, present = graphs.adjacency.to(self.device), graphs.present.to(self.device)
         states = torch.split(self.states(batch), [len(e.tags) for e in batch])
         text = torch.stack([s.mean(0) for s in states])
-        return text, self.graph(vectors, graphs.adjacency, graphs.present)
+        return text, self.graph(vectors, adjacency, present)
 
-    def validate(self) -> dict[str, float]:
+    def validate(self, number: int = 0) -> dict[str, float]:
         return {"similarity check": self.similarity_check(self.valid)}
 
     def similarity_check(self, data: Sequence[Example]) -> float:
-        """Share of sentences to which, of the right graph and its hard negatives, the right one is nearest
-        (Table 2). Chance is 1 in 9.
+        """The share of sentences whose own graph is more similar to them than its hard negatives are (Table
+        2); 1 in 9 by chance with eight negatives.
         """
         generator = torch.Generator().manual_seed(self.settings.seed)
         right = 0
@@ -73,14 +79,13 @@ class GraphSpace(UpperSpace):
         return right / max(1, len(data))
 
     def similarity_check_of(self, data: Sequence[Example], initial: Encoder) -> float:
-        """The same of sentences that were neither trained nor validated with; `initial`: the encoder that
-        training began with.
+        """The same for sentences that were used neither for training nor for validation; `initial`: the
+        encoder that training started from.
         """
-        wanted = [e for e in data if len(e.pairs) and has_wrong_words(e)]
-        self.frozen = Frozen(
-            Lower(initial, self.settings.lower(initial.model)), wanted, self.settings.precision
-        )
-        return self.similarity_check(wanted)
+        usable = [e for e in data if len(e.pairs) and has_wrong_words(e)]
+        lower = SplitEncoder(initial, self.settings.frozen_layers(initial.model))
+        self.cached = CachedStates(lower, usable, self.settings.precision)
+        return self.similarity_check(usable)
 
 
 def has_wrong_words(example: Example) -> bool:
@@ -88,8 +93,8 @@ def has_wrong_words(example: Example) -> bool:
 
 
 def graphs_of(batch: Sequence[Example], negatives: int, generator: torch.Generator) -> Graphs:
-    """Nodes are the last words of what is related; a negative graph has the same edges and, in one half of
-    them, wrong effects, in the other half wrong drugs (section 3.2). A word may stand in it twice.
+    """Nodes are the last words of related mentions; a negative graph has the same edges, one half of the
+    negatives with wrong effects, the other half with wrong drugs (section 3.2). A word may occur in it twice.
     """
     size = max(len(set(e.pairs[:, 0])) + len(set(e.pairs[:, 1])) for e in batch)
     nodes = torch.zeros((len(batch), 1 + negatives, size), dtype=torch.long)
@@ -110,4 +115,4 @@ def graphs_of(batch: Sequence[Example], negatives: int, generator: torch.Generat
             nodes[row, 1 : 1 + half, place] = wrong_words(wrong["effect"][None], half, generator)[0]
         for place in range(len(drugs)):
             nodes[row, 1 + half :, place] = wrong_words(wrong["drug"][None], negatives - half, generator)[0]
-    return Graphs(nodes, normalised(edges, present), present)
+    return Graphs(nodes, degree_normalised(edges, present), present)

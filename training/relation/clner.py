@@ -1,8 +1,8 @@
-"""CLNER: an encoder and one dense layer by a supervised contrast over the words of a batch (Theodoropoulos et
-al. 2021, Eq. 6).
+"""CLNER in training: an encoder and a dense layer by a supervised contrastive loss over the words of a batch
+(Theodoropoulos et al. 2021, Eq. 6).
 
-Not the paper's: sentences without an adverse event beside the others, whose drugs are not learnt; and, where
-asked for, a cross-entropy over the tags beside the contrast.
+Two things are not the paper's: sentences without an adverse event are trained on too (their drugs are left
+out), and a cross-entropy over the tags may be added.
 """
 
 from __future__ import annotations
@@ -16,71 +16,83 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from training.common import adapter
+from training.common.batching import by_length
+from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.relation.data import TAGS, UNKNOWN, Corpus, Example, batches, examples, known_drugs, word_states
+from training.relation.data import (
+    TAGS,
+    UNKNOWN,
+    Corpus,
+    Example,
+    examples,
+    known_drugs,
+    sentence_batches,
+    train_linear_layers,
+    word_states,
+)
 from training.relation.knn_scores import Queries, tag_scores
 from training.relation.losses import word_contrast
-from training.relation.settings import Settings, open_weights, optimizer_of, step
+from training.relation.settings import Settings
 
-#: Training sentences, and a fifth as many without an event, that stand for all in an epoch's validation.
+#: Training sentences, and a fifth as many without an event, that are the support set of an epoch's
+#: validation.
 SAMPLE = 1500
-#: Rate of the dense layer, which begins as chance.
+#: Learning rate of the dense layer, which starts from random weights.
 DENSE_LR = 1e-3
 K_WORDS = 7
 
 
-class EntitySpace:
-    """CLNER in training."""
+class EntitySpace(Trainee):
+    """The embedding space of entities: encoder, dense layer and, for the cross-entropy, a linear head."""
 
-    def __init__(self, settings: Settings, corpus: Corpus) -> None:
+    scores_untrained = True
+
+    def __init__(self, settings: Settings, corpus: Corpus, device: torch.device | str = "cpu") -> None:
         torch.manual_seed(settings.seed)
-        self.settings = settings
+        self.settings, self.device = settings, torch.device(device)
+        self.epochs, self.patience = settings.epochs, settings.patience
         plain = Encoder.load(settings.base)
         self.encoder = adapter.trainable(plain, 0)
-        open_weights(self.encoder, 0)
+        train_linear_layers(self.encoder, 0)
         self.dense = nn.Linear(self.encoder.dimension, settings.width, bias=False)
         self.head = nn.Linear(self.encoder.dimension, len(TAGS))
         self.head.requires_grad_(settings.cross_entropy > 0)
         drugs = known_drugs(corpus.train) if settings.ignore_drugs else []
         self.train = [e for e in examples(corpus.train, plain) if e.pieces]
         self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
-        self.valid = Queries(examples(corpus.valid, plain), examples(corpus.alarms, plain))
+        self.valid = Queries(examples(corpus.valid, plain), examples(corpus.valid_negatives, plain))
         per_epoch = len(self.train) + min(settings.negatives, len(self.negatives))
-        self.parameters = [p for m in self.trained() for p in adapter.trained_parameters(m)]
         dense = adapter.trained_parameters(self.dense) + adapter.trained_parameters(self.head)
         groups: list[dict[str, Any]] = [
             {"params": adapter.trained_parameters(self.encoder.model), "lr": settings.lr},
             {"params": dense, "lr": DENSE_LR},
         ]
-        self.optimizer, self.schedule = optimizer_of(
-            groups, settings.epochs, -(-per_epoch // self._batch(per_epoch))
-        )
+        self.optimizer = torch.optim.Adam(groups, fused=True)
+        steps = steps_of(settings.epochs, per_epoch, self._batch(per_epoch))
+        self.schedule = warmup_linear(self.optimizer, max(settings.epochs, steps))
 
-    def trained(self) -> list[nn.Module]:
-        return [self.encoder.model, self.dense, self.head]
+    def modules(self) -> Sequence[nn.Module]:
+        return self.encoder.model, self.dense, self.head
 
-    def epoch(self, number: int) -> float:
+    def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * 1000 + number)
         generator = torch.Generator().manual_seed(self.settings.seed * 1000 + number)
-        plain = rng.sample(self.negatives, min(self.settings.negatives, len(self.negatives)))
-        data = self.train + plain
-        self.encoder.model.train()
-        losses = [
-            step(self, self.loss(batch, generator), self.parameters)
-            for batch in batches(data, self._batch(len(data)), rng)
-        ]
-        self.encoder.model.eval()
-        return sum(losses) / len(losses)
+        data = self.train + rng.sample(self.negatives, min(self.settings.negatives, len(self.negatives)))
+        batches = sentence_batches(data, self._batch(len(data)), rng)
+        return self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
 
     def _batch(self, sentences: int) -> int:
-        """The paper's number of sentences with an event in a batch, and its share of those without."""
+        """The size of a batch that holds the set number of sentences with an event, and their share of those
+        without.
+        """
         return max(1, round(self.settings.batch * sentences / max(1, len(self.train))))
 
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
-        with mixed(self.settings.precision):
+        """The weighted losses of a batch; `generator` draws the words that are compared."""
+        with mixed(self.settings.precision, self.device):
             hidden = self.encoder.forward([e.pieces for e in batch])
         states = word_states(hidden, batch)
-        tags = torch.cat([torch.from_numpy(e.tags) for e in batch])
+        tags = torch.cat([torch.from_numpy(e.tags) for e in batch]).to(self.device)
         states, tags = states[tags != UNKNOWN], tags[tags != UNKNOWN]
         weights = self.settings
         loss = 0 * states.sum()
@@ -94,12 +106,13 @@ class EntitySpace:
         return loss
 
     def vectors(self, data: Sequence[Example]) -> Tensor:
-        """(words, width), sentence after sentence."""
+        """(words, width) on the CPU, sentence after sentence."""
         with torch.no_grad():
-            return self.dense(encoded(self.encoder, data, self.settings.precision))  # type: ignore[no-any-return]
+            found: Tensor = self.dense(encoded(self.encoder, data, self.settings.precision))
+            return found.cpu()
 
-    def validate(self) -> dict[str, float]:
-        """Strict micro F1 of the mentions by seven neighbours, and false effects among the alarms."""
+    def validate(self, number: int = 0) -> dict[str, float]:
+        """Strict F1 of the mentions by seven neighbours, and effects in sentences without an event."""
         rng = random.Random(self.settings.seed)
         sample = rng.sample(self.train, min(SAMPLE, len(self.train)))
         sample += rng.sample(self.negatives, min(len(sample) // 5, len(self.negatives)))
@@ -110,21 +123,21 @@ class EntitySpace:
         return found[K_WORDS]
 
     def adapter(self) -> dict[str, Tensor]:
-        """What a release holds of the encoder."""
+        """The encoder's difference from its base as low-rank pairs, as a release holds it."""
         return adapter.factored(
             Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank
         )
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:
-    """(words, d), sentence after sentence in the order given; computed in batches of like length."""
-    order = sorted(range(len(data)), key=lambda i: len(data[i].pieces))
+    """(words, d) on the encoder's device, sentence after sentence in the order given; computed in batches of
+    like length.
+    """
     found: list[Tensor] = [torch.empty(0)] * len(data)
     with torch.no_grad():
-        for start in range(0, len(order), size):
-            part = order[start : start + size]
+        for part in by_length([len(e.pieces) for e in data], size):
             batch = [data[i] for i in part]
-            with mixed(precision):
+            with mixed(precision, encoder.model.device):
                 hidden = encoder.forward([e.pieces for e in batch])
             states = word_states(hidden, batch)
             for i, own in zip(part, torch.split(states, [len(e.tags) for e in batch]), strict=True):

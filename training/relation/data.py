@@ -1,11 +1,11 @@
-"""Sentences as CLNER, CLDR and CLGS are trained on them: pieces, the words that these make, tags, and the
-last words of what is related.
+"""Training sentences of CLNER, CLDR and CLGS: pieces, the words that they make up, tags, and the last words
+of related mentions.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,21 +16,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, Words, surface_words
-from models.ner.model import tags_of
+from models.encoder.layer_split import layers_of
+from models.encoder.model import Encoder, WordPieces
+from models.ner.decoding import tags_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Numbers
-from models.text import words
+from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
+from training.common import adapter
+from training.common.batching import length_batches
 from training.common.corpora import GoldText, hold_out
-from training.common.spans import word_tags
+from training.common.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
 
 TAGS = tags_of(LABELS)
-#: The tag of a word that is neither learnt nor an example for others.
+#: The tag of a word that is neither trained on nor a sample for others.
 UNKNOWN = -1
 #: Sentences without an event on which false effects and false relations are counted in validation.
-ALARMS = 1000
+VALID_NEGATIVES = 1000
+#: Batches out of which sentences of like length are put together.
+POOL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +51,21 @@ class Example:
     pairs: Numbers
     """(relations, 2): last words of drug and effect"""
     unrelated: Numbers
-    """(pairs, 2): those of a drug and an effect that the one did not cause"""
+    """(pairs, 2): last words of a drug and an effect that it did not cause"""
     drug: NDArray[np.bool_]
     """(words,): within a drug"""
     effect: NDArray[np.bool_]
 
 
 class Corpus(NamedTuple):
+    """Sentences of the ADE corpus with (`train`, `valid`) and without an adverse event."""
+
     train: list[GoldText]
     valid: list[GoldText]
     negatives: list[GoldText]
-    """sentences without an adverse event to train with"""
-    alarms: list[GoldText]
-    """some of them kept for validation"""
+    """without an event, for training"""
+    valid_negatives: list[GoldText]
+    """without an event, for validation"""
 
 
 def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
@@ -67,10 +74,10 @@ def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
     negatives, _ = split_negatives(data / "ade", split)
     tested = {t.text for t in test}
     rest, valid = hold_out([t for t in train if t.text not in tested], 0.1, seed)
-    share = min(0.1, ALARMS / max(1, len(negatives)))
-    plain, alarms = hold_out(negatives, share, seed)
+    share = min(0.1, VALID_NEGATIVES / max(1, len(negatives)))
+    train_negatives, valid_negatives = hold_out(negatives, share, seed)
     last = limit or None
-    return Corpus(rest[:last], valid[:last], plain[:last], alarms[:last])
+    return Corpus(rest[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
 
 
 def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:
@@ -82,16 +89,16 @@ def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:
 def examples(
     texts: Sequence[GoldText], encoder: Encoder, lexicons: Sequence[DrugLexicon] = ()
 ) -> list[Example]:
-    """`lexicons`: where a sentence has no gold mention, their drugs are not learnt as words outside of one:
-    the corpus annotates a drug only where it did harm.
+    """`lexicons`: in a sentence without a gold mention, their drugs are not trained on as words outside of
+    mentions, because the corpus annotates a drug only where it caused an event.
     """
-    split = encoder.split([surface_words(t.text) for t in texts])
+    split = encoder.split([word_texts(t.text) for t in texts])
     limit = encoder.max_pieces - 2
     return [_example(t, words(t.text), s, limit, lexicons) for t, s in zip(texts, split, strict=True)]
 
 
 def _example(
-    text: GoldText, spans: Sequence[Span], split: Words, limit: int, lexicons: Sequence[DrugLexicon]
+    text: GoldText, spans: Sequence[Span], split: WordPieces, limit: int, lexicons: Sequence[DrugLexicon]
 ) -> Example:
     count = np.array(split.count, dtype=np.int64)
     n = int((np.array(split.first, dtype=np.int64) + count <= limit).sum())
@@ -127,8 +134,8 @@ def every_pair(last: Sequence[tuple[str, int]]) -> set[tuple[int, int]]:
 
 
 def paired(example: Example, mentions: Sequence[tuple[int, int, str]]) -> Example:
-    """A sentence with the pairs of the mentions that a tagger found, in place of its own: related are those
-    whose mentions are exactly a gold relation's.
+    """A sentence with the pairs of the mentions that a tagger found in place of the gold pairs; a pair is
+    related where its two mentions are exactly those of a gold relation.
     """
     gold = example.gold.mentions
     wanted = {(gold[d].start, gold[d].end, gold[e].start, gold[e].end) for d, e in example.gold.relations}
@@ -141,30 +148,29 @@ def paired(example: Example, mentions: Sequence[tuple[int, int, str]]) -> Exampl
     return replace(example, pairs=_pair_rows(pairs[True]), unrelated=_pair_rows(pairs[False]))
 
 
-class Found(NamedTuple):
-    """Validation sentences with the pairs that the space of entities finds in them."""
+class ValidationPairs(NamedTuple):
+    """Validation sentences with the pairs that the entity space finds in them."""
 
     examples: list[Example]
     """with and without an event"""
-    wanted: int
-    """relations that there are"""
+    gold_relations: int
     weight: float
-    """of a sentence without an event, so that they count in the corpus' proportion"""
+    """of a sentence without an event, so that both kinds count in the corpus' proportion"""
 
     def weights(self) -> Tensor:
-        """(pairs,), as `pairs_of` puts them."""
+        """(pairs,), in the order of `pairs_of`."""
         counts = torch.tensor([len(e.pairs) + len(e.unrelated) for e in self.examples], dtype=torch.long)
         weights = torch.tensor([1.0 if e.gold.mentions else self.weight for e in self.examples])
         return weights.repeat_interleave(counts)
 
 
 def _pair_rows(pairs: set[tuple[int, int]]) -> Numbers:
-    """(pairs, 2) without what was cut off, or is one word."""
+    """(pairs, 2) without those whose word was cut off, or of which both words are the same."""
     return np.array(sorted(p for p in pairs if min(p) >= 0 and p[0] != p[1]), np.int64).reshape(-1, 2)
 
 
 def last_word(spans: Sequence[Span], end: int) -> int:
-    """The word in which a mention ends; -1 where it was cut off."""
+    """The index of the word in which a mention ends; -1 where it was cut off."""
     return next((i for i, s in enumerate(spans) if s.start < end <= s.end), -1)
 
 
@@ -172,20 +178,22 @@ def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
     return np.array([s.start < end and start < s.end for s in spans], dtype=bool)
 
 
-def batches(
-    data: Sequence[Example], size: int, rng: random.Random, near: int = 20
-) -> Iterator[list[Example]]:
-    """Shuffled; sentences of like length together, out of `near` batches, so that little padding is
-    computed.
+def sentence_batches(data: Sequence[Example], size: int, rng: random.Random) -> list[list[Example]]:
+    """Shuffled batches of sentences of like length."""
+    return length_batches(data, size=size, pool=POOL, length=lambda e: len(e.pieces), rng=rng)
+
+
+def train_linear_layers(encoder: Encoder, frozen: int) -> None:
+    """Leaves only the weights of linear layers above the first `frozen` layers trainable, which an adapter
+    can hold.
     """
-    order = list(data)
-    rng.shuffle(order)
-    made = []
-    for start in range(0, len(order), size * near):
-        pool = sorted(order[start : start + size * near], key=lambda e: len(e.pieces))
-        made += [pool[i : i + size] for i in range(0, len(pool), size)]
-    rng.shuffle(made)
-    yield from made
+    for name, parameter in encoder.model.named_parameters():
+        parameter.requires_grad_("embeddings." not in name and "pooler" not in name)
+    adapter.only_linear(encoder.model)
+    # The backward pass through the fused attention takes a fifth of a step on a processor.
+    encoder.model.set_attn_implementation("eager")
+    for layer in list(layers_of(encoder.model))[:frozen]:
+        layer.requires_grad_(False)
 
 
 def word_states(hidden: Tensor, batch: Sequence[Example]) -> Tensor:

@@ -1,7 +1,7 @@
 """The graphs of CLDR and CLGS (Theodoropoulos et al. 2021, Eq. 1 to 3) and their hard negatives.
 
-Plain PyTorch: a graph has two nodes, or the few words of a sentence's relations, and a batch of them is one
-dense product. A graph library would bring sparse formats for which there is no use here.
+Plain PyTorch: a graph has two nodes, or the few words of a sentence's relations, so a batch of graphs is one
+dense product; a graph library's sparse formats would not help.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class RelationGraph(nn.Module):
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, nodes: Tensor, adjacency: Tensor, present: Tensor) -> Tensor:
-        """Nodes (graphs, Z, n, d), `normalised` adjacency (graphs, n, n), which nodes there are (graphs, n),
-        to (graphs, Z, d).
+        """Nodes (graphs, Z, n, d), adjacency (graphs, n, n) from `degree_normalised`, and which nodes exist
+        (graphs, n), to (graphs, Z, d).
         """
         states = torch.tanh(adjacency.unsqueeze(1) @ nodes @ self.weight)
         weights = present.to(states.dtype)[:, None, :, None]
         return (states * weights).sum(2) / weights.sum(2).clamp(min=1)
 
 
-def normalised(edges: Tensor, present: Tensor) -> Tensor:
+def degree_normalised(edges: Tensor, present: Tensor) -> Tensor:
     """Eq. 1 and 2: D^-1/2 (A + I) D^-1/2 of (graphs, n, n) edges, those of absent nodes left out."""
     looped = edges + torch.diag_embed(present.to(edges.dtype))
     root = looped.sum(-1).clamp(min=1e-12).rsqrt() * present
@@ -51,11 +51,11 @@ def normalised(edges: Tensor, present: Tensor) -> Tensor:
 
 
 def wrong_words(allowed: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """`count` words by chance for each row of (rows, words), from those allowed; with repetition
-    where there are fewer. Every row must allow one.
+    """(rows, count): `count` random words of each row of (rows, words), of those allowed, with repetition
+    where fewer are allowed. Every row must allow at least one.
     """
     weights = allowed.float()
-    # Draws without repetition come first wherever they go round.
+    # Every allowed word is drawn once before one is repeated.
     keys = torch.rand(weights.shape, generator=generator).masked_fill(~allowed, 2)
     order = keys.argsort(1)
     place = torch.arange(count).unsqueeze(0) % allowed.sum(1, keepdim=True).clamp(max=count)
@@ -68,7 +68,7 @@ def hard_pairs(
     """CLDR's hard negatives (section 3.2): (relations, negatives, 2) pairs of words, half of them the drug
     with a wrong effect, half a wrong drug with the effect.
 
-    `pairs`: (relations, 2) words; `drug`, `effect`: (relations, words), which may stand for one wrongly.
+    `pairs`: (relations, 2) words; `drug`, `effect`: (relations, words), the words allowed as a wrong one.
     """
     half = negatives // 2
     made = pairs.unsqueeze(1).repeat(1, negatives, 1)

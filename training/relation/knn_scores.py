@@ -1,5 +1,6 @@
-"""How well neighbours tag words and judge pairs while the spaces are trained; by one matrix product, where a
-release searches in FAISS.
+"""Scores of nearest neighbours while the spaces are trained: tags of words, and verdicts on pairs.
+
+One matrix product finds the neighbours; a release searches in FAISS.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from models.ner.model import spans_of
+from models.ner.decoding import spans_of
 from models.relation.model import LABELS
-from models.relation.neighbours import Floats, Numbers, Vote, decoded, votes
+from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE
 from training.common.spans import gold_spans
-from training.relation.data import TAGS, Example, Found
+from training.relation.data import TAGS, Example, ValidationPairs
 
 #: Queries of one product, which holds their cosines with the whole support.
 _CHUNK = 512
@@ -29,15 +30,16 @@ class Queries(NamedTuple):
     """Sentences with gold mentions, and sentences without an event."""
 
     valid: list[Example]
-    alarms: list[Example]
+    negatives: list[Example]
 
     @property
     def examples(self) -> list[Example]:
-        return self.valid + self.alarms
+        """Both, in this order."""
+        return self.valid + self.negatives
 
 
 def nearest(queries: Tensor, support: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Cosines and rows (queries, k) of the nearest, from (queries, d) and (rows, d)."""
+    """Cosines and rows (queries, k) of the k nearest of (rows, d) to each of (queries, d)."""
     ours, theirs = normalize(queries, dim=-1), normalize(support, dim=-1)
     k = min(k, len(theirs))
     found = [(part @ theirs.T).topk(k, dim=1) for part in torch.split(ours, _CHUNK)]
@@ -57,27 +59,27 @@ def tag_scores(
     event.
 
     `support` (words, d) with its `tags`; `queries` (words, d), those of `data`, sentence after sentence.
-    `transitions`: as in `Support`.
+    `transitions`: as in `SupportSet`.
     """
     cosines, rows = nearest(queries, support, max(ks))
     scores = {}
     for k in ks:
         shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
-        found = decoded(shares, [len(e.tags) for e in data.examples], transitions)
+        found = decode_tags(shares, [len(e.tags) for e in data.examples], transitions)
         spans = mentions_of(found, data.examples)
         n = len(data.valid)
         strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)
-        alarms = sum(label == ADE for text in spans[n:] for _, _, label in text)
+        false = sum(label == ADE for text in spans[n:] for _, _, label in text)
         scores[k] = {
             "strict micro F1": strict.micro.f1,
             "macro F1": strict.macro_f1,
-            "false effects per 1000": 1000 * alarms / max(1, len(data.alarms)),
+            "false effects per 1000": 1000 * false / max(1, len(data.negatives)),
         }
     return scores
 
 
 def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, int, str]]]:
-    """Spans of each sentence from the tags of all their words."""
+    """The mentions of each sentence as spans, from the tags of the words of all sentences in turn."""
     found, at = [], 0
     for example in data:
         own = [TAGS[t] for t in tags[at : at + len(example.tags)]]
@@ -88,10 +90,11 @@ def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, 
 
 
 def pair_scores(
-    support: Tensor, related: Tensor, queries: Tensor, gold: Tensor, data: Found, ks: Sequence[int]
+    support: Tensor, related: Tensor, queries: Tensor, gold: Tensor, data: ValidationPairs, ks: Sequence[int]
 ) -> dict[int, dict[str, float]]:
-    """For each k the strict F1 of the pairs that the majority of their neighbours call related; (pairs, d)
-    and their verdicts on both sides, the queries those of `data`.
+    """For each k the strict F1 of the pairs that the majority of their k neighbours call related.
+
+    `support` (pairs, d) with `related` (pairs,); `queries` (pairs, d), those of `data`, with `gold` (pairs,).
     """
     weights = data.weights()
     _, rows = nearest(queries, support, max(ks))
@@ -99,6 +102,6 @@ def pair_scores(
     for k in ks:
         found = related[rows[:, :k]].float().mean(1) > 0.5  # noqa: PLR2004  majority
         right = int((found & gold).sum())
-        score = f1(right, round(float(weights[found].sum())), data.wanted)
+        score = f1(right, round(float(weights[found].sum())), data.gold_relations)
         scores[k] = dict(zip(PAIR_SCORES, (score.f1, score.precision, score.recall), strict=True))
     return scores

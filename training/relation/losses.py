@@ -1,7 +1,7 @@
 """The contrastive losses of CLGS, CLDR and CLNER (Theodoropoulos et al. 2021, Eq. 4 to 6), each on one batch.
 
-All are means over their anchors where the paper has sums: Adam does not see the difference, and batches of
-different sizes weigh alike.
+All are means over their anchors where the paper has sums: Adam is invariant to the scale, and batches of
+different sizes get the same weight.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def paired_contrast(text: Tensor, graphs: Tensor, temperature: float = 0.1) -> T
 
 
 def even_share(available: Sequence[int], total: int) -> list[int]:
-    """`total` divided as evenly as what is available of each allows."""
+    """`total` divided as evenly as the available numbers allow."""
     shares = [0] * len(available)
     order = sorted(range(len(available)), key=lambda i: available[i])
     for position, i in enumerate(order):
@@ -41,13 +41,14 @@ def even_share(available: Sequence[int], total: int) -> list[int]:
 
 
 def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """For each word of a batch, (words,) tags, which words it is compared with: (words, words) of its own
-    tag, and of all.
+    """The words that each word of a batch is compared with, from (words,) tags: two masks (words, words), of
+    the samples with the word's own tag, and of all samples.
 
-    Of its own tag at most a quarter of `samples` by chance, the rest as evenly as there are words from the
-    other tags (section 3.2 and the paper's appendix: 80 samples, about 20 of them positive). A word is never
-    its own sample.
+    At most a quarter of `samples` are drawn from the word's own tag, the others as evenly as possible from
+    the other tags (section 3.2 and the paper's appendix: 80 samples, about 20 of them positive). A word is
+    never its own sample.
     """
+    tags = tags.cpu()
     n = len(tags)
     kinds, own, counts = torch.unique(tags, return_inverse=True, return_counts=True)
     quota = torch.zeros((len(kinds), len(kinds)), dtype=torch.long)
@@ -62,7 +63,7 @@ def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> 
     for j in range(len(kinds)):
         columns = (own == j).nonzero().squeeze(1)
         keys = torch.rand((n, len(columns)), generator=generator)
-        # Itself comes last, beyond every quota.
+        # The word itself is ranked last, beyond every quota.
         keys[columns, torch.arange(len(columns))] = 2
         rank = keys.argsort(1).argsort(1)
         chosen[:, columns] = rank < quota[own, j].unsqueeze(1)

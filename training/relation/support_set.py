@@ -1,7 +1,7 @@
-"""The support sets of a release: projected, balanced and condensed, with what each step costs in score.
+"""The support sets of a release: projected, balanced and condensed; each step is printed with its scores.
 
-Related pairs are the gold relations. Unrelated ones are drugs and effects without a relation, and whatever
-the tagger pairs in sentences without an adverse event.
+Related pairs are the gold relations. Unrelated pairs are drugs and effects without a relation, and the pairs
+that the tagger finds in sentences without an adverse event.
 """
 
 from __future__ import annotations
@@ -16,42 +16,31 @@ from rich.table import Table
 from torch import Tensor
 
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import Read
-from models.encoder.model import surface_words
-from models.ner.model import CONTINUATION, OUTSIDE
-from models.relation.neighbours import Floats, Numbers, Support, Vote, votes
-from training.relation.data import TAGS, UNKNOWN, Example, Found, offsets
+from models.encoder.layer_split import EncodedSentence
+from models.ner.decoding import CONTINUATION, OUTSIDE
+from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
+from models.text import word_texts
+from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
+from training.relation.settings import SupportSizes
 
 console = Console()
 MAX_BYTES = 8_000_000
 K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (1, 3, 5, 7, 9)
-#: The paper's, taken where no other is better on validation.
+#: The paper's values, used where no other is better on validation.
 PAPER_WORDS, PAPER_PAIRS = 7, 5
-#: Weight of what tags follow each other beside the votes.
+#: Weight of the tag transitions in relation to the votes.
 TRANSITIONS = 0.3
-#: Instead of the logarithm of nothing: far below what any number of votes makes up for.
+#: In place of the logarithm of 0: far below what any votes can make up for.
 NEVER = -1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large the support may be."""
-
-    dimension: int = 64
-    pair_dimension: int = 128
-    outside: int = 12000
-    """words of no mention before condensing"""
-    words: int = 8000
-    """words after it"""
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
-    """Some sentences as the encoder read them."""
+    """Sentences with their encoded words."""
 
     examples: list[Example]
-    read: list[Read]
+    read: list[EncodedSentence]
 
     def words(self) -> Floats:
         """(words, d) unit vectors, sentence after sentence."""
@@ -60,7 +49,7 @@ class Part:
     def tags(self) -> Numbers:
         return np.concatenate([e.tags for e in self.examples])
 
-    def each(self) -> list[tuple[Example, Read]]:
+    def each(self) -> list[tuple[Example, EncodedSentence]]:
         return list(zip(self.examples, self.read, strict=True))
 
 
@@ -91,8 +80,8 @@ def fit_projection(vectors: Floats, dimension: int) -> Floats:
 
 
 def balanced(x: Floats, y: Numbers, outside: int, rng: np.random.Generator) -> Numbers:
-    """Rows of every word of a mention and of `outside` words of none: half those nearest to mentions, half by
-    chance.
+    """Rows of every word inside of mentions and of `outside` words outside of them: half of these are the
+    words nearest to mentions, half are drawn at random.
     """
     inside, others = np.flatnonzero(y > 0), np.flatnonzero(y == 0)
     if len(others) <= outside or not len(inside):
@@ -105,16 +94,16 @@ def balanced(x: Floats, y: Numbers, outside: int, rng: np.random.Generator) -> N
 
 
 def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator) -> Numbers:
-    """Rows of at most `size` words, of every tag its share: first goes what k neighbours outvote (Wilson's
-    editing), then what chance leaves out.
+    """Rows of at most `size` words, every tag in its proportion: words that their k neighbours outvote are
+    removed (Wilson's editing), the others are sampled at random.
 
-    Tags lie in dense clouds, of which a sample votes as the whole. Hart's rule, which collects what is voted
-    down, keeps the noise at their borders and costs two points of F1 here.
+    Words of a tag form dense clusters, so a random sample votes like the whole. Hart's condensing rule, which
+    collects outvoted words, keeps the noise between clusters and costs two points of F1 here.
     """
     if len(y) <= size:
         return np.arange(len(y))
     cosines, rows = nearest(torch.from_numpy(x), torch.from_numpy(x), k + 1)
-    # A word is its own nearest.
+    # The nearest neighbour of a word is the word itself.
     shares = votes(cosines[:, 1:].numpy(), y[rows[:, 1:].numpy()], len(TAGS))
     agreed = np.flatnonzero(shares.argmax(1) == y)
     kept = []
@@ -126,7 +115,7 @@ def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class WordRows:
-    """The support of the entities."""
+    """The support set of the entity space."""
 
     projection: Floats
     """(d, dimension)"""
@@ -138,8 +127,8 @@ class WordRows:
 
 
 def transitions_of(data: Sequence[Example]) -> Floats:
-    """(tags + 1, tags): how probable a tag is after another in some sentences, the last row as a sentence's
-    first, as weighted logarithms; every tag that may follow is counted once more than it was seen.
+    """(tags + 1, tags): weighted log probabilities of a tag after another one, in the last row of a
+    sentence's first tag; add-one smoothing over the tags that may follow.
     """
     n = len(TAGS)
     pairs = np.concatenate([np.stack([np.append(n, e.tags)[:-1], e.tags]) for e in data], axis=1)
@@ -158,10 +147,10 @@ def _may_follow(tag: str, before: str) -> bool:
 
 
 def word_support(
-    train: Part, queries: Part, data: Queries, dense: Floats, sizes: Sizes, vote: Vote, seed: int
+    train: Part, queries: Part, data: Queries, dense: Floats, sizes: SupportSizes, vote: Vote, seed: int
 ) -> WordRows:
-    """Projected, balanced and condensed words of `train`, and the k that is best on `data`, whose words
-    `queries` are; prints what each step costs.
+    """The support set from the words of `train`, projected, balanced and condensed, with the k that is best
+    on `data`, whose words are `queries`; prints the scores after each step.
     """
     rng = np.random.default_rng(seed)
     known = train.tags() != UNKNOWN
@@ -199,31 +188,31 @@ def word_support(
     rows = balanced(x, y, sizes.outside, rng)
     scored("balanced", projection, rows, [PAPER_WORDS])
     rows = rows[condensed(x[rows], y[rows], sizes.words, PAPER_WORDS, rng)]
-    scored("condensed, each word by itself", projection, rows, [PAPER_WORDS], None)
+    scored("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
     by_k = scored("condensed", projection, rows, K_WORDS)
     console.print(table)
     return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
 
 
 def best_k(scores: dict[int, float], paper: int) -> int:
-    """The paper's k unless another is better."""
+    """The k with the best score; the paper's among equals."""
     best = max(scores.values())
     return paper if scores.get(paper) == best else next(k for k, v in scores.items() if v == best)
 
 
 def pair_rows(data: Sequence[Example], vectors: Sequence[Floats]) -> Pairs:
-    """The related and the unrelated pairs of some sentences; `vectors` (words, d) of each sentence."""
+    """The related and the unrelated pairs of sentences; `vectors`: (words, d) of each sentence."""
     pairs = Pairs()
     for example, vector in zip(data, vectors, strict=True):
-        surface = surface_words(example.gold.text)
+        texts = word_texts(example.gold.text)
         for rows, related in ((example.pairs, True), (example.unrelated, False)):
             for d, e in rows.tolist():
-                pairs.add(example.gold.id, (surface[d], vector[d]), (surface[e], vector[e]), related)
+                pairs.add(example.gold.id, (texts[d], vector[d]), (texts[e], vector[e]), related)
     return pairs
 
 
 def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension: int) -> Floats:
-    """(d, dimension), from the words that stand in pairs and an equal share of others."""
+    """(d, dimension), fitted on the words of pairs and as many other words."""
     first = offsets(data).tolist()
     x = unit(np.concatenate(hidden))
     used = np.unique(np.concatenate([e.pairs.ravel() + f for e, f in zip(data, first, strict=True)]))
@@ -232,13 +221,13 @@ def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension
     return fit_projection(x[np.concatenate([used, rest])], min(dimension, x.shape[1]))
 
 
-def support_of(words: WordRows, pairs: Pairs) -> Support:
+def support_of(words: WordRows, pairs: Pairs) -> SupportSet:
     related, ids = np.array(pairs.related), [row[0] for row in pairs.rows]
-    return Support(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
+    return SupportSet(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
 
 
-def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
-    """What a release's support file holds; raises ValueError where the vectors are too large together."""
+def tensors_of(support: SupportSet, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
+    """The tensors of a release's support file; raises ValueError where they exceed MAX_BYTES."""
     tensors = {
         "projection": torch.from_numpy(projection).half(),
         "pair_projection": torch.from_numpy(pairs_projection).half(),
@@ -255,8 +244,10 @@ def tensors_of(support: Support, projection: Floats, pairs_projection: Floats) -
     return tensors
 
 
-def choose_pairs(name: str, pairs: Pairs, valid: Pairs, data: Found) -> int:
-    """k by the F1 on validation, whose pairs `valid` are; prints all. The paper's where there are none."""
+def choose_pairs(name: str, pairs: Pairs, valid: Pairs, data: ValidationPairs) -> int:
+    """The k with the best corpus F1 on the validation pairs `valid`, the paper's where there are none; prints
+    the scores of every k.
+    """
     if not valid.rows:
         return PAPER_PAIRS
     support, related = pairs.tensors()

@@ -1,8 +1,54 @@
-"""`python -m training.summarization`."""
+"""Trains entity-driven contrastive summarization (ECL, Lu et al. 2024) and writes a release: `python -m
+training.summarization`.
+
+First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
+messages of PsyTAR's sentences (`--told`), and sentences with gaps (`--denoise`). Second stage: MeQSum with
+the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the release that
+only picks sentences; nothing is trained for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from training.summarization.run import main
+from training.common.precision import resolved
+from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.publish import OFFERED, finish
+from training.summarization.assemble import make
+from training.summarization.release import publish_extractive
+from training.summarization.settings import ReleaseOptions, Settings
+
+
+@program
+def main(
+    settings: Settings,
+    options: ReleaseOptions,
+    data: Annotated[
+        Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
+    ] = None,
+    extractive: Annotated[bool, typer.Option(help="make the release that only picks sentences")] = False,
+    start: Annotated[
+        Path | None, typer.Option(help="folder of a run whose last weights are the first")
+    ] = None,
+    output: Output = RELEASES,
+    run: Run = None,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    if extractive:
+        release = publish_extractive(data, output, settings.backbone)
+    elif data is None:
+        raise typer.BadParameter("training requires --data")
+    else:
+        place = device_of(device)
+        settings = replace(settings, precision=resolved(settings.precision, place))
+        release = make(settings, options, data, output, run=run, start=start, device=place)
+    finish(release, data, offered)
+
 
 if __name__ == "__main__":
     typer.run(main)

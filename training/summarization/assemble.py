@@ -1,208 +1,172 @@
-"""From a trained network to a release: what writes, the guard's recogniser, canary and scores."""
+"""Trains entity-driven contrastive summarization and writes a release: the network, the words and the tagger
+of the guard, and the question templates where they are used.
+"""
 
 from __future__ import annotations
 
-import shutil
+import json
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import torch
+from rich.console import Console
 from safetensors.torch import save_file
 
-from models.encoder.model import MINI, Encoder, base_digest
 from models.ner.model import NerModel
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Release
+from models.releases.store import open_release
 from models.summarization import medical_entities
 from models.summarization.beam_search import Search
-from models.summarization.generation import PointerWriter
-from models.summarization.medical_entities import OwnRecogniser, normal
-from models.summarization.model import WORDS, SummarizationModel
-from models.summarization.question_templates import TemplateWriter
-from models.summarization.reranker import UNFITTED, RankedWriter
-from training.common.publish import publish_release
-from training.evaluation.evaluate import manifest_scores
-from training.evaluation.summarization import summary_counts
+from models.summarization.medical_entities import Recogniser
+from models.summarization.model import WORDS
+from training.common.loop import TrainingLoop
+from training.evaluation.summarization import bundled_tagger
 from training.summarization import question_types
-from training.summarization.data import Corpora
+from training.summarization.data import Corpora, read
+from training.summarization.examples import Material, material_of
+from training.summarization.hub_network import MAX_PIECES, network_of
+from training.summarization.messages import patient_sentences
 from training.summarization.network import Network
-from training.summarization.question_types import FOLDS, Choice, fit_forms, fit_ranker
-from training.summarization.trainer import Task
+from training.summarization.question_types import Choice
+from training.summarization.release import known_words, publish, sources_of
+from training.summarization.selection import Forms, Trained, best_search, forms_of, sentence_base
+from training.summarization.settings import ReleaseOptions, Settings
+from training.summarization.trainer import SummarizerTrainee
 
-Choose = Literal["auto", "pointer", "templates", "ranked"]
-#: ROUGE-1 by which another way of choosing must be better than the decoder alone.
-LEAST = 0.5
-CANARY = [
-    "SUBJECT: metformin\nMESSAGE: On it for two years. Can metformin cause hair loss? Thanks a lot.",
-    "My father takes warfarin and likes spinach. What foods should he avoid with warfarin? Is tea fine?",
-    "SUBJECT: Ehlers-Danlos\nMESSAGE: I want to know everything about how it is treated, my son has it.",
-    "tell me about gout",
-]
-SOURCES = {
-    "meqsum": TrainingData(
-        name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
-    ),
-    "rqe": TrainingData(name="RQE (Ben Abacha and Demner-Fushman 2016), training part", licence="CC BY 4.0"),
-    "mediqa": TrainingData(name="MEDIQA 2021 task 1, validation part", licence="CC BY 4.0"),
-    "ade": TrainingData(
-        name="ADE corpus v2 (Gurulingappa et al. 2012), sentences without an event",
-        licence="none stated, citation asked",
-    ),
-    "psytar": TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0"),
-}
+console = Console()
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """What stands beside the decoder, and why."""
-
-    templates: TemplateWriter
-    weights: list[float]
-    """of the ranker; none: the forms write alone"""
-
-
-def forms_of(
-    network: Network, tagger: Release, corpora: Corpora, task: Task, search: Search, choose: Choose
-) -> tuple[Forms | None, Choice | None]:
-    """What stands beside the decoder, None where it writes alone, and how the ways of choosing did.
-
-    The ranker is fitted on the validation part with forms that have not seen it; the forms of the release are
-    then fitted on all questions.
-    """
-    name: str = choose
-    enough = len(corpora.validation) >= FOLDS
-    if network.name == "hub" or choose == "pointer" or (choose == "auto" and not enough):
-        return None, None
-    if choose == "ranked" and not enough:
-        raise ValueError(f"the ranker is fitted on held-out questions: at least {FOLDS} are wanted")
-    encoder = Encoder.load(network.base, max_pieces=256)
-    own = OwnRecogniser.bundled(NerModel.load(tagger))
-    choice, weights = None, list[float]()
-    if enough:
-        pointer = network.writer(search)
-        assert isinstance(pointer, PointerWriter)
-        first = fit_forms(encoder, own, corpora.training, task.entities)
-        weights, choice = fit_ranker(RankedWriter(pointer, first, UNFITTED), corpora.validation)
-        name = choice.best(LEAST) if choose == "auto" else choose
-    if name == "pointer":
-        return None, choice
-    every = [*corpora.training, *corpora.validation]
-    found = own.entities([p.summary for p in every])
-    templates = fit_forms(encoder, own, every, {p.id: e for p, e in zip(every, found, strict=True)})
-    return Forms(templates, weights if name == "ranked" else []), choice
-
-
-def best_search(
-    network: Network, tagger: Release, corpora: Corpora, wanted: Sequence[Search]
-) -> tuple[Search, dict[str, float]]:
-    """Of some searches the one whose answers, as they are served, have the best ROUGE-1 on the validation
-    part (the first where there is none), and the scores by their beams.
-    """
-    if len(wanted) == 1 or not corpora.validation:
-        return wanted[0], {}
-    encoder = Encoder.load(MINI if network.name == "hub" else network.base, max_pieces=256)
-    own = OwnRecogniser.bundled(NerModel.load(tagger))
-    known = frozenset(known_words(corpora, ()))
-    scores = {}
-    for search in wanted:
-        model = SummarizationModel(encoder, network.writer(search), own, known)
-        answers = [s.text for s in model.predict([p.question for p in corpora.validation])]
-        counts = summary_counts(answers, [p.summary for p in corpora.validation])
-        scores[str(search.beams)] = round(float(counts[:, 0].mean()), 2)
-    return max(wanted, key=lambda s: scores[str(s.beams)]), scores
-
-
-def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[str]:
-    """Words that come at least so often in the training summaries, and those of the forms."""
-    pairs = [*corpora.pretraining, *corpora.training]
-    counts = Counter(word for p in pairs for word in set(normal(p.summary)))
-    kept = {word for word, n in counts.items() if n >= least}
-    return sorted(kept | {word for form in forms for word in normal(form)})
-
-
-def publish(
-    network: Network,
-    tagger: Release,
-    corpora: Corpora,
+def make(
+    settings: Settings,
+    options: ReleaseOptions,
     data: Path,
-    root: Path,
-    configuration: dict[str, Any],
-    forms: Forms | None,
-    choice: Choice | None,
+    output: Path,
+    *,
+    run: Path | None = None,
+    start: Path | None = None,
+    device: torch.device | str = "cpu",
 ) -> Release:
-    """Writes what was trained, and the scores on MeQSum's test part."""
-    folder = Path(tempfile.mkdtemp(prefix="summarization-"))
-    for name, tensors in network.files().items():
+    """Trains, scores on MeQSum's test part, and writes a release under `output`."""
+    corpora = read(
+        data, held_out=settings.held_out, seed=settings.seed, denoise=settings.denoise, limit=settings.limit
+    )
+    tagger = open_release(options.tagger) if options.tagger else bundled_tagger()
+    recogniser = medical_entities.recogniser(NerModel.load(tagger), data / "stanza")
+    material = _material(settings, corpora, recogniser, data)
+    _print_corpora(corpora, recogniser, material)
+    network = network_of(settings, corpora)
+    if run is not None:
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "split.json").write_text(json.dumps(corpora.report, indent=1) + "\n", encoding="utf-8")
+    training = train(network, settings, corpora, material, run=run, start=start, device=device)
+    configuration = {"data": corpora.report | {"entities_by": recogniser.name}} | training
+    return _release(Trained(network, tagger, corpora, material), options, configuration, data, output)
+
+
+def _material(settings: Settings, corpora: Corpora, recogniser: Recogniser, data: Path) -> Material:
+    """What a run with these settings learns from."""
+    messages = settings.message_share and (settings.pretraining or settings.replay)
+    return material_of(
+        corpora,
+        recogniser,
+        trained=settings.pretraining + settings.epochs > 0,
+        sentences=patient_sentences(data) if messages else [],
+    )
+
+
+def train(
+    network: Network,
+    settings: Settings,
+    corpora: Corpora,
+    material: Material,
+    *,
+    run: Path | None = None,
+    start: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> dict[str, Any]:
+    """A whole run with its curve printed; the network ends with the kept weights, or with those that it
+    started from. Returns the settings of both.
+    """
+    trainee = SummarizerTrainee(network, settings, material, corpora.validation, device)
+    if start is not None:
+        trainee.start_from(start)
+    identity = asdict(settings) | {
+        "data": corpora.report["training_sha256"],
+        "pairs": corpora.report["pairs"],
+    }
+    TrainingLoop(trainee, identity, run).run()
+    return {"training": identity} | ({"start": trainee.start} if trainee.start else {})
+
+
+def _print_corpora(corpora: Corpora, recogniser: Recogniser, material: Material) -> None:
+    """Prints what was removed, and how many summaries have an entity (the focus identification rate)."""
+    for name in ("meqsum", "rqe"):
+        console.print(f"{name}: {corpora.report[name]}", highlight=False)
+    first, then, valid = (len(p) for p in (corpora.pretraining, corpora.training, corpora.validation))
+    share = sum(bool(material.entities[p.id]) for p in corpora.training) / max(1, then)
+    console.print(
+        f"{first} pairs first, {then} of MeQSum, {valid} for validation; focus identification rate "
+        f"{share:.3f} by {recogniser.name}, {len(material.dictionary)} entities",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _release(
+    trained: Trained, options: ReleaseOptions, configuration: dict[str, Any], data: Path, output: Path
+) -> Release:
+    """Chooses how the network writes, and publishes it."""
+    beams = (options.beams,) if options.beams else (4, 1)
+    searches = [Search(beams=b, length_penalty=options.length_penalty) for b in beams]
+    search, searched = best_search(trained, searches)
+    if searched:
+        console.print(f"ROUGE-1 on the held-out part by beams: {searched}", highlight=False)
+    forms, choice = forms_of(trained, search, options.choose)
+    if choice:
+        console.print(
+            f"ROUGE-1 on the held-out part by the way of choosing: {choice.scores}", highlight=False
+        )
+    network = trained.network
+    common: dict[str, Any] = {
+        "sentence_base": sentence_base(network),
+        "focus_base": trained.tagger.manifest.base,
+        "max_pieces": MAX_PIECES,
+        "search": asdict(search),
+        "searched": searched,
+    }
+    with tempfile.TemporaryDirectory(prefix="summarization-") as name:
+        _write(Path(name), trained, forms)
+        return publish(
+            Path(name),
+            kind=_kind(network, forms),
+            base=network.base,
+            configuration=network.configuration() | common | configuration | _chosen(forms, choice),
+            training_data=sources_of(configuration),
+            data=data,
+            root=output,
+        )
+
+
+def _write(folder: Path, trained: Trained, forms: Forms | None) -> None:
+    for name, tensors in trained.network.files().items():
         save_file(tensors, folder / name)
-    known = known_words(corpora, forms.templates.forms if forms else ())
+    known = known_words(trained.corpora, forms.templates.templates if forms else ())
     (folder / WORDS).write_text("\n".join(["word", *known]) + "\n", encoding="utf-8")
-    medical_entities.write(folder, tagger)
-    kind = f"ECL: {network.name} decoder"
+    medical_entities.write(folder, trained.tagger)
     if forms:
         question_types.save(forms.templates, folder)
-        configuration = configuration | {"ranker": forms.weights}
+
+
+def _kind(network: Network, forms: Forms | None) -> str:
+    kind = f"ECL: {network.name} decoder"
+    if forms:
         kind += " and forms, ranked" if forms.weights else ", forms alone answer"
-    if choice:
-        configuration = configuration | {"choice": choice._asdict()}
-    counts = configuration["data"]["pairs"]
-    used = ["meqsum", *(["rqe", "mediqa"] if counts["rqe"] else [])]
-    told = _tells(configuration["training"]) or _tells(configuration.get("start"))
-    used += ["ade"] if counts["denoising"] else []
-    used += ["psytar"] if counts["denoising"] or told else []
-    return _published(
-        folder,
-        kind=f"{kind}; guard over named entities, extractive where it fails",
-        base=network.base,
-        configuration=network.configuration()
-        | {
-            "sentence_base": MINI if network.name == "hub" else network.base,
-            "focus_base": tagger.manifest.base,
-        }
-        | configuration,
-        training_data=[SOURCES[name] for name in used],
-        data=data,
-        root=root,
-    )
+    return f"{kind}; guard over named entities, extractive where it fails"
 
 
-def _tells(settings: Mapping[str, Any] | None) -> bool:
-    """Whether a run with these settings, or one that it started from, has told questions in patients'
-    sentences.
-    """
-    if settings is None:
-        return False
-    first, *later = settings["stages"]
-    told = first["told"] and (first["epochs"] or any(stage["replay"] for stage in later))
-    return bool(told) or _tells(settings.get("start"))
-
-
-def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
-    """The release that only picks sentences."""
-    return _published(
-        Path(tempfile.mkdtemp(prefix="summarization-")),
-        kind="extractive: the asking sentence nearest to the whole question",
-        base=base,
-        configuration={"max_pieces": 256},
-        training_data=[],
-        data=data,
-        root=root,
-    )
-
-
-def _published(folder: Path, *, data: Path | None, base: str, **parts: Any) -> Release:
-    scores: Callable[[Any], Any] = lambda model: (  # noqa: E731
-        manifest_scores("summarization", model, data, ("meqsum_test",)) if data else []
-    )
-    release = publish_release(
-        folder,
-        task="summarization",
-        base=base,
-        base_sha256=base_digest(base),
-        canary=CANARY,
-        scores=scores,
-        **parts,
-    )
-    shutil.rmtree(folder)
-    return release
+def _chosen(forms: Forms | None, choice: Choice | None) -> dict[str, Any]:
+    """What a configuration holds of the ranker and of the way of choosing."""
+    ranker = {"ranker": forms.weights} if forms else {}
+    return ranker | ({"choice": choice._asdict()} if choice else {})

@@ -1,4 +1,4 @@
-"""Questions and their summaries: read, freed of duplicates and of what is tested on, and split."""
+"""Questions and their summaries: read, without duplicates and without test questions, and split."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 
 from training.common.corpora import read_ade_negatives, read_psytar
 
-#: Two questions with so large a share of their words in common are the same question asked twice.
+#: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
+#: Ids of the pairs that are sentences with gaps begin so.
+DENOISING = "denoise-"
+#: Words of a sentence that is about as long as a question.
+QUESTION_WORDS = range(6, 31)
 _FIELD = re.compile(r"\b(?:subject|message)\s*:", re.IGNORECASE)
 
 
 class Pair(NamedTuple):
-    """A long question and the short one that it comes to."""
+    """A long question and its summary, a short one."""
 
     id: str
     question: str
@@ -33,22 +37,22 @@ class Removed:
     exact: int = 0
     """question and summary as in an earlier pair"""
     normalised: int = 0
-    """question as in an earlier pair but for case, punctuation and the names of a form's fields"""
+    """question as in an earlier pair but for case, punctuation and names of form fields"""
     leaked: int = 0
-    """question as in the other set, normalised"""
+    """question as in the other set, with the same text key"""
     near: int = 0
-    """question with most words of one of the other set, see `NEAR`"""
+    """question with most words of one in the other set, see `NEAR`"""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpora:
-    """What a run learns from and by what it is chosen."""
+    """The pairs that a run is trained and validated on."""
 
     pretraining: list[Pair]
     training: list[Pair]
     validation: list[Pair]
     report: dict[str, Any]
-    """seed, ids of the validation part, digest of the training ids, what was removed where"""
+    """seed, ids of the validation part, digest of the training ids, counts of what was removed"""
 
 
 def read_questions(data: Path, file: str, summary: str = "summary") -> list[dict[str, Any]]:
@@ -73,50 +77,50 @@ def _pair(row: Mapping[str, Any]) -> Pair:
     return Pair(row["id"], " ".join(row["question"].split()), " ".join(row["summary"].split()))
 
 
-def normalised(text: str) -> str:
-    """Words in lower case; field names, punctuation and white space are left out."""
+def text_key(text: str) -> str:
+    """The words in lower case; field names, punctuation and further white space are left out."""
     return " ".join(re.findall(r"[^\W_]+", _FIELD.sub(" ", text).lower()))
 
 
 def without_duplicates(pairs: Iterable[Pair]) -> tuple[list[Pair], Removed]:
     """The first pair of each question."""
-    seen: set[str] = set()
-    whole: set[tuple[str, str]] = set()
-    kept, exact, same = [], 0, 0
+    keys: set[str] = set()
+    contents: set[tuple[str, str]] = set()
+    kept, exact, same_key = [], 0, 0
     for pair in pairs:
-        question = normalised(pair.question)
-        if pair[1:] in whole:
+        key = text_key(pair.question)
+        if pair[1:] in contents:
             exact += 1
-        elif question in seen:
-            same += 1
+        elif key in keys:
+            same_key += 1
         else:
             kept.append(pair)
-        seen.add(question)
-        whole.add(pair[1:])
-    return kept, Removed(exact, same)
+        keys.add(key)
+        contents.add(pair[1:])
+    return kept, Removed(exact, same_key)
 
 
 def without_leaks(
     pairs: Sequence[Pair], tested: Sequence[Pair], near: float = NEAR
 ) -> tuple[list[Pair], Removed]:
-    """Pairs whose question is not asked in `tested`, in the same words or in most of them (Jaccard)."""
-    questions = {normalised(t.question) for t in tested}
-    bags = [set(q.split()) for q in questions]
-    kept, leaked, close = [], 0, 0
+    """Pairs whose question is not in `tested`, neither in the same words nor in most of them."""
+    keys = {text_key(t.question) for t in tested}
+    word_sets = [set(key.split()) for key in keys]
+    kept, leaked, similar = [], 0, 0
     for pair in pairs:
-        question = normalised(pair.question)
-        mine = set(question.split())
-        if question in questions:
+        key = text_key(pair.question)
+        words = set(key.split())
+        if key in keys:
             leaked += 1
-        elif any(_jaccard(mine, other) >= near for other in bags):
-            close += 1
+        elif any(_jaccard(words, other) >= near for other in word_sets):
+            similar += 1
         else:
             kept.append(pair)
-    return kept, Removed(leaked=leaked, near=close)
+    return kept, Removed(leaked=leaked, near=similar)
 
 
 def _jaccard(one: set[str], other: set[str]) -> float:
-    # The larger set bounds the share from above; most pairs are told apart by their sizes.
+    # The sizes bound the share from above; that decides most pairs without counting.
     small, large = sorted((len(one), len(other)))
     if not large or small / large < NEAR:
         return 0.0
@@ -125,8 +129,8 @@ def _jaccard(one: set[str], other: set[str]) -> float:
 
 
 def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int = 0) -> Corpora:
-    """MeQSum's training part without `held_out` questions, and what is learnt before it; nothing of either is
-    asked in MeQSum's test part, and nothing of the first stage in the validation part.
+    """MeQSum's training part, of which `held_out` questions are for validation, and the pairs of the first
+    stage. No question of either is in MeQSum's test part, and none of the first stage in the validation part.
     """
     report: dict[str, Any] = {"seed": seed}
     tested = read_meqsum(data, "test")
@@ -145,31 +149,31 @@ def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int =
 
 
 def _clean(pairs: Sequence[Pair], tested: Sequence[Pair]) -> tuple[list[Pair], dict[str, int]]:
-    once, double = without_duplicates(pairs)
-    kept, leaks = without_leaks(once, tested)
-    report = asdict(double) | {"leaked": leaks.leaked, "near": leaks.near, "kept": len(kept)}
+    unique, duplicates = without_duplicates(pairs)
+    kept, leaks = without_leaks(unique, tested)
+    report = asdict(duplicates) | {"leaked": leaks.leaked, "near": leaks.near, "kept": len(kept)}
     return kept, report
 
 
-def denoising(data: Path, wanted: int, seed: int) -> list[Pair]:
-    """Sentences of the ADE corpus and of PsyTAR with a fifth of their words left out, to be written whole
-    (the span deletion of BART): the decoder learns to copy and to speak.
+def denoising(data: Path, count: int, seed: int) -> list[Pair]:
+    """Sentences of the ADE corpus and of PsyTAR with a fifth of their words left out; the summary is the
+    whole sentence (the span deletion of BART), so that the decoder learns to copy and to generate.
     """
-    if not wanted:
+    if not count:
         return []
     rng = random.Random(seed)
     texts = [t.text for t in read_ade_negatives(data / "ade/negatives.txt")]
     texts += [t.text for t in read_psytar(data / "psytar/ner_train.conll")]
-    fit = [t for t in dict.fromkeys(texts) if 6 <= len(t.split()) <= 30]  # noqa: PLR2004  a question's length
-    chosen = rng.sample(fit, min(wanted, len(fit)))
-    return [Pair(f"denoise-{i}", _with_gaps(t, rng), t) for i, t in enumerate(chosen)]
+    suitable = [t for t in dict.fromkeys(texts) if len(t.split()) in QUESTION_WORDS]
+    chosen = rng.sample(suitable, min(count, len(suitable)))
+    return [Pair(f"{DENOISING}{i}", _with_gaps(t, rng), t) for i, t in enumerate(chosen)]
 
 
 def _with_gaps(text: str, rng: random.Random) -> str:
-    found = text.split()
-    for _ in range(max(1, len(found) // 10)):
-        at = rng.randrange(len(found))
-        del found[at : at + rng.choice((1, 2, 3))]
-        if not found:
+    words = text.split()
+    for _ in range(max(1, len(words) // 10)):
+        start = rng.randrange(len(words))
+        del words[start : start + rng.choice((1, 2, 3))]
+        if not words:
             return text
-    return " ".join(found)
+    return " ".join(words)

@@ -1,5 +1,5 @@
-"""Questions told as patients write them: a subject line, patients' sentences around what is asked, thanks. A
-decoder learns from them to find what is asked and to copy it.
+"""Questions in messages as patients write them: a subject line, patients' sentences around the question,
+thanks. From them a decoder learns to find the question and to copy it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from training.summarization.data import Pair
 
 #: Words of a patient's sentence.
 LENGTHS = range(4, 31)
-#: At most so many sentences stand before and behind what is asked.
-BEFORE, BEHIND = 4, 2
-#: Shares of the messages.
+#: At most so many sentences before and after the question.
+BEFORE, AFTER = 4, 2
+#: Shares of the messages with a subject line, without a question mark, and with thanks.
 SUBJECT, NO_MARK, THANKS = 0.5, 0.3, 0.5
 _THANKS = ("Thank you.", "Thanks", "thank you in advance", "Please help.", "I look forward to your advice.")
 
 
-def fillers(data: Path) -> list[str]:
-    """Sentences of PsyTAR's training part: patients about drugs and what these did, nothing that asks."""
+def patient_sentences(data: Path) -> list[str]:
+    """Sentences of PsyTAR's training part, patients about drugs and their effects, that are no questions."""
     texts = (t.text for t in read_psytar(data / "psytar/ner_train.conll"))
     return [t for t in dict.fromkeys(texts) if len(t.split()) in LENGTHS and "?" not in t]
 
 
 def message(pair: Pair, entities: Sequence[Entity], sentences: Sequence[str], rng: random.Random) -> Pair:
-    """The same question in a message of these sentences; `entities` are those of its summary, the longest of
-    which may be the subject.
+    """The question in a message of these sentences; `entities` are those of its summary, the longest of which
+    may be the subject.
     """
     question = pair.question.rstrip("? ") if rng.random() < NO_MARK else pair.question
     before = [rng.choice(sentences) for _ in range(rng.randint(0, BEFORE))]
-    behind = [rng.choice(sentences) for _ in range(rng.randint(0, BEHIND))]
+    after = [rng.choice(sentences) for _ in range(rng.randint(0, AFTER))]
     end = [rng.choice(_THANKS)] if rng.random() < THANKS else []
-    text = " ".join([*before, question, *behind, *end])
+    text = " ".join([*before, question, *after, *end])
     if rng.random() < SUBJECT:
         subject = max((e.text for e in entities), key=len, default="")
         text = f"SUBJECT: {subject or 'question'} MESSAGE: {text}"

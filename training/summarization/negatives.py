@@ -1,5 +1,5 @@
-"""Wrong summaries of a question that differ from the right one only in what it is about (ECL, section 3.6),
-and other questions made from one by the same means.
+"""Hard negatives: summaries that differ from the right one only in their entities (ECL, section 3.6); and
+pairs whose entities are replaced on both sides.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from models.summarization.medical_entities import Entity, joined, normal
+from models.summarization.medical_entities import Entity, merge_spans, word_keys
 from training.summarization.data import Pair
 
 
@@ -20,34 +20,34 @@ class EntityDictionary:
         # Two spellings of one entity are one: the first is kept.
         first: dict[tuple[str, ...], str] = {}
         for entity in entities:
-            first.setdefault(tuple(normal(entity)), entity)
+            first.setdefault(tuple(word_keys(entity)), entity)
         self._names = {key: name for key, name in first.items() if key}
 
     def __len__(self) -> int:
         return len(self._names)
 
     def without(self, gold: Iterable[str]) -> list[str]:
-        """D': the entities that are none of these, nor hold the words of one of them, nor are held by one."""
-        own = [set(normal(g)) for g in gold]
+        """D': the entities whose words neither contain all words of one of these nor are contained in one."""
+        own = [set(word_keys(g)) for g in gold]
         return [n for key, n in self._names.items() if not any(o <= set(key) or set(key) <= o for o in own)]
 
 
 def hard_negatives(
-    summary: str, entities: Sequence[Entity], dictionary: EntityDictionary, wanted: int, rng: random.Random
+    summary: str, entities: Sequence[Entity], dictionary: EntityDictionary, count: int, rng: random.Random
 ) -> list[str]:
-    """Up to `wanted` different copies of a summary with each of its entities replaced by another one, drawn
+    """Up to `count` different copies of a summary with each of its entities replaced by another one, drawn
     from the dictionary without the gold entities; none where it has no entity or there is no other.
     """
     others = dictionary.without(e.text for e in entities)
     if not entities or not others:
         return []
-    found: dict[str, None] = {}
-    # Repeated draws are dropped; a small dictionary must not make this last for ever.
-    for _ in range(4 * wanted):
-        if len(found) == wanted:
+    negatives: dict[str, None] = {}
+    # Repeated draws are dropped; with a small dictionary this must end nevertheless.
+    for _ in range(4 * count):
+        if len(negatives) == count:
             break
-        found.setdefault(_replaced(summary, entities, [rng.choice(others) for _ in entities]))
-    return list(found)
+        negatives.setdefault(_replaced(summary, entities, [rng.choice(others) for _ in entities]))
+    return list(negatives)
 
 
 def _replaced(text: str, entities: Sequence[Entity], names: Sequence[str]) -> str:
@@ -56,8 +56,8 @@ def _replaced(text: str, entities: Sequence[Entity], names: Sequence[str]) -> st
     return text
 
 
-class Shared(NamedTuple):
-    """An entity that a summary has from its question, in lower case."""
+class SharedEntity(NamedTuple):
+    """An entity that is in both the question and its summary, in lower case."""
 
     text: str
     drug: bool
@@ -65,32 +65,31 @@ class Shared(NamedTuple):
 
 def shared_entities(
     pairs: Sequence[Pair], entities: Mapping[str, Sequence[Entity]]
-) -> dict[str, list[Shared]]:
-    """Pair id to the entities of its summary that stand in the question too, longest first."""
-    found = {}
+) -> dict[str, list[SharedEntity]]:
+    """Pair id to the entities of its summary that are in the question too, longest first."""
+    shared = {}
     for pair in pairs:
-        own = {Shared(e.text.lower(), e.drug) for e in entities[pair.id]}
-        inside = [s for s in own if _whole(s.text).search(pair.question)]
-        found[pair.id] = sorted(inside, key=lambda s: (-len(s.text), s.text))
-    return found
+        own = {SharedEntity(e.text.lower(), e.drug) for e in entities[pair.id]}
+        both = [e for e in own if _whole_words(e.text).search(pair.question)]
+        shared[pair.id] = sorted(both, key=lambda e: (-len(e.text), e.text))
+    return shared
 
 
 def swapped(
-    pair: Pair, shared: Sequence[Shared], names: Mapping[bool, Sequence[str]], rng: random.Random
+    pair: Pair, shared: Sequence[SharedEntity], names: Mapping[bool, Sequence[str]], rng: random.Random
 ) -> tuple[Pair, list[Entity]]:
-    """The same question about other things, and where these stand in its summary: each shared entity is
-    replaced on both sides by one name of its kind, so that what a summary is about can only be learnt by
-    copying.
+    """The pair with each shared entity replaced on both sides by one name of its kind, and the entities of
+    the new summary. The decoder can learn such entities only by copying them.
     """
-    question, summary, put = pair.question, pair.summary, []
+    question, summary, inserted = pair.question, pair.summary, []
     for text, drug in shared:
         name = rng.choice(names[drug])
-        pattern = _whole(text)
+        pattern = _whole_words(text)
         question, summary = (pattern.sub(lambda _, n=name: n, t) for t in (question, summary))  # type: ignore[misc]
-        put.append((name, drug))
-    spans = [(*m.span(), drug) for name, drug in put for m in _whole(name).finditer(summary)]
-    return Pair(pair.id, question, summary), joined(summary, spans)
+        inserted.append((name, drug))
+    spans = [(*m.span(), drug) for name, drug in inserted for m in _whole_words(name).finditer(summary)]
+    return Pair(pair.id, question, summary), merge_spans(summary, spans)
 
 
-def _whole(text: str) -> re.Pattern[str]:
+def _whole_words(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)

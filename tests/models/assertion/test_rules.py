@@ -1,4 +1,4 @@
-"""Who has an effect, and whether anyone has it: both ways, as patients write it."""
+"""The assertion of effects in patients' language, with and without triggers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HYPOTHETICAL = Assertion(hypothetical=True)
 OTHER = Assertion(other_experiencer=True)
 ASSERTED = Assertion()
 SETTINGS = settings(deadline=None, max_examples=200)
-# What the rules look for, so that made-up texts set them off.
+# Triggers and terminators, so that random texts match them.
 WORDS = """no not never don't without if might leaflet says my mom the dog he I but , ; - : nausea rash before
 worse none ( ) .. i'm nobody warned me about \u2019 \u0130 \U0001f600"""
 PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
 
 
-def read(marked: str) -> Assertion:
+def assertion_of(marked: str) -> Assertion:
     """The assertion of the effect in square brackets."""
     before, rest = marked.split("[")
     effect, after = rest.split("]")
@@ -55,8 +55,8 @@ def read(marked: str) -> Assertion:
         "not a single [nightmare] in months",
     ],
 )
-def test_a_denied_effect_is_negated(marked: str) -> None:
-    assert read(marked) == NEGATED
+def test_a_negated_effect_is_negated(marked: str) -> None:
+    assert assertion_of(marked) == NEGATED
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_denied_effect_is_negated(marked: str) -> None:
     ],
 )
 def test_a_feared_or_possible_effect_is_hypothetical(marked: str) -> None:
-    assert read(marked) == HYPOTHETICAL
+    assert assertion_of(marked) == HYPOTHETICAL
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_feared_or_possible_effect_is_hypothetical(marked: str) -> None:
     ],
 )
 def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None:
-    assert read(marked) == OTHER
+    assert assertion_of(marked) == OTHER
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None
         "prednisone has me [snapping at my kids]",
     ],
 )
-def test_what_only_looks_like_a_trigger_leaves_the_effect_as_the_writers_own(marked: str) -> None:
-    assert read(marked) == ASSERTED
+def test_a_pseudo_trigger_leaves_the_effect_asserted_of_the_writer(marked: str) -> None:
+    assert assertion_of(marked) == ASSERTED
 
 
-def test_the_challenge_set_keeps_to_its_texts_and_to_the_terminology() -> None:
+def test_the_challenge_set_has_valid_offsets_and_preferred_terms() -> None:
     terms = {t.pt for t in terminology.load()}
     posts = [json.loads(line) for line in CHALLENGE.read_text(encoding="utf-8").splitlines()]
     assert len({p["id"] for p in posts}) == len(posts)
@@ -162,30 +162,34 @@ def test_the_challenge_set_keeps_to_its_texts_and_to_the_terminology() -> None:
         assert {e["pt"] for e in post["events"]} <= terms, post["id"]
 
 
-def test_flags_come_together() -> None:
-    assert read("some people might get [a rash]") == Assertion(hypothetical=True, other_experiencer=True)
-    assert read("my brother never had [a rash] from it") == Assertion(negated=True, other_experiencer=True)
+def test_several_flags_may_be_set() -> None:
+    assert assertion_of("some people might get [a rash]") == Assertion(
+        hypothetical=True, other_experiencer=True
+    )
+    assert assertion_of("my brother never had [a rash] from it") == Assertion(
+        negated=True, other_experiencer=True
+    )
 
 
-def test_a_long_text_is_read_around_the_effect_and_half_a_word_is_no_trigger() -> None:
-    assert read("x" * 500 + " " + "snot " * 100 + "[rash] " + "y" * 500) == ASSERTED
-    assert read("word " * 5000 + "no [rash] " + "word " * 5000) == NEGATED
+def test_a_long_text_is_searched_near_the_effect_and_part_of_a_word_is_no_trigger() -> None:
+    assert assertion_of("x" * 500 + " " + "snot " * 100 + "[rash] " + "y" * 500) == ASSERTED
+    assert assertion_of("word " * 5000 + "no [rash] " + "word " * 5000) == NEGATED
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (-1, 2), (0, 99), (7, 9)])
-def test_a_span_that_holds_nothing_has_no_flag(start: int, end: int) -> None:
+def test_a_span_without_text_has_no_flag(start: int, end: int) -> None:
     assert assertion("no rash  ", start, end) == ASSERTED
 
 
 @SETTINGS
 @given(st.one_of(st.text(max_size=400), PIECES), st.integers(-5, 420), st.integers(-5, 420))
-def test_any_text_and_span_is_read(text: str, start: int, end: int) -> None:
+def test_any_text_and_span_has_an_assertion(text: str, start: int, end: int) -> None:
     assert isinstance(assertion(text, start, end), Assertion)
 
 
 @SETTINGS
 @given(st.one_of(st.text(max_size=400), PIECES), PIECES, PIECES, st.one_of(st.text(max_size=400), PIECES))
-def test_what_stands_outside_the_sentence_changes_nothing(
+def test_text_outside_the_sentence_does_not_matter(
     outside: str, before: str, after: str, beyond: str
 ) -> None:
     sentence = f"{before} nausea {after}"

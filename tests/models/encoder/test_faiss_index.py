@@ -1,4 +1,4 @@
-"""The index finds what a comparison with every row finds."""
+"""The index returns the same neighbours as a comparison with every row, in a batch of any size."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ def cosines(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[
 def test_the_nearest_rows_are_those_of_a_full_comparison(
     seed: int, size: int, dimension: int, n_queries: int, k: int
 ) -> None:
-    numbers = np.random.default_rng(seed)
-    rows = (numbers.normal(size=(size, dimension)) * numbers.uniform(0.01, 100, (size, 1))).astype(np.float32)
-    queries = numbers.normal(size=(n_queries, dimension)).astype(np.float32)
-    scores, found = CosineIndex(rows).search(queries, k)
+    rng = np.random.default_rng(seed)
+    rows = (rng.normal(size=(size, dimension)) * rng.uniform(0.01, 100, (size, 1))).astype(np.float32)
+    queries = rng.normal(size=(n_queries, dimension)).astype(np.float32)
+    scores, neighbours = CosineIndex(rows).search(queries, k)
     every = cosines(queries, rows)
-    assert scores.shape == found.shape == (n_queries, min(k, size))
+    assert scores.shape == neighbours.shape == (n_queries, min(k, size))
     assert np.allclose(scores, -np.sort(-every, axis=1)[:, :k], atol=1e-5)
-    assert np.allclose(np.take_along_axis(every, found, axis=1), scores, atol=1e-5)
-    assert all(len(set(row)) == len(row) for row in found.tolist())
+    assert np.allclose(np.take_along_axis(every, neighbours, axis=1), scores, atol=1e-5)
+    assert all(len(set(row)) == len(row) for row in neighbours.tolist())
 
 
 def test_k_beyond_the_size_gives_every_row_once() -> None:
-    _, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.ones((2, 3), np.float32), 50)
-    assert [sorted(row) for row in found.tolist()] == [[0, 1, 2], [0, 1, 2]]
+    _, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.ones((2, 3), np.float32), 50)
+    assert [sorted(row) for row in neighbours.tolist()] == [[0, 1, 2], [0, 1, 2]]
 
 
-def test_a_zero_row_is_near_to_nothing() -> None:
+def test_a_zero_row_has_cosine_zero() -> None:
     rows = np.array([[0, 0], [1, 0], [0, -1]], np.float32)
-    scores, found = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
-    assert found.tolist() == [[1, 0, 2]]
+    scores, neighbours = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
+    assert neighbours.tolist() == [[1, 0, 2]]
     assert np.allclose(scores, np.array([[0.7071068, 0.0, -0.7071068]]), atol=1e-6)
 
 
-def test_a_zero_query_is_near_to_nothing() -> None:
-    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((1, 3), np.float32), 2)
+def test_a_zero_query_has_cosine_zero_with_every_row() -> None:
+    scores, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((1, 3), np.float32), 2)
     assert scores.tolist() == [[0.0, 0.0]]
-    assert set(found[0].tolist()) < {0, 1, 2}
+    assert set(neighbours[0].tolist()) < {0, 1, 2}
 
 
 def test_no_queries_have_no_neighbours() -> None:
-    scores, found = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((0, 3), np.float32), 2)
-    assert scores.shape == found.shape == (0, 2)
+    scores, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((0, 3), np.float32), 2)
+    assert scores.shape == neighbours.shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_no_queries_have_no_neighbours() -> None:
         np.ones(4, np.float32),
     ],
 )
-def test_vectors_that_are_no_finite_matrix_are_refused(vectors: NDArray[np.float32]) -> None:
+def test_vectors_that_are_not_a_finite_matrix_are_refused(vectors: NDArray[np.float32]) -> None:
     with pytest.raises(ValueError, match="non-empty matrix of finite numbers"):
         CosineIndex(vectors)
 
 
-def test_the_index_keeps_nothing_of_the_callers_array() -> None:
+def test_the_index_copies_the_callers_array() -> None:
     rows = np.array([[3, 0], [0, 5]], np.float32)
     index = CosineIndex(rows)
     assert rows.tolist() == [[3, 0], [0, 5]]
@@ -88,19 +88,19 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
 
 
 @pytest.mark.gpu
-def test_a_gpu_index_finds_what_a_cpu_index_finds() -> None:
+def test_a_gpu_index_returns_what_a_cpu_index_returns() -> None:
     if not getattr(faiss, "get_num_gpus", int)():
         pytest.skip("no faiss-gpu, or no device")
     rng = np.random.default_rng(11)
     vectors, queries = (rng.standard_normal((n, 32)).astype(np.float32) for n in (500, 40))
-    (cosines, rows), (wanted_cosines, wanted_rows) = (
+    (cosines, rows), (cpu_cosines, cpu_rows) = (
         CosineIndex(vectors, device).search(queries, 5) for device in ("cuda", "cpu")
     )
-    np.testing.assert_allclose(cosines, wanted_cosines, atol=1e-5)
-    assert (rows == wanted_rows).mean() > 0.99
+    np.testing.assert_allclose(cosines, cpu_cosines, atol=1e-5)
+    assert (rows == cpu_rows).mean() > 0.99
 
 
-def test_a_query_finds_the_same_in_any_company() -> None:
+def test_a_query_has_the_same_neighbours_in_a_batch_of_any_size() -> None:
     rng = np.random.default_rng(12)
     vectors, queries = (rng.standard_normal((n, 64)).astype(np.float32) for n in (3000, 70))
     index = CosineIndex(vectors)

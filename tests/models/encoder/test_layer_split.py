@@ -1,4 +1,4 @@
-"""Two halves of an encoder give what the whole gives."""
+"""Lower and upper layers, run one after the other, return what the whole encoder returns."""
 
 from __future__ import annotations
 
@@ -9,70 +9,70 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.encoder.layer_split import Lower, Read, Upper, layers_of
+from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers, layers_of
 from models.encoder.model import Encoder
 from tests.models import tiny
 
 SENTENCES = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
 
 
-def upper_of(encoder: Encoder) -> Upper:
-    """Of a copy: the halves take layers away."""
-    return Upper(Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces), 1)
+def upper_of(encoder: Encoder) -> UpperLayers:
+    """The upper layers of a copy: removing the lower ones changes the model."""
+    return UpperLayers(Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces), 1)
 
 
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta, tiny.mpnet])
-def test_halves_one_after_the_other_are_the_whole(make: Callable[[Path], str], tmp_path: Path) -> None:
+def test_lower_then_upper_layers_equal_the_whole_encoder(make: Callable[[Path], str], tmp_path: Path) -> None:
     encoder = Encoder.load(make(tmp_path), max_pieces=32)
     whole = encoder.word_vectors(SENTENCES)
-    read = Lower(encoder, 1).read(SENTENCES)
-    above = upper_of(encoder).word_vectors_above(read)
-    assert len(read[3].middle) > 1
-    for expected, own, upper in zip(whole, read, above, strict=True):
+    encoded = SplitEncoder(encoder, 1).encode(SENTENCES)
+    above = upper_of(encoder).word_vectors_above(encoded)
+    assert len(encoded[3].split_states) > 1
+    for expected, own, upper in zip(whole, encoded, above, strict=True):
         assert torch.equal(expected, own.vectors)
         assert torch.equal(expected, upper)
 
 
-def test_sixteen_bits_are_halved_too(tiny_bert: str, tmp_path: Path) -> None:
+def test_a_model_in_16_bits_can_be_split(tiny_bert: str, tmp_path: Path) -> None:
     encoder = Encoder.load(tiny_bert, dtype=torch.bfloat16)
-    read = Lower(encoder, 1).read(SENTENCES)
-    assert read[0].middle[0].dtype == torch.bfloat16
-    for own, upper in zip(read, upper_of(encoder).word_vectors_above(read), strict=True):
+    encoded = SplitEncoder(encoder, 1).encode(SENTENCES)
+    assert encoded[0].split_states[0].dtype == torch.bfloat16
+    for own, upper in zip(encoded, upper_of(encoder).word_vectors_above(encoded), strict=True):
         assert torch.equal(own.vectors, upper)
 
 
-def test_an_upper_half_answers_alike_in_any_company(small: Encoder) -> None:
-    read = Lower(small, 1).read(SENTENCES)
+def test_the_upper_layers_are_batch_invariant(small: Encoder) -> None:
+    encoded = SplitEncoder(small, 1).encode(SENTENCES)
     upper = upper_of(small)
-    together = upper.word_vectors_above(read)
-    for sentence, expected in zip(read, together, strict=True):
+    together = upper.word_vectors_above(encoded)
+    for sentence, expected in zip(encoded, together, strict=True):
         assert torch.equal(upper.word_vectors_above([sentence])[0], expected)
 
 
-def test_the_lower_half_leaves_the_shared_encoder_as_it_was(small: Encoder) -> None:
+def test_splitting_does_not_change_the_shared_encoder(small: Encoder) -> None:
     before = [list(layer._forward_hooks) for layer in layers_of(small.model)]
-    lower = Lower(small, 1)
-    lower.read(SENTENCES)
+    lower = SplitEncoder(small, 1)
+    lower.encode(SENTENCES)
     assert [list(layer._forward_hooks) for layer in layers_of(small.model)] == before
-    assert lower.read([]) == []
+    assert lower.encode([]) == []
 
 
-def test_gradients_reach_the_upper_layers_alone(small: Encoder) -> None:
+def test_gradients_reach_only_the_upper_layers(small: Encoder) -> None:
     upper = upper_of(small)
-    # The lower half is shared: nothing may be left in it.
+    # The lower layers are shared: they must get no gradients.
     with torch.no_grad():
-        (read,) = Lower(small, 1).read([["drug", "pain"]])
-    upper.forward_states(read.middle).sum().backward()  # type: ignore[no-untyped-call]
-    moved = {n for n, p in upper.model.named_parameters() if p.grad is not None and "layer" in n}
-    assert moved
-    assert all(".layer.1." in n for n in moved)
+        (encoded,) = SplitEncoder(small, 1).encode([["drug", "pain"]])
+    upper.forward_states(encoded.split_states).sum().backward()  # type: ignore[no-untyped-call]
+    trained = {n for n, p in upper.model.named_parameters() if p.grad is not None and "layer" in n}
+    assert trained
+    assert all(".layer.1." in n for n in trained)
 
 
 @pytest.mark.parametrize("below", [0, 2, 3])
-def test_a_half_has_a_layer_and_leaves_one(small: Encoder, below: int) -> None:
-    with pytest.raises(ValueError, match="lower half"):
-        Lower(small, below)
+def test_a_split_needs_a_layer_below_and_one_above(small: Encoder, below: int) -> None:
+    with pytest.raises(ValueError, match="cannot split"):
+        SplitEncoder(small, below)
 
 
-def test_nothing_to_read_is_nothing(small: Encoder) -> None:
-    assert upper_of(small).word_vectors_above(list[Read]()) == []
+def test_no_sentences_have_no_vectors(small: Encoder) -> None:
+    assert upper_of(small).word_vectors_above(list[EncodedSentence]()) == []

@@ -1,18 +1,19 @@
-"""The encoder: vectors that do not depend on company, windows that lose nothing, adapters that fit."""
+"""The encoder: batch-invariant vectors of texts and words, and windows that contain every piece."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from itertools import accumulate
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.encoder.model import Encoder, Words, base_digest, merge_adapter, resolve_base, surface_words
+from models.encoder.model import Encoder, WordPieces
+from models.encoder.weights import resolve_base
+from models.text import word_texts
 from tests.models import tiny
 
 TEXTS = [
@@ -28,8 +29,8 @@ TEXTS = [
 ]
 
 
-def in_company(encoder: Encoder, text: str, seed: int) -> Tensor:
-    """The vector of `text` somewhere among all the other texts, in some order."""
+def embedded_in_a_batch(encoder: Encoder, text: str, seed: int) -> Tensor:
+    """The vector of `text` at some position of a batch of other texts, in random order."""
     texts = [*TEXTS * 2, *(f"{t} and so on" for t in TEXTS)]
     random.Random(seed).shuffle(texts)
     texts.insert(seed % len(texts), text)
@@ -37,16 +38,16 @@ def in_company(encoder: Encoder, text: str, seed: int) -> Tensor:
 
 
 @pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="this CPU has no AVX512 bfloat16")
-def test_a_text_has_the_same_bits_in_any_company_in_bfloat16() -> None:
+def test_a_text_has_the_same_bits_alone_and_in_a_batch_in_bfloat16() -> None:
     encoder = Encoder.load("mini", dtype=torch.bfloat16)
     for seed, text in enumerate(TEXTS):
-        assert torch.equal(in_company(encoder, text, seed), encoder.embed([text])[0])
+        assert torch.equal(embedded_in_a_batch(encoder, text, seed), encoder.embed([text])[0])
 
 
-def test_a_text_has_the_same_vector_in_any_company_in_float32(mini: Encoder) -> None:
+def test_a_text_has_the_same_vector_alone_and_in_a_batch_in_float32(mini: Encoder) -> None:
     for seed, text in enumerate(TEXTS):
         alone = mini.embed([text])[0]
-        assert (in_company(mini, text, seed) - alone).abs().max() < 1e-5
+        assert (embedded_in_a_batch(mini, text, seed) - alone).abs().max() < 1e-5
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -60,7 +61,7 @@ def test_embed_agrees_with_sentence_transformers() -> None:
     assert (ours - theirs).abs().max() < 1e-4
 
 
-def test_results_follow_the_inputs_even_where_a_text_stands_twice(mini: Encoder) -> None:
+def test_vectors_are_in_the_order_of_the_texts_also_when_a_text_occurs_twice(mini: Encoder) -> None:
     texts = ["headache", "a much longer text about nausea and vomiting", "headache", "rash", "headache"]
     vectors = mini.embed(texts)
     assert torch.equal(vectors[0], vectors[2])
@@ -69,21 +70,21 @@ def test_results_follow_the_inputs_even_where_a_text_stands_twice(mini: Encoder)
     assert near.argmax(0).tolist() == [3, 1]
 
 
-def test_embed_gives_unit_vectors_and_nothing_for_nothing(mini: Encoder) -> None:
+def test_embed_returns_unit_vectors_and_an_empty_matrix_for_no_texts(mini: Encoder) -> None:
     assert torch.allclose(mini.embed(TEXTS).norm(dim=1), torch.ones(len(TEXTS)), atol=1e-5)
     assert mini.embed([]).shape == (0, mini.dimension)
 
 
-def words_of(counts: list[int]) -> Words:
-    """A sentence whose words have so many pieces, numbered one after the other."""
+def sentence_of(counts: list[int]) -> WordPieces:
+    """A sentence whose words have these numbers of pieces; the pieces are numbered from 0."""
     first = [0, *accumulate(counts)]
-    return Words(first[:-1], counts, list(range(first[-1])))
+    return WordPieces(first[:-1], counts, list(range(first[-1])))
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=50), st.integers(3, 40))
-def test_windows_lose_no_piece_and_cut_no_word_that_fits(counts: list[int], max_pieces: int) -> None:
-    sentence = words_of(counts)
+def test_windows_contain_every_piece_and_cut_no_word_that_fits(counts: list[int], max_pieces: int) -> None:
+    sentence = sentence_of(counts)
     limit = max_pieces - 2
     encoder = Encoder.__new__(Encoder)
     encoder.max_pieces = max_pieces
@@ -96,12 +97,12 @@ def test_windows_lose_no_piece_and_cut_no_word_that_fits(counts: list[int], max_
             assert not ends & set(range(first + 1, first + count))
 
 
-def test_a_sentence_of_one_window_is_not_cut(small: Encoder) -> None:
-    assert small.windows(words_of([10, 10, 10])) == [list(range(30))]
-    assert small.windows(words_of([10, 10, 11])) == [list(range(20)), list(range(20, 31))]
+def test_only_a_sentence_longer_than_a_window_is_cut(small: Encoder) -> None:
+    assert small.windows(sentence_of([10, 10, 10])) == [list(range(30))]
+    assert small.windows(sentence_of([10, 10, 11])) == [list(range(20)), list(range(20, 31))]
 
 
-def means_by_hand(encoder: Encoder, sentence: list[str]) -> Tensor:
+def means_without_padding(encoder: Encoder, sentence: list[str]) -> Tensor:
     """Mean hidden state of each word, with the library's own special tokens and without any padding."""
     encoded = encoder.tokenizer([sentence], is_split_into_words=True, return_tensors="pt")
     with torch.inference_mode():
@@ -115,15 +116,15 @@ SENTENCES = [
     ["Intravenous", "azithromycin", "-", "induced", "ototoxicity", "."],
     ["drug"],
     ["no", "\0", "pain", "\U0001f922"],
-    surface_words("I took Lexapro for 3 weeks (10mg) and couldn't sleep."),
+    word_texts("I took Lexapro for 3 weeks (10mg) and couldn't sleep."),
 ]
 
 
 def test_a_words_vector_is_the_mean_of_its_pieces(mini: Encoder) -> None:
     with torch.inference_mode():
-        found = mini.word_vectors(SENTENCES)
-    for vectors, sentence in zip(found, SENTENCES, strict=True):
-        assert (vectors - means_by_hand(mini, sentence)).abs().max() < 1e-4
+        sentence_vectors = mini.word_vectors(SENTENCES)
+    for vectors, sentence in zip(sentence_vectors, SENTENCES, strict=True):
+        assert (vectors - means_without_padding(mini, sentence)).abs().max() < 1e-4
 
 
 def test_a_word_that_the_tokenizer_drops_is_a_zero_vector(mini: Encoder) -> None:
@@ -137,14 +138,14 @@ def test_every_word_of_a_sentence_of_many_windows_has_a_vector(small: Encoder) -
         (vectors,) = small.word_vectors([["nausea"] * 50])
         (alone,) = small.word_vectors([["nausea"] * 5])
     assert vectors.shape == (50, small.dimension)
-    # Five words of six letters fill a window, and each window is encoded by itself.
+    # A window holds five words of six letters, and each window is encoded separately.
     assert torch.allclose(vectors, alone.repeat(10, 1), atol=1e-5)
 
 
-def test_splitting_nothing_gives_nothing_and_an_empty_sentence_has_no_pieces(small: Encoder) -> None:
+def test_no_sentence_and_an_empty_sentence_have_no_pieces(small: Encoder) -> None:
     assert small.split([]) == []
-    assert small.split([[], ["drug"]])[0] == Words([], [], [])
-    assert small.split([["\0"], ["drug"]])[0] == Words([0], [0], [])
+    assert small.split([[], ["drug"]])[0] == WordPieces([], [], [])
+    assert small.split([["\0"], ["drug"]])[0] == WordPieces([0], [0], [])
     assert [v.shape for v in small.word_vectors([[], ["\0"]])] == [(0, 32), (1, 32)]
     assert small.word_vectors([]) == []
 
@@ -163,9 +164,11 @@ def test_an_encoder_of_either_family_is_loaded_from_a_path(name: str, request: p
     assert all(c > 0 for c in split[0].count)
     assert sum(split[0].count) == len(split[0].pieces)
     with torch.inference_mode():
-        found = encoder.word_vectors([["pain", "drug"], ["the", "pain", "of", "it"]])
-    for vectors, sentence in zip(found, [["pain", "drug"], ["the", "pain", "of", "it"]], strict=True):
-        assert (vectors - means_by_hand(encoder, sentence)).abs().max() < 1e-4
+        sentence_vectors = encoder.word_vectors([["pain", "drug"], ["the", "pain", "of", "it"]])
+    for vectors, sentence in zip(
+        sentence_vectors, [["pain", "drug"], ["the", "pain", "of", "it"]], strict=True
+    ):
+        assert (vectors - means_without_padding(encoder, sentence)).abs().max() < 1e-4
     alone = encoder.embed(["the pain"])[0]
     together = encoder.embed(["drug", "the pain", "a longer text with pain in it"])[1]
     assert (alone - together).abs().max() < 1e-5
@@ -180,70 +183,7 @@ def test_the_longest_window_fits_the_positions_of_the_model(
     assert torch.isfinite(encoder.embed(["drug " * 200])).all()
 
 
-def test_encoders_without_an_adapter_share_their_weights(tiny_bert: str) -> None:
-    assert Encoder.load(tiny_bert).model is Encoder.load(tiny_bert, max_pieces=16).model
-
-
-def test_a_base_has_the_sha256_of_its_weights(tiny_bert: str, tiny_roberta: str) -> None:
-    assert len(base_digest("mini")) == 64
-    assert len({base_digest("mini"), base_digest(tiny_bert), base_digest(tiny_roberta)}) == 3
-
-
-def layers() -> nn.Sequential:
-    torch.manual_seed(3)
-    return nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.Linear(3, 5))
-
-
-def values(model: nn.Module) -> dict[str, Tensor]:
-    return dict(model.state_dict())
-
-
-def test_merging_adds_b_times_a_to_the_weights_of_the_named_layers_only() -> None:
-    model, before = layers(), values(layers())
-    a, b = torch.randn(2, 3).half(), torch.randn(5, 2).half()
-    merge_adapter(model, {"2.lora_a": a, "2.lora_b": b})
-    after = values(model)
-    assert torch.allclose(after["2.weight"], before["2.weight"] + b.float() @ a.float())
-    assert [name for name in before if not torch.equal(before[name], after[name])] == ["2.weight"]
-
-
-Change = Callable[[dict[str, Tensor]], dict[str, Tensor]]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: {"0.lora_a": t["0.lora_a"]}, "a pair"),
-        (lambda t: t | {"2.lora_a": torch.ones(2, 3)}, "a pair"),
-        (lambda t: t | {"0.bias": torch.ones(3)}, "a pair"),
-        (lambda t: {n.replace("0.", "7."): v for n, v in t.items()}, "no linear layer"),
-        (lambda t: {n.replace("0.", "1."): v for n, v in t.items()}, "no linear layer"),
-        (lambda t: t | {"0.lora_a": torch.ones(2, 5)}, "shapes"),
-        (lambda t: t | {"0.lora_b": torch.ones(5, 2)}, "shapes"),
-        (lambda t: t | {"0.lora_b": torch.ones(3, 4)}, "shapes"),
-        (lambda t: {n: v.T for n, v in t.items()}, "shapes"),
-    ],
-)
-def test_an_adapter_that_does_not_fit_is_refused(change: Change, message: str) -> None:
-    fits = {"0.lora_a": torch.ones(2, 4), "0.lora_b": torch.ones(3, 2)}
-    merge_adapter(layers(), fits)
-    with pytest.raises(ValueError, match=message):
-        merge_adapter(layers(), change(fits))
-
-
-@pytest.mark.parametrize(
-    "tensors",
-    [
-        {"0.lora_a": torch.ones(2, 4), "0.other": torch.ones(3, 2)},
-        {"0.lora_a": torch.ones(4), "0.lora_b": torch.ones(3)},
-    ],
-)
-def test_an_adapter_of_other_tensors_than_pairs_of_matrices_is_refused(tensors: dict[str, Tensor]) -> None:
-    with pytest.raises(ValueError, match="adapter"):
-        merge_adapter(layers(), tensors)
-
-
-def test_a_byte_level_tokenizer_gives_a_word_the_pieces_of_running_text(tiny_roberta: str) -> None:
+def test_a_byte_level_tokenizer_splits_a_word_as_in_running_text(tiny_roberta: str) -> None:
     encoder = Encoder.load(tiny_roberta)
     (split,) = encoder.split([["the", "drug"]])
     assert split.pieces[-4:] == encoder.tokenizer("the drug", add_special_tokens=False)["input_ids"][-4:]

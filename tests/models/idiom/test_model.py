@@ -1,4 +1,4 @@
-"""Idiom-aware vectors: marked expressions, rows of added tokens, both poolings, releases that carry them."""
+"""Idiom-aware vectors: marked expressions, embeddings of added tokens, both poolings, and releases."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.encoder.model import Encoder, base_digest
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest
 from models.idiom.model import (
     LAST,
     LAST_TWO,
     TOKENS,
     IdiomModel,
-    LastTwo,
+    LastTwoLayers,
     Marker,
     add_tokens,
-    token,
+    idiom_token,
     with_pooling,
 )
-from models.releases.loading import load, plain
+from models.releases.loading import as_json, load
 from models.releases.manifest import File, Manifest, Release
 from models.releases.store import describe, publish
 
@@ -37,13 +38,13 @@ TEXTS = [
 
 @pytest.fixture(params=["tiny_bert", "tiny_roberta"])
 def own(request: pytest.FixtureRequest) -> Encoder:
-    """An encoder of a tiny base whose weights nobody shares."""
+    """An encoder of a tiny base with a model of its own."""
     encoder = Encoder.load(request.getfixturevalue(request.param))
     return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("A home run.", "A IDhomerunID."),
         ("Home-Runs, home  run", "IDhomerunID, IDhomerunID"),
@@ -56,8 +57,8 @@ def own(request: pytest.FixtureRequest) -> Encoder:
         ("", ""),
     ],
 )
-def test_an_expression_is_marked_wherever_it_stands_as_words(text: str, wanted: str) -> None:
-    assert Marker(["home run", "big fish", "big fish pond"]).mark(text) == wanted
+def test_an_expression_is_replaced_where_it_occurs_as_whole_words(text: str, expected: str) -> None:
+    assert Marker(["home run", "big fish", "big fish pond"]).mark(text) == expected
 
 
 def test_a_marker_of_no_expression_changes_nothing() -> None:
@@ -65,8 +66,8 @@ def test_a_marker_of_no_expression_changes_nothing() -> None:
     assert (marker.mark("a home run"), marker.tokens) == ("a home run", ())
 
 
-def test_a_token_is_the_expression_joined_between_two_ids() -> None:
-    assert token("home run") == "IDhomerunID"
+def test_a_token_is_the_expression_without_spaces_between_two_ids() -> None:
+    assert idiom_token("home run") == "IDhomerunID"
 
 
 def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
@@ -84,7 +85,7 @@ def test_texts_without_a_token_keep_their_vectors(own: Encoder) -> None:
     assert torch.equal(own.embed(TEXTS), before)
 
 
-def test_the_rows_decide_the_vector_of_a_marked_text(own: Encoder) -> None:
+def test_the_vector_of_a_marked_text_depends_on_the_tokens_rows(own: Encoder) -> None:
     rows = torch.stack([torch.zeros(32), torch.linspace(-1, 1, 32)])
     add_tokens(own, ["IDhomerunID", "IDbigfishID"], rows)
     one, other = own.embed(["a IDhomerunID now", "a IDbigfishID now"])
@@ -98,8 +99,8 @@ def test_tokens_that_do_not_fit_are_refused(own: Encoder) -> None:
         add_tokens(own, ["IDaID", "IDaID"], torch.zeros(2, 32))
 
 
-def hand_pooled(encoder: Encoder, text: str) -> Tensor:
-    """Mean over pieces of the mean of the last two hidden states, one text alone and unpadded."""
+def pooled_without_batch(encoder: Encoder, text: str) -> Tensor:
+    """The mean over pieces of the mean of the last two hidden states, of one text without padding."""
     ids = torch.tensor([encoder.tokenizer(text)["input_ids"]])
     with torch.inference_mode():
         states = encoder.model(input_ids=ids, output_hidden_states=True).hidden_states
@@ -107,16 +108,16 @@ def hand_pooled(encoder: Encoder, text: str) -> Tensor:
 
 
 def test_the_last_two_layers_are_pooled_without_padding(own: Encoder) -> None:
-    found = with_pooling(own, LAST_TWO).embed(TEXTS)
-    for text, vector in zip(TEXTS, found, strict=True):
-        assert torch.allclose(vector, hand_pooled(own, text), atol=1e-5)
-    assert (found - own.embed(TEXTS)).abs().max() > 1e-3
+    vectors = with_pooling(own, LAST_TWO).embed(TEXTS)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        assert torch.allclose(vector, pooled_without_batch(own, text), atol=1e-5)
+    assert (vectors - own.embed(TEXTS)).abs().max() > 1e-3
 
 
-def test_a_pooling_can_be_taken_back(own: Encoder) -> None:
+def test_the_pooling_of_an_encoder_can_be_changed_back(own: Encoder) -> None:
     both = with_pooling(own, LAST_TWO)
     assert isinstance(with_pooling(both, LAST_TWO).model.model, type(own.model))
-    assert not isinstance(with_pooling(both, LAST).model, LastTwo)
+    assert not isinstance(with_pooling(both, LAST).model, LastTwoLayers)
     assert torch.equal(with_pooling(both, LAST).embed(TEXTS), own.embed(TEXTS))
     with pytest.raises(ValueError, match="no pooling 'first': last, last_two"):
         with_pooling(own, "first")
@@ -138,7 +139,7 @@ def manifest(base: str, folder: Path, **changes: Any) -> Manifest:
     return Manifest.model_validate(fields | changes)
 
 
-def released(base: str, tmp_path: Path, **configuration: Any) -> Release:
+def published(base: str, tmp_path: Path, **configuration: Any) -> Release:
     folder = tmp_path / "source"
     folder.mkdir()
     layer = "encoder.layer.0.attention.self.query"
@@ -147,30 +148,30 @@ def released(base: str, tmp_path: Path, **configuration: Any) -> Release:
     save_file(pair, folder / "adapter.safetensors")
     if configuration.get("expressions"):
         save_file({"rows": torch.randn(len(configuration["expressions"]), 32)}, folder / TOKENS)
-    wanted = {"max_pieces": 64, "pooling": LAST_TWO, "expressions": []} | configuration
-    draft = manifest(base, folder, configuration=wanted)
+    settings = {"max_pieces": 64, "pooling": LAST_TWO, "expressions": []} | configuration
+    draft = manifest(base, folder, configuration=settings)
     model = IdiomModel.load(Release(folder, draft, "draft"))
-    canary = {"inputs": TEXTS, "outputs": plain(model.predict(TEXTS))}
-    return publish(folder, manifest(base, folder, configuration=wanted, canary=canary), tmp_path / "root")
+    canary = {"inputs": TEXTS, "outputs": as_json(model.predict(TEXTS))}
+    return publish(folder, manifest(base, folder, configuration=settings, canary=canary), tmp_path / "root")
 
 
 @pytest.mark.parametrize("base", ["tiny_bert", "tiny_roberta"])
-def test_a_release_loads_marks_and_answers_its_canary(
+def test_a_release_loads_passes_its_canary_check_and_marks_idioms(
     base: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    release = released(request.getfixturevalue(base), tmp_path, expressions=["home run", "big fish"])
+    release = published(request.getfixturevalue(base), tmp_path, expressions=["home run", "big fish"])
     loaded = load(release, dtype="float32")
-    assert (loaded.task, loaded.answers_canary()) == ("idiom", True)
-    found = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])
-    assert isinstance(found, Tensor)
-    assert torch.allclose(found.norm(dim=1), torch.ones(4), atol=1e-5)
-    assert torch.equal(found[0], found[1])
-    assert torch.equal(found[2], found[3])
-    assert not torch.allclose(found[0], found[2], atol=1e-3)
+    assert (loaded.task, loaded.passes_canary()) == ("idiom", True)
+    vectors = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])
+    assert isinstance(vectors, Tensor)
+    assert torch.allclose(vectors.norm(dim=1), torch.ones(4), atol=1e-5)
+    assert torch.equal(vectors[0], vectors[1])
+    assert torch.equal(vectors[2], vectors[3])
+    assert not torch.allclose(vectors[0], vectors[2], atol=1e-3)
 
 
-def test_an_unmarked_release_needs_no_rows(tiny_bert: str, tmp_path: Path) -> None:
-    release = released(tiny_bert, tmp_path)
+def test_a_release_without_expressions_needs_no_rows(tiny_bert: str, tmp_path: Path) -> None:
+    release = published(tiny_bert, tmp_path)
     assert list(release.manifest.files) == ["adapter.safetensors"]
     model = load(release, dtype="float32").model
     assert isinstance(model, IdiomModel)
@@ -179,16 +180,16 @@ def test_an_unmarked_release_needs_no_rows(tiny_bert: str, tmp_path: Path) -> No
     assert torch.equal(model.untrained().predict(TEXTS), plain_base.embed(TEXTS))
 
 
-def test_no_text_has_no_vector(tiny_bert: str, tmp_path: Path) -> None:
-    model = load(released(tiny_bert, tmp_path), dtype="float32").model
+def test_no_texts_have_no_vectors(tiny_bert: str, tmp_path: Path) -> None:
+    model = load(published(tiny_bert, tmp_path), dtype="float32").model
     assert isinstance(model, IdiomModel)
     assert tuple(model.predict([]).shape) == (0, 32)
 
 
-def test_a_canary_records_the_cosines_of_neighbours_only() -> None:
+def test_a_canary_records_the_cosines_of_consecutive_vectors() -> None:
     vectors = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    assert plain(vectors) == [0.6, 0.8]
+    assert as_json(vectors) == [0.6, 0.8]
     with pytest.raises(TypeError):
-        plain(torch.zeros(3))
+        as_json(torch.zeros(3))
     with pytest.raises(TypeError):
-        plain(object())
+        as_json(object())

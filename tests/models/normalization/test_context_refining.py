@@ -1,4 +1,4 @@
-"""Dynamic Context Refining: the equations, what S_context sees, and vectors that depend on nothing else."""
+"""Dynamic Context Refining: the equations, the input of S_context, and batch-invariant vectors."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.encoder.added_tokens import extended
+from models.encoder.added_tokens import extended_embedding
 from models.encoder.model import Encoder
 from models.normalization.context_refining import (
     DynamicContextRefining,
     Refiner,
-    around,
     context_encoder,
-    marked,
-    mean_pooled,
+    context_of,
+    cut_around,
+    marked_sentences,
+    marker_tokens,
+    pool_with_gradients,
     refining_of,
-    sides,
-    start_and_end,
-    tensors,
+    stored_tensors,
 )
 from models.normalization.model import NormalizationModel
 from models.terminology import Term
@@ -34,8 +34,8 @@ from tests.same import same_records, same_vectors
 WINDOW = 24
 
 
-def context_of(base: str, window: int = WINDOW) -> Encoder:
-    """An S_context with its own weights; [S] and [E] are unlike any word."""
+def context_encoder_of(base: str, window: int = WINDOW) -> Encoder:
+    """An S_context with its own weights and random embeddings of [S] and [E]."""
     loaded = Encoder.load(base)
     own = Encoder(copy.deepcopy(loaded.model), loaded.tokenizer, loaded.max_pieces)
     rows = torch.randn(2, own.dimension, generator=torch.Generator().manual_seed(1))
@@ -45,7 +45,7 @@ def context_of(base: str, window: int = WINDOW) -> Encoder:
 def refiner_of(base: str) -> Refiner:
     torch.manual_seed(3)
     isolated = Encoder.load(base, max_pieces=32)
-    return Refiner(isolated, context_of(base), DynamicContextRefining(isolated.dimension))
+    return Refiner(isolated, context_encoder_of(base), DynamicContextRefining(isolated.dimension))
 
 
 @pytest.fixture(scope="module", params=["bert", "roberta"])
@@ -58,7 +58,7 @@ def query(text: str, mention: str, surface: str = "") -> Query:
     return Query(text, start, start + len(mention), surface or mention)
 
 
-def test_the_refined_vector_is_that_of_the_papers_equations() -> None:
+def test_the_refined_vector_agrees_with_the_equations_of_the_paper() -> None:
     rng = np.random.default_rng(5)
     d = 3
     m_k, m_q, e_context, e_isolated = (rng.normal(size=s) for s in ((d, d), (d, d), d, d))
@@ -72,7 +72,7 @@ def test_the_refined_vector_is_that_of_the_papers_equations() -> None:
     assert weight.tolist() == pytest.approx([share], abs=1e-5)
 
 
-def test_a_context_like_the_mention_counts_half_whatever_the_matrices() -> None:
+def test_a_context_equal_to_the_mention_has_weight_one_half_for_any_matrices() -> None:
     e = torch.randn(4, 6)
     refined, weight = DynamicContextRefining(6)(e, e)
     assert torch.allclose(refined, e, atol=1e-6)
@@ -80,10 +80,10 @@ def test_a_context_like_the_mention_counts_half_whatever_the_matrices() -> None:
 
 
 def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> None:
-    context = context_of(tiny_bert)
-    (pieces,) = marked(context, [query("The drug. My pain is bad. The end.", "pain")])
+    context = context_encoder_of(tiny_bert)
+    (pieces,) = marked_sentences(context, [query("The drug. My pain is bad. The end.", "pain")])
     assert pieces is not None
-    start, end = start_and_end(context)
+    start, end = marker_tokens(context)
     assert (start, end) == (context.tokenizer.vocab_size, context.tokenizer.vocab_size + 1)
     place = pieces.index(start)
     words = context.tokenizer.convert_ids_to_tokens([p for p in pieces if p not in (start, end)])
@@ -91,8 +91,8 @@ def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> N
     assert words == ["m", "##y", "pain", "i", "##s", "b", "##a", "##d", "."]
 
 
-def test_the_two_tokens_are_unlike_each_other_and_unlike_what_the_base_knows(refiner: Refiner) -> None:
-    vocabulary, (start, end) = extended(refiner.context), start_and_end(refiner.context)
+def test_the_two_tokens_have_their_own_embeddings(refiner: Refiner) -> None:
+    vocabulary, (start, end) = extended_embedding(refiner.context), marker_tokens(refiner.context)
     known, *added = vocabulary(torch.tensor([[3, start, end]]))[0]
     assert torch.equal(known, vocabulary.base.weight[3])
     assert torch.equal(torch.stack(added), vocabulary.rows)
@@ -101,38 +101,36 @@ def test_the_two_tokens_are_unlike_each_other_and_unlike_what_the_base_knows(ref
     assert not torch.allclose(forth, back, atol=1e-4)
 
 
-def test_a_long_sentence_is_cut_around_the_mention_wherever_it_stands(refiner: Refiner) -> None:
+def test_a_long_sentence_is_cut_around_a_mention_at_any_position(refiner: Refiner) -> None:
     words = [*"abcdefghij"] * 30
-    start, end = start_and_end(refiner.context)
+    start, end = marker_tokens(refiner.context)
     for place in (0, 1, 7, 150, 298, 299):
         text = " ".join([*words[:place], "pain", *words[place:]])
-        (pieces,) = marked(refiner.context, [query(text, "pain")])
+        (pieces,) = marked_sentences(refiner.context, [query(text, "pain")])
         assert pieces is not None
         assert len(pieces) == WINDOW - 2
         assert pieces.index(start) < pieces.index(end)
 
 
-def test_a_mention_longer_than_the_window_keeps_its_beginning_and_both_tokens(refiner: Refiner) -> None:
+def test_a_mention_longer_than_the_window_is_cut_at_its_end_but_keeps_both_tokens(refiner: Refiner) -> None:
     mention = "p a i n " * 40
-    (pieces,) = marked(refiner.context, [query(f"so {mention} so", mention.strip())])
+    (pieces,) = marked_sentences(refiner.context, [query(f"so {mention} so", mention.strip())])
     assert pieces is not None
     assert len(pieces) == WINDOW - 2
-    assert (pieces[0], pieces[-1]) == start_and_end(refiner.context)
+    assert (pieces[0], pieces[-1]) == marker_tokens(refiner.context)
 
 
 @given(st.integers(0, 40), st.integers(2, 20), st.integers(0, 40), st.integers(20, 40))
-def test_a_cut_keeps_the_inside_and_uses_all_the_room(
-    before: int, inside: int, behind: int, limit: int
-) -> None:
-    left, middle, right = [1] * before, [2] * inside, [3] * behind
-    found = around(left, middle, right, limit)
-    assert len(found) == min(limit, before + inside + behind)
-    assert found.count(2) == inside
-    assert found == sorted(found)
+def test_a_cut_keeps_the_inside_and_fills_the_limit(before: int, inside: int, after: int, limit: int) -> None:
+    left, middle, right = [1] * before, [2] * inside, [3] * after
+    pieces = cut_around(left, middle, right, limit)
+    assert len(pieces) == min(limit, before + inside + after)
+    assert pieces.count(2) == inside
+    assert pieces == sorted(pieces)
 
 
 @pytest.mark.parametrize(
-    ("text", "mention", "wanted"),
+    ("text", "mention", "expected"),
     [
         ("My pain is bad", "pain", ("My", "is bad")),
         ("Fine. My pain is bad. Bye.", "pain", ("My", "is bad.")),
@@ -143,19 +141,19 @@ def test_a_cut_keeps_the_inside_and_uses_all_the_room(
     ],
 )
 def test_the_context_is_the_sentence_of_the_mention(
-    text: str, mention: str, wanted: tuple[str, str] | None
+    text: str, mention: str, expected: tuple[str, str] | None
 ) -> None:
-    assert sides(query(text, mention), WINDOW, sentences(text)) == wanted
+    assert context_of(query(text, mention), WINDOW, sentences(text)) == expected
 
 
 @given(st.text(max_size=80), st.data())
-def test_any_span_of_any_text_has_sides_that_stand_in_it(text: str, data: st.DataObject) -> None:
+def test_the_context_of_any_span_is_next_to_it_in_the_text(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    found = sides(Query(text, start, end, text[start:end]), WINDOW, sentences(text))
-    if found is not None:
-        assert text[:start].rstrip().endswith(found[0])
-        assert text[end:].lstrip().startswith(found[1])
+    context = context_of(Query(text, start, end, text[start:end]), WINDOW, sentences(text))
+    if context is not None:
+        assert text[:start].rstrip().endswith(context[0])
+        assert text[end:].lstrip().startswith(context[1])
 
 
 def test_a_mention_alone_has_the_vector_of_s_isolated(refiner: Refiner) -> None:
@@ -164,17 +162,17 @@ def test_a_mention_alone_has_the_vector_of_s_isolated(refiner: Refiner) -> None:
     assert same_vectors(vectors, refiner.isolated.mean_pooled(["the pain"] * 2))
 
 
-def test_a_long_form_goes_into_both_inputs(refiner: Refiner) -> None:
+def test_the_long_form_is_the_input_of_both_encoders(refiner: Refiner) -> None:
     short, long = query("my ha is bad", "ha", "headache"), query("my headache is bad", "headache")
-    assert marked(refiner.context, [short]) == marked(refiner.context, [long])
+    assert marked_sentences(refiner.context, [short]) == marked_sentences(refiner.context, [long])
     one, other = refiner.embed([short])[0], refiner.embed([long])[0]
     assert same_vectors(one, other)
 
 
-def test_the_sentence_moves_the_vector_by_the_weight_that_is_told(refiner: Refiner) -> None:
-    asked = query("a drug that gives pain", "pain")
-    (vector,), (weight,) = refiner.embed([asked])
-    sequence = marked(refiner.context, [asked])[0]
+def test_the_sentence_has_the_returned_weight_in_the_vector(refiner: Refiner) -> None:
+    one_query = query("a drug that gives pain", "pain")
+    (vector,), (weight,) = refiner.embed([one_query])
+    sequence = marked_sentences(refiner.context, [one_query])[0]
     assert sequence is not None
     assert weight is not None
     e_context = refiner.context.pool([sequence])[0]
@@ -183,21 +181,21 @@ def test_the_sentence_moves_the_vector_by_the_weight_that_is_told(refiner: Refin
     assert 0 < weight < 1
 
 
-def test_pooling_for_training_is_pooling_for_use(refiner: Refiner) -> None:
+def test_pooling_with_gradients_agrees_with_pooling_for_inference(refiner: Refiner) -> None:
     sequences = [[8, 9, 10], [9] * 14, [11]]
     with torch.no_grad():
-        trained = mean_pooled(refiner.context, sequences)
+        trained = pool_with_gradients(refiner.context, sequences)
     assert torch.allclose(trained, refiner.context.pool(sequences), atol=1e-5)
 
 
-def test_a_coding_does_not_depend_on_the_batch(refiner: Refiner) -> None:
+def test_codings_are_batch_invariant(refiner: Refiner) -> None:
     rng = random.Random(1)
     words = ["pain", "drug", "the", "so", "bad", "very", "no"]
     texts = [" ".join(rng.choices(words, k=rng.randint(1, 30))) for _ in range(24)]
     queries = [query(t, rng.choice(t.split())) for t in texts]
     terms = [Term(w, w, "-") for w in ("pain", "drug", "no pain", "bad")]
     vectors = refiner.isolated.embed([t.llt for t in terms])
-    model = NormalizationModel(refiner.isolated, terms, vectors, 3, 0.0, refiner=refiner)
+    model = NormalizationModel(refiner.isolated, terms, vectors, k=3, nil_below=0.0, refiner=refiner)
     expected = model.predict(queries)
     raw, _ = refiner.embed(queries)
     for size in (1, 5):
@@ -207,7 +205,7 @@ def test_a_coding_does_not_depend_on_the_batch(refiner: Refiner) -> None:
             assert same_vectors(refiner.embed(part)[0], raw[start : start + size])
 
 
-def test_refining_is_the_same_for_any_number_of_rows() -> None:
+def test_refining_is_batch_invariant() -> None:
     torch.manual_seed(1)
     refining = DynamicContextRefining(384)
     e_context, e_isolated = torch.randn(100, 384), torch.randn(100, 384)
@@ -215,8 +213,8 @@ def test_refining_is_the_same_for_any_number_of_rows() -> None:
         expected, weights = refining(e_context, e_isolated)
         for start, size in ((0, 2), (5, 3), (17, 8), (40, 31), (99 - 63, 64)):
             part = slice(start, start + size)
-            found, shares = refining(e_context[part], e_isolated[part])
-            assert same_vectors(found, expected[part])
+            refined, shares = refining(e_context[part], e_isolated[part])
+            assert same_vectors(refined, expected[part])
             assert same_vectors(shares, weights[part])
 
 
@@ -229,8 +227,8 @@ def test_any_query_has_a_finite_vector(refiner: Refiner, text: str, data: st.Dat
     assert torch.isfinite(vectors).all()
 
 
-def test_what_is_stored_comes_back_in_16_bits(refiner: Refiner) -> None:
-    stored = tensors(refiner.refining, refiner.context)
+def test_the_stored_tensors_are_restored_from_16_bits(refiner: Refiner) -> None:
+    stored = stored_tensors(refiner.refining, refiner.context)
     assert {t.dtype for t in stored.values()} == {torch.float16}
     back = refining_of(stored, refiner.isolated.dimension)
     assert torch.allclose(back.M_K, refiner.refining.M_K, atol=1e-3)
@@ -238,7 +236,7 @@ def test_what_is_stored_comes_back_in_16_bits(refiner: Refiner) -> None:
 
 
 def test_parts_of_another_size_are_refused(refiner: Refiner) -> None:
-    stored = tensors(refiner.refining, refiner.context)
+    stored = stored_tensors(refiner.refining, refiner.context)
     with pytest.raises(ValueError, match="M_K"):
         refining_of(stored, 7)
     with pytest.raises(ValueError, match=r"\[S\] and \[E\]"):

@@ -1,4 +1,4 @@
-"""Coding to a terminology: the nearest terms, one candidate a preferred term, NIL where none is near."""
+"""Coding to a terminology: the nearest terms, one candidate per preferred term, NIL below the threshold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
-from models.normalization.model import NormalizationModel
+from models.normalization.model import NormalizationModel, unpack
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
 from models.types import Query
@@ -34,7 +34,7 @@ def query(surface: str) -> Query:
 
 
 def model_of(encoder: Encoder, k: int = 5, nil_below: float = 0.4) -> NormalizationModel:
-    return NormalizationModel(encoder, TERMS, encoder.embed([t.llt for t in TERMS]), k, nil_below)
+    return NormalizationModel(encoder, TERMS, encoder.embed([t.llt for t in TERMS]), k=k, nil_below=nil_below)
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,13 @@ def test_a_term_codes_to_itself(model: NormalizationModel) -> None:
         assert not coding.nil
 
 
-def test_lay_words_find_the_preferred_term_through_its_lowest_level_terms(model: NormalizationModel) -> None:
+def test_lay_words_are_coded_through_the_lowest_level_terms(model: NormalizationModel) -> None:
     sleep, stomach = model.predict([query("couldn't sleep at night"), query("threw up")])
     assert sleep.candidates[0].pt == "Insomnia"
     assert stomach.candidates[0].pt == "Vomiting"
 
 
-def test_there_is_one_candidate_for_each_preferred_term_and_the_best_stands_first(
+def test_there_is_one_candidate_per_preferred_term_and_the_best_is_first(
     model: NormalizationModel,
 ) -> None:
     for coding in model.predict([query("sleep"), query("sick"), query("violin"), query("")]):
@@ -77,14 +77,14 @@ def test_a_candidate_is_the_nearest_lowest_level_term_of_its_preferred_term(
         assert candidate.score == pytest.approx(best[0], abs=1e-4)
 
 
-@pytest.mark.parametrize(("k", "wanted"), [(1, 1), (3, 3), (7, 7), (50, 7)])
-def test_no_more_than_k_candidates_are_given(mini: Encoder, k: int, wanted: int) -> None:
+@pytest.mark.parametrize(("k", "expected"), [(1, 1), (3, 3), (7, 7), (50, 7)])
+def test_there_are_at_most_k_candidates(mini: Encoder, k: int, expected: int) -> None:
     (coding,) = model_of(mini, k=k).predict([query("headache")])
-    assert len(coding.candidates) == wanted
+    assert len(coding.candidates) == expected
     assert coding.candidates[0].pt == "Headache"
 
 
-def test_what_is_near_to_no_term_is_nil_but_keeps_its_candidates(mini: Encoder) -> None:
+def test_a_mention_far_from_all_terms_is_nil_and_keeps_its_candidates(mini: Encoder) -> None:
     bicycle, headache = model_of(mini, nil_below=0.6).predict(
         [query("purple bicycle"), query("bad headache")]
     )
@@ -94,7 +94,7 @@ def test_what_is_near_to_no_term_is_nil_but_keeps_its_candidates(mini: Encoder) 
     assert not headache.nil
 
 
-def test_the_surface_counts_and_not_the_text_around_it(model: NormalizationModel) -> None:
+def test_the_surface_form_is_coded_and_not_the_text_around_it(model: NormalizationModel) -> None:
     text = "HA since monday"
     (coding,) = model.predict([Query(text=text, start=0, end=2, surface="headache")])
     assert coding.candidates[0].pt == "Headache"
@@ -109,55 +109,57 @@ def test_stored_canary_inputs_become_queries() -> None:
     assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
 
 
-def unpacked(packed: dict[str, torch.Tensor]) -> torch.Tensor:
-    return packed["terms"].float() * packed["scales"].float().unsqueeze(1)
-
-
-def test_packing_moves_the_cosines_of_real_terms_by_less_than_half_a_percent(mini: Encoder) -> None:
+def test_packing_changes_the_cosines_of_real_terms_by_less_than_half_a_percent(mini: Encoder) -> None:
     vectors = mini.embed([t.llt for t in TERMS])
     packed = NormalizationModel.pack(vectors)
     assert packed["terms"].dtype == torch.int8
     queries = mini.embed(["couldn't sleep", "head is killing me", *(t.llt for t in TERMS)])
-    assert (queries @ unpacked(packed).T - queries @ vectors.T).abs().max() < 0.005
+    assert (queries @ unpack(packed).T - queries @ vectors.T).abs().max() < 0.005
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**31), st.integers(1, 20), st.integers(128, 400))
-def test_packing_moves_the_cosines_of_any_unit_vectors_hardly(seed: int, rows: int, dimension: int) -> None:
+def test_packing_changes_the_cosines_of_random_unit_vectors_little(
+    seed: int, rows: int, dimension: int
+) -> None:
     generator = torch.Generator().manual_seed(seed)
     vectors = torch.nn.functional.normalize(torch.randn(rows, dimension, generator=generator))
     queries = torch.randn(5, dimension, generator=generator).numpy()
     before, _ = CosineIndex(vectors.numpy()).search(queries, rows)
-    after, _ = CosineIndex(unpacked(NormalizationModel.pack(vectors)).numpy()).search(queries, rows)
+    after, _ = CosineIndex(unpack(NormalizationModel.pack(vectors)).numpy()).search(queries, rows)
     assert abs(before - after).max() < 0.005
 
 
 def test_packing_keeps_a_zero_row_zero() -> None:
-    assert unpacked(NormalizationModel.pack(torch.zeros(1, 4))).tolist() == [[0.0] * 4]
+    assert unpack(NormalizationModel.pack(torch.zeros(1, 4))).tolist() == [[0.0] * 4]
 
 
-def test_a_phrase_counts_from_its_cosine_on(mini: Encoder) -> None:
-    said = "cannot shut my eyes at night"
-    plain = model_of(mini)
-    phrases = Phrases((said,), ("Insomnia",), mini.embed([said]), 0.9)
+def test_a_phrase_is_a_candidate_from_its_minimum_cosine(mini: Encoder) -> None:
+    phrase = "cannot shut my eyes at night"
+    without = model_of(mini)
+    phrases = Phrases((phrase,), ("Insomnia",), mini.embed([phrase]), 0.9)
     vectors = mini.embed([t.llt for t in TERMS])
-    model = NormalizationModel(mini, TERMS, vectors, 5, 0.4, phrases=phrases)
-    asked = [query("Cannot shut my eyes at night"), query("cannot shut the door"), query("Sleeplessness")]
-    (same, far, term), before = model.predict(asked), plain.predict(asked)
+    model = NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.4, phrases=phrases)
+    queries = [query("Cannot shut my eyes at night"), query("cannot shut the door"), query("Sleeplessness")]
+    (same, far, term), before = model.predict(queries), without.predict(queries)
     best = same.candidates[0]
-    assert (best.pt, best.llt, best.phrase) == ("Insomnia", "Insomnia", said)
+    assert (best.pt, best.llt, best.phrase) == ("Insomnia", "Insomnia", phrase)
     assert best.score > 0.9 > before[0].candidates[0].score
     assert (far, term) == (before[1], before[2])
     assert len({c.pt for c in same.candidates}) == 5
-    assert model.plain().predict(asked) == before
+    assert model.mention_only().predict(queries) == before
 
 
-def test_over_other_terms_phrases_keep_those_preferred_terms_that_are_there(mini: Encoder) -> None:
+def test_with_another_terminology_only_phrases_of_its_preferred_terms_remain(mini: Encoder) -> None:
     texts = ("cannot shut my eyes", "my skull bursts")
     phrases = Phrases(texts, ("Insomnia", "Headache"), mini.embed(texts), 0.9)
-    model = NormalizationModel(mini, TERMS, mini.embed([t.llt for t in TERMS]), 5, 0.4, phrases=phrases)
-    other = model.over([Term("Pain in head", "HEADACHE", "-"), Term("Rash", "Rash", "-")], 2)
+    vectors = mini.embed([t.llt for t in TERMS])
+    model = NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.4, phrases=phrases)
+    other = model.with_terms([Term("Pain in head", "HEADACHE", "-"), Term("Rash", "Rash", "-")], 2)
     eyes, skull = other.predict([query(t) for t in texts])
     assert {c.phrase for c in eyes.candidates} == {None}
     assert (skull.candidates[0].pt, skull.candidates[0].phrase) == ("HEADACHE", texts[1])
-    assert model.over([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt == "Rash"
+    assert (
+        model.with_terms([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt
+        == "Rash"
+    )

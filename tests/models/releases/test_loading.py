@@ -1,4 +1,4 @@
-"""From a release to a model that answers as it did, or to none."""
+"""Loading a release returns a model that passes the canary check, or raises ReleaseError."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.encoder.model import base_digest
-from models.releases.loading import Loaded, load, model_class, plain, same_answers
+from models.encoder.weights import base_digest
+from models.releases.loading import Loaded, as_json, load, model_class, same_answers
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.summarization.model import SummarizationModel
@@ -31,7 +31,7 @@ ANSWERS = st.recursive(
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """A real release without files: a plain encoder and a rule."""
+    """A real release without files: the base encoder and a rule."""
     return publish_release(
         tmp_path_factory.mktemp("source"),
         task="summarization",
@@ -50,7 +50,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def changed(release: Release, folder: Path, change: Change) -> Release:
-    """The release with another manifest, which is still a sound one."""
+    """The release with a changed manifest that is still valid."""
     target = folder / "changed"
     target.mkdir()
     manifest = json.loads((release.path / "manifest.json").read_bytes())
@@ -60,7 +60,7 @@ def changed(release: Release, folder: Path, change: Change) -> Release:
 
 
 @given(ANSWERS)
-def test_answers_are_the_same_as_themselves(answers: Any) -> None:
+def test_answers_are_equal_to_themselves(answers: Any) -> None:
     assert same_answers(answers, answers, 0.0)
 
 
@@ -91,26 +91,26 @@ def test_answers_are_the_same_as_themselves(answers: Any) -> None:
         ([], None, False),
     ],
 )
-def test_only_floating_point_numbers_may_differ_and_by_the_tolerance(
+def test_only_floating_point_numbers_may_differ_up_to_the_tolerance(
     one: object, other: object, same: bool
 ) -> None:
     assert same_answers(one, other, 0.02) is same
     assert same_answers(other, one, 0.02) is same
 
 
-def test_plain_answers_are_what_a_manifest_can_hold() -> None:
-    assert plain([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
+def test_outputs_are_converted_to_json_values() -> None:
+    assert as_json([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
         {"text": "a", "method": "extractive", "score": 0.5, "start": 0, "end": 1}
     ]
-    assert plain([(1, 2)]) == [[1, 2]]
+    assert as_json([(1, 2)]) == [[1, 2]]
 
 
 @pytest.mark.parametrize("dtype", ["auto", "float32"])
-def test_a_sound_release_loads_and_answers_its_canary(release: Release, dtype: str) -> None:
+def test_a_valid_release_loads_and_passes_its_canary_check(release: Release, dtype: str) -> None:
     loaded = load(release, dtype=dtype)
     assert (loaded.task, loaded.version) == ("summarization", release.version)
     assert isinstance(loaded.model, SummarizationModel)
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()
     assert [s.text for s in loaded.model.predict(TEXTS)] == ["Can metformin cause hair loss?", TEXTS[1]]
 
 
@@ -125,7 +125,7 @@ def test_a_sound_release_loads_and_answers_its_canary(release: Release, dtype: s
         lambda m: m["canary"]["inputs"].append("Is tea fine?"),
     ],
 )
-def test_a_release_whose_canary_answers_are_others_is_refused(
+def test_a_release_that_fails_its_canary_check_is_refused(
     release: Release, tmp_path: Path, change: Change
 ) -> None:
     hostile = changed(release, tmp_path, change)
@@ -134,11 +134,11 @@ def test_a_release_whose_canary_answers_are_others_is_refused(
     assert hostile.version in str(refused.value)
 
 
-def test_an_answer_that_moved_within_the_tolerance_is_accepted(release: Release, tmp_path: Path) -> None:
+def test_an_output_that_differs_within_the_tolerance_is_accepted(release: Release, tmp_path: Path) -> None:
     def nudge(manifest: dict[str, Any]) -> None:
         manifest["canary"]["outputs"][0]["score"] += 0.015
 
-    assert load(changed(release, tmp_path, nudge), dtype="float32").answers_canary()
+    assert load(changed(release, tmp_path, nudge), dtype="float32").passes_canary()
 
 
 class RoundedThird:
@@ -160,8 +160,8 @@ class RoundedThird:
 
 
 @pytest.fixture
-def moving(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """A release whose answer moves in 16 bits by more than its canary allows, on every processor."""
+def imprecise(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """A release whose output in 16 bits differs by more than its canary's tolerance, on every processor."""
     monkeypatch.setattr("models.releases.loading.model_class", lambda task: RoundedThird)
 
     def third(manifest: dict[str, Any]) -> None:
@@ -170,51 +170,51 @@ def moving(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return changed(release, tmp_path, third)
 
 
-def processor(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
-    """Makes torch say that this processor multiplies 16-bit numbers fast, or that it does not."""
+def set_processor(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
+    """Makes torch report that this processor has fast 16-bit products, or that it has not."""
     for question in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
         monkeypatch.setattr(torch.cpu, question, lambda: fast)
 
 
-def weights_of(loaded: Loaded) -> torch.dtype:
+def number_format_of(loaded: Loaded) -> torch.dtype:
     assert isinstance(loaded.model, SummarizationModel)
-    found: torch.dtype = loaded.model.encoder.model.dtype
-    return found
+    dtype: torch.dtype = loaded.model.encoder.model.dtype
+    return dtype
 
 
-def test_the_fast_format_is_taken_where_its_answers_are_right(
+def test_the_fast_format_is_chosen_where_it_passes_the_canary_check(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processor(monkeypatch, fast=True)
-    assert weights_of(load(release)) == torch.bfloat16
+    set_processor(monkeypatch, fast=True)
+    assert number_format_of(load(release)) == torch.bfloat16
 
 
-def test_32_bits_are_taken_where_the_fast_formats_answers_move(
-    moving: Release, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_32_bits_are_chosen_where_the_fast_format_fails_the_canary_check(
+    imprecise: Release, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    processor(monkeypatch, fast=True)
+    set_processor(monkeypatch, fast=True)
     with caplog.at_level(logging.WARNING, "models.releases.loading"):
-        loaded = load(moving)
+        loaded = load(imprecise)
     assert isinstance(loaded.model, RoundedThird)
     assert loaded.model.dtype == torch.float32
     assert [r.getMessage() for r in caplog.records] == [
-        f"summarization {moving.version}: canary answers move in bfloat16"
+        f"summarization {imprecise.version}: the canary check fails in bfloat16"
     ]
 
 
-def test_32_bits_are_taken_where_the_processor_lacks_the_fast_format(
+def test_32_bits_are_chosen_where_the_processor_lacks_the_fast_format(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processor(monkeypatch, fast=False)
-    assert weights_of(load(release)) == torch.float32
+    set_processor(monkeypatch, fast=False)
+    assert number_format_of(load(release)) == torch.float32
 
 
-def test_a_format_that_was_asked_for_is_not_replaced_by_another(moving: Release) -> None:
+def test_a_requested_format_is_not_replaced_by_another(imprecise: Release) -> None:
     with pytest.raises(ReleaseError, match="canary"):
-        load(moving, dtype="bfloat16")
+        load(imprecise, dtype="bfloat16")
 
 
-def test_a_format_that_does_not_exist_is_not_replaced_by_another(release: Release) -> None:
+def test_an_unknown_format_is_an_error(release: Release) -> None:
     with pytest.raises((AttributeError, ReleaseError, ValueError), match="float33"):
         load(release, dtype="float33")
 
@@ -227,20 +227,20 @@ def test_another_base_than_the_declared_one_is_refused(
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_task_has_a_class_that_knows_its_task(task: str) -> None:
+def test_every_task_has_a_model_class_of_that_task(task: str) -> None:
     assert model_class(task).task == task
 
 
-def test_an_unknown_task_has_no_class() -> None:
+def test_an_unknown_task_has_no_model_class() -> None:
     with pytest.raises(ReleaseError, match="'translation'"):
         model_class("translation")
 
 
-def test_a_configuration_that_lacks_a_part_is_refused_as_a_release(release: Release, tmp_path: Path) -> None:
+def test_an_incomplete_configuration_is_a_release_error(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError):
         load(changed(release, tmp_path, lambda m: m["configuration"].clear()))
 
 
-def test_a_canary_on_which_the_model_raises_refuses_the_release(release: Release, tmp_path: Path) -> None:
+def test_a_release_whose_model_raises_on_the_canary_is_refused(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="TypeError"):
         load(changed(release, tmp_path, lambda m: m["canary"].update(inputs=[7])))

@@ -1,4 +1,4 @@
-"""Signatures: only the key's owner can make a release, where a key is required."""
+"""Signatures: where a key is required, only releases signed by its owner are opened."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from models.releases.manifest import MANIFEST, Release, ReleaseError
-from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check, read_private_key, read_public_key
-from models.releases.store import copy, open_release, publish, read_signature, sign
-from tests.models.releases.test_store import CONTENTS, manifest_of, rewrite
+from models.releases.signature import (
+    SIGNATURE,
+    SIGNATURE_BYTES,
+    check_signature,
+    read_private_key,
+    read_public_key,
+)
+from models.releases.store import copy, open_release, read_signature, sign
+from tests.models.releases.small_release import rewrite
+from tests.models.releases.stores import KEY as OWNER
+from tests.models.releases.stores import refusal
 
-OWNER = ed25519.Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
 STRANGER = ed25519.Ed25519PrivateKey.from_private_bytes(b"\x02" * 32)
-
-
-@pytest.fixture
-def release(tmp_path: Path) -> Release:
-    folder = tmp_path / "source"
-    folder.mkdir()
-    for name, content in CONTENTS.items():
-        (folder / name).write_bytes(content)
-    return publish(folder, manifest_of(folder), tmp_path / "made")
 
 
 def private_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey, password: bytes = b"") -> bytes:
@@ -43,14 +41,7 @@ def public_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def one_line(work: Callable[[], object]) -> str:
-    with pytest.raises(ReleaseError) as refused:
-        work()
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
-
-
-def test_what_the_owner_signed_is_opened_with_the_owners_key(release: Release) -> None:
+def test_a_release_signed_by_the_owner_is_opened_with_the_owners_key(release: Release) -> None:
     sign(release, OWNER)
     assert open_release(release.path, OWNER.public_key()).version == release.version
     signature = read_signature(release.path)
@@ -65,27 +56,29 @@ def test_signing_changes_neither_version_nor_manifest(release: Release) -> None:
     assert open_release(release.path).version == release.version
 
 
-def test_what_is_not_signed_is_refused_where_a_key_is_required(release: Release) -> None:
-    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
-    assert said == f"{release.version}: not signed, and a signature is required"
+def test_an_unsigned_release_is_refused_where_a_key_is_required(release: Release) -> None:
+    message = refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
+    assert message == f"{release.version}: not signed, and a signature is required"
 
 
 def test_the_signature_of_another_key_is_refused(release: Release) -> None:
     sign(release, STRANGER)
-    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
-    assert said == f"{release.version}: the signature is not of the required key over this manifest"
+    message = refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
+    assert message == f"{release.version}: the signature is not by the required key over this manifest"
 
 
 def test_a_manifest_changed_after_signing_is_refused(release: Release) -> None:
     sign(release, OWNER)
     rewrite(release.path, kind="another")
-    assert "not of the required key" in one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert "not by the required key" in refusal(
+        ReleaseError, lambda: open_release(release.path, OWNER.public_key())
+    )
 
 
 def test_a_file_changed_after_signing_is_refused(release: Release) -> None:
     sign(release, OWNER)
     (release.path / "drugs.tsv").write_bytes(b"name\tgenerix\n")
-    assert "sha256" in one_line(lambda: open_release(release.path, OWNER.public_key()))
+    assert "sha256" in refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
 
 
 @pytest.mark.parametrize("length", [0, 1, SIGNATURE_BYTES - 1, SIGNATURE_BYTES + 1])
@@ -93,11 +86,13 @@ def test_a_signature_of_another_length_is_refused(length: int, release: Release)
     sign(release, OWNER)
     content = ((release.path / SIGNATURE).read_bytes() + b"\0")[:length]
     (release.path / SIGNATURE).write_bytes(content)
-    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
-    assert said == f"{release.version}: {SIGNATURE} is no signature"
-    # The check itself, for bytes that came from elsewhere.
+    message = refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
+    assert message == f"{release.version}: {SIGNATURE} is not a signature"
+    # The check by itself, for bytes read from another place.
     stored = (release.path / MANIFEST).read_bytes()
-    assert "required key" in one_line(lambda: check(stored, content, OWNER.public_key(), "x"))
+    assert "required key" in refusal(
+        ReleaseError, lambda: check_signature(stored, content, OWNER.public_key(), "x")
+    )
 
 
 def _folder(path: Path) -> None:
@@ -114,20 +109,22 @@ def _link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_folder, _pipe, _link])
-def test_a_signature_that_is_no_plain_file_is_refused(make: Callable[[Path], None], release: Release) -> None:
+def test_a_signature_that_is_not_a_regular_file_is_refused(
+    make: Callable[[Path], None], release: Release
+) -> None:
     make(release.path / SIGNATURE)
-    said = one_line(lambda: open_release(release.path, OWNER.public_key()))
-    assert said == f"{release.version}: {SIGNATURE} is no signature"
+    message = refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
+    assert message == f"{release.version}: {SIGNATURE} is not a signature"
 
 
-def test_a_signature_is_passed_over_where_no_key_is_required(release: Release) -> None:
+def test_a_signature_is_ignored_where_no_key_is_required(release: Release) -> None:
     sign(release, STRANGER)
     assert open_release(release.path).version == release.version
     (release.path / SIGNATURE).write_bytes(b"no signature")
     assert open_release(release.path).version == release.version
 
 
-def test_a_second_signature_takes_the_place_of_the_first(release: Release) -> None:
+def test_a_second_signature_replaces_the_first(release: Release) -> None:
     sign(release, STRANGER)
     sign(release, OWNER)
     assert open_release(release.path, OWNER.public_key()).version == release.version
@@ -157,7 +154,7 @@ def test_a_power_cut_while_signing_leaves_the_release_as_it_was(
     assert open_release(release.path, OWNER.public_key()).version == release.version
 
 
-def test_a_copy_takes_the_signature_along(release: Release, tmp_path: Path) -> None:
+def test_a_copy_has_the_signature(release: Release, tmp_path: Path) -> None:
     sign(release, OWNER)
     copied = copy(release, tmp_path / "other")
     assert open_release(copied.path, OWNER.public_key()).version == release.version
@@ -171,7 +168,9 @@ def test_a_signature_is_added_to_a_copy_that_lacks_one(release: Release, tmp_pat
     assert open_release(first.path, OWNER.public_key()).version == release.version
 
 
-def test_an_unsigned_copy_leaves_a_signature_where_it_is(release: Release, tmp_path: Path) -> None:
+def test_copying_an_unsigned_release_keeps_the_signature_of_an_older_copy(
+    release: Release, tmp_path: Path
+) -> None:
     sign(release, OWNER)
     copied = copy(release, tmp_path / "other")
     (release.path / SIGNATURE).unlink()
@@ -202,15 +201,15 @@ RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         b"\x01" * 32,
     ],
 )
-def test_a_file_that_is_no_key_is_refused(
+def test_a_file_that_is_not_a_key_is_refused(
     content: bytes, read: Callable[[Path], object], tmp_path: Path
 ) -> None:
     (tmp_path / "key.pem").write_bytes(content)
-    assert str(tmp_path / "key.pem") in one_line(lambda: read(tmp_path / "key.pem"))
+    assert str(tmp_path / "key.pem") in refusal(ReleaseError, lambda: read(tmp_path / "key.pem"))
 
 
 @pytest.mark.parametrize(
-    ("content", "read", "said"),
+    ("content", "read", "message"),
     [
         (private_pem(RSA), read_private_key, "holds no Ed25519 key"),
         (public_pem(RSA), read_public_key, "holds no Ed25519 key"),
@@ -221,13 +220,13 @@ def test_a_file_that_is_no_key_is_refused(
     ids=["RSA, private", "RSA, public", "private for public", "public for private", "encrypted"],
 )
 def test_another_kind_of_key_is_refused(
-    content: bytes, read: Callable[[Path], object], said: str, tmp_path: Path
+    content: bytes, read: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "key.pem").write_bytes(content)
-    assert said in one_line(lambda: read(tmp_path / "key.pem"))
+    assert message in refusal(ReleaseError, lambda: read(tmp_path / "key.pem"))
 
 
 @pytest.mark.parametrize("read", [read_public_key, read_private_key])
-def test_a_key_that_is_not_there_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
-    assert "No such file" in one_line(lambda: read(tmp_path / "nowhere.pem"))
-    assert "directory" in one_line(lambda: read(tmp_path))
+def test_a_missing_key_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
+    assert "No such file" in refusal(ReleaseError, lambda: read(tmp_path / "nowhere.pem"))
+    assert "directory" in refusal(ReleaseError, lambda: read(tmp_path))

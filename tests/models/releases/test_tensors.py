@@ -1,4 +1,4 @@
-"""Tensors from outside: numbers that are none, and files that are none."""
+"""Tensor files are refused when malformed, of a wrong type, or with numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from safetensors.torch import save, save_file
 from models.releases.manifest import ReleaseError
 from models.releases.store import MAX_HEADER_BYTES, open_release, publish
 from models.releases.tensors import read_tensors
-from tests.models.releases.test_store import manifest_of
+from tests.models.releases.small_release import manifest_of
 
 GOOD = {"weight": torch.arange(6, dtype=torch.float32).reshape(2, 3)}
 
@@ -26,22 +26,22 @@ def refusal(path: Path) -> str:
     return str(refused.value)
 
 
-def test_what_was_saved_is_read(tmp_path: Path) -> None:
+def test_saved_tensors_are_read(tmp_path: Path) -> None:
     save_file(GOOD, tmp_path / "x.safetensors")
-    found = read_tensors(tmp_path / "x.safetensors")
-    assert list(found) == ["weight"]
-    assert torch.equal(found["weight"], GOOD["weight"])
+    tensors = read_tensors(tmp_path / "x.safetensors")
+    assert list(tensors) == ["weight"]
+    assert torch.equal(tensors["weight"], GOOD["weight"])
 
 
 @pytest.mark.parametrize(
     "dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool]
 )
-def test_integers_pass(dtype: torch.dtype, tmp_path: Path) -> None:
+def test_integers_are_accepted(dtype: torch.dtype, tmp_path: Path) -> None:
     save_file({"codes": torch.tensor([0, 1, 100]).to(dtype)}, tmp_path / "x.safetensors")
     assert read_tensors(tmp_path / "x.safetensors")["codes"].dtype == dtype
 
 
-def test_an_empty_tensor_passes(tmp_path: Path) -> None:
+def test_an_empty_tensor_is_accepted(tmp_path: Path) -> None:
     save_file({"none": torch.empty(0, 5)}, tmp_path / "x.safetensors")
     assert read_tensors(tmp_path / "x.safetensors")["none"].shape == (0, 5)
 
@@ -75,13 +75,13 @@ def test_a_truncated_file_is_refused(length: int, tmp_path: Path) -> None:
     assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
 
 
-def test_a_file_with_something_behind_its_end_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_bytes_after_its_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.safetensors").write_bytes(WHOLE + b"\0")
     assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
 
 
-class Bomb:
-    """Makes a file when it is unpickled."""
+class CreatesFileWhenUnpickled:
+    """Its unpickling creates a file, which shows that code was run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -109,7 +109,7 @@ def out_of_bounds(start: int, end: int) -> bytes:
         pytest.param(with_header(b"\xff\xfe"), id="header that is no text"),
         pytest.param(out_of_bounds(0, 1 << 40), id="tensor past the end"),
         pytest.param(out_of_bounds(8, 0), id="tensor that ends before it begins"),
-        pytest.param(out_of_bounds(4, 12), id="tensor that begins late"),
+        pytest.param(out_of_bounds(4, 12), id="tensor that does not begin at the start"),
         pytest.param(with_header(orjson.dumps({"w": {"dtype": "PY", "shape": [], "data_offsets": [0, 0]}})),
                      id="unknown type"),
     ],
@@ -120,10 +120,10 @@ def test_a_malformed_file_is_refused(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
-    content = pickle.dumps(Bomb(tmp_path / "ran"))
+    content = pickle.dumps(CreatesFileWhenUnpickled(tmp_path / "ran"))
     (tmp_path / "x.safetensors").write_bytes(content)
     assert refusal(tmp_path / "x.safetensors").startswith("x.safetensors: ")
-    with pytest.raises(ReleaseError, match="no safetensors file"):
+    with pytest.raises(ReleaseError, match="not a safetensors file"):
         release_with(content, tmp_path)
     assert not (tmp_path / "ran").exists()
     pickle.loads(content)
@@ -131,7 +131,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
 
 
 def release_with(content: bytes, tmp_path: Path) -> Path:
-    """A release, exactly as declared, whose file holds `content`."""
+    """A release, exactly as declared, with `content` as its only file."""
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "x.safetensors").write_bytes(content)

@@ -1,4 +1,4 @@
-"""What a question is about, by either recogniser."""
+"""Medical entities, by either recogniser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.summarization.medical_entities import (
     Entity,
     OwnRecogniser,
     StanzaRecogniser,
-    joined,
+    merge_spans,
     named_in,
     recogniser,
 )
@@ -29,11 +29,11 @@ def own() -> OwnRecogniser:
     return OwnRecogniser(None, ["Hair loss", "Back pain", "side effects", "Disorder"], LEXICON)
 
 
-def texts(found: list[Entity]) -> list[tuple[str, bool]]:
-    return [(e.text, e.drug) for e in found]
+def texts(entities: list[Entity]) -> list[tuple[str, bool]]:
+    return [(e.text, e.drug) for e in entities]
 
 
-def test_drugs_and_terms_are_found_and_general_words_are_not(own: OwnRecogniser) -> None:
+def test_drugs_and_terms_are_entities_and_general_words_are_not(own: OwnRecogniser) -> None:
     first, second = own.entities(
         ["Are hair loss and back pain side effects of Zoloft?", "Thanks, a disorder"]
     )
@@ -43,7 +43,7 @@ def test_drugs_and_terms_are_found_and_general_words_are_not(own: OwnRecogniser)
 
 
 @pytest.mark.parametrize(
-    ("spans", "wanted"),
+    ("spans", "expected"),
     [
         ([(0, 9, True), (4, 13, False)], [("hair loss now", False)]),
         ([(0, 4, True), (5, 9, False)], [("hair", True), ("loss", False)]),
@@ -52,13 +52,13 @@ def test_drugs_and_terms_are_found_and_general_words_are_not(own: OwnRecogniser)
         ([(0, 9, False), (0, 9, True)], [("hair loss", False)]),
     ],
 )
-def test_spans_that_overlap_are_one_and_edges_are_cut(
-    spans: list[tuple[int, int, bool]], wanted: list[tuple[str, bool]]
+def test_overlapping_spans_are_merged_and_their_edges_are_trimmed(
+    spans: list[tuple[int, int, bool]], expected: list[tuple[str, bool]]
 ) -> None:
     text = "hair loss now of the "
-    found = joined(text, spans)
-    assert texts(found) == wanted
-    assert all(text[e.start : e.end] == e.text for e in found)
+    entities = merge_spans(text, spans)
+    assert texts(entities) == expected
+    assert all(text[e.start : e.end] == e.text for e in entities)
 
 
 @pytest.mark.parametrize(
@@ -73,23 +73,23 @@ def test_spans_that_overlap_are_one_and_edges_are_cut(
         ("sertraline", "I take nothing", False),
     ],
 )
-def test_an_entity_is_named_by_its_words_or_by_another_name_of_the_drug(
+def test_a_text_names_an_entity_by_its_words_or_by_another_name_of_the_drug(
     entity: str, text: str, named: bool
 ) -> None:
     assert named_in(entity, text, LEXICON) is named
 
 
-def test_without_stanza_the_own_recogniser_answers(tmp_path: Path) -> None:
-    found = recogniser(None, tmp_path)
-    assert isinstance(found, OwnRecogniser)
-    assert texts(found.entities(["Does ibuprofen cause nausea?"])[0]) == [
+def test_without_stanza_the_projects_own_recogniser_is_used(tmp_path: Path) -> None:
+    own = recogniser(None, tmp_path)
+    assert isinstance(own, OwnRecogniser)
+    assert texts(own.entities(["Does ibuprofen cause nausea?"])[0]) == [
         ("ibuprofen", True),
         ("nausea", False),
     ]
 
 
 class Pipeline:
-    """Takes what Stanza's takes, and finds what it was told."""
+    """Has the interface of Stanza's pipeline and marks one word."""
 
     def __init__(self, language: str, **options: Any) -> None:
         self.options = options | {"language": language}
@@ -111,27 +111,31 @@ def models_in(folder: Path) -> Path:
     return folder
 
 
-def test_stanzas_models_are_used_where_they_are_and_nothing_is_downloaded(
+def test_stanzas_models_are_used_if_present_and_nothing_is_downloaded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with_stanza(monkeypatch, "1.15.0")
-    found = recogniser(None, models_in(tmp_path))
-    assert isinstance(found, StanzaRecogniser)
-    assert found.name == "Stanza (i2b2, bc5cdr)"
-    options = found._pipeline.options
+    stanza = recogniser(None, models_in(tmp_path))
+    assert isinstance(stanza, StanzaRecogniser)
+    assert stanza.name == "Stanza (i2b2, bc5cdr)"
+    options = stanza._pipeline.options
     assert (options["language"], options["dir"], options["download_method"]) == ("en", str(tmp_path), None)
     assert options["processors"]["ner"] == ["i2b2", "bc5cdr"]
-    assert found.entities(["is zoloft safe", " "]) == [[Entity(3, 9, "zoloft", True)], []]
+    assert stanza.entities(["is zoloft safe", " "]) == [[Entity(3, 9, "zoloft", True)], []]
 
 
-def test_a_missing_model_means_no_stanza(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_stanza_is_not_used_if_a_model_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_stanza(monkeypatch, "1.15.0")
     models_in(tmp_path)
     (tmp_path / "en/ner/i2b2.pt").unlink()
     assert StanzaRecogniser.load(tmp_path) is None
 
 
-def test_a_stanza_that_unpickles_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_version_of_stanza_that_unpickles_models_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with_stanza(monkeypatch, "1.12.1")
-    with pytest.raises(ReleaseError, match=r"stanza 1\.12\.1 unpickles what it loads: 1\.12\.2 is wanted"):
+    with pytest.raises(
+        ReleaseError, match=r"stanza 1\.12\.1 unpickles the models it loads: 1\.12\.2 is required"
+    ):
         StanzaRecogniser.load(models_in(tmp_path))

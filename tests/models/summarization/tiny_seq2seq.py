@@ -20,7 +20,7 @@ from transformers import (
 )
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
-# The library does not type the making of a model.
+# The constructors of the library are not typed.
 _Bart: Any = BartForConditionalGeneration
 _T5: Any = T5ForConditionalGeneration
 _Tokenizer: Any = PreTrainedTokenizerFast
@@ -73,7 +73,7 @@ def t5(folder: Path) -> str:
 
 
 def _tokenizer(folder: Path, begin: str | None) -> int:
-    """Every character is a piece; the number of pieces."""
+    """Saves a tokenizer whose pieces are single characters; returns the number of pieces."""
     pieces = [*SPECIAL, *string.ascii_letters, *string.digits, *string.punctuation, " "]
     tokenizer = Tokenizer(WordLevel({p: i for i, p in enumerate(pieces)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = Split("", "isolated")

@@ -21,7 +21,7 @@ REPORT = TaggedReport(id="r", text=TEXT, mentions=(ASPIRIN, MTX, RA, TEN, RASH))
 
 
 class EchoCoder:
-    """Codes a surface to itself; NIL for `rash`."""
+    """Codes every surface form to itself, `rash` to NIL."""
 
     def __init__(self) -> None:
         self.calls: list[Sequence[Query]] = []
@@ -50,7 +50,7 @@ def test_a_nil_event_has_no_term_and_keeps_its_candidates() -> None:
     assert nil.candidates[0].pt == "rash"
 
 
-def test_an_event_carries_what_its_sentence_says_about_it() -> None:
+def test_an_event_has_the_assertion_of_its_sentence() -> None:
     (coded,) = normalization.predict(EchoCoder(), [REPORT])
     assert not any(e.negated or e.hypothetical or e.other_experiencer for e in coded.events)
     text = "My mum might get a rash. No rash for me."
@@ -60,12 +60,12 @@ def test_an_event_carries_what_its_sentence_says_about_it() -> None:
     assert flags == [(False, True, True), (True, False, False)]
 
 
-def test_a_report_without_mentions_comes_out_without_events() -> None:
+def test_a_report_without_mentions_gives_a_record_without_events() -> None:
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()
 
 
-def test_an_acronym_inside_a_mention_is_embedded_as_its_long_form() -> None:
+def test_an_acronym_inside_a_mention_is_replaced_by_its_long_form() -> None:
     expansion = Expansion(TEN.start, TEN.end, "TEN", "toxic epidermal necrolysis", 1.0, "text")
     query = normalization.query(replace(REPORT, expansions=(expansion,)), TEN)
     assert query.surface == "toxic epidermal necrolysis"
@@ -84,7 +84,7 @@ def test_a_related_drug_is_the_suspect() -> None:
     assert normalization.suspects(report, 3) == (("methotrexate",), "relation")
 
 
-def test_an_abbreviated_suspect_is_named_by_what_it_stands_for() -> None:
+def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
     short = replace(MTX, generic=None)
     expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
     report = replace(REPORT, mentions=(short, TEN), relations=(Relation(0, 1, 1.0),), expansions=(expansion,))
@@ -92,11 +92,11 @@ def test_an_abbreviated_suspect_is_named_by_what_it_stands_for() -> None:
     assert normalization.suspects(replace(report, expansions=()), 1) == (("mtx",), "relation")
 
 
-def test_the_drug_that_the_source_names_is_the_suspect_without_a_relation() -> None:
+def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
     assert normalization.suspects(replace(REPORT, drug="lexapro"), 3) == (("lexapro",), "report")
 
 
-def test_the_only_drug_of_a_post_is_the_suspect_and_of_two_none_is() -> None:
+def test_the_only_drug_of_a_post_is_the_suspect_but_neither_of_two() -> None:
     assert normalization.suspects(replace(REPORT, mentions=(MTX, TEN)), 1) == (
         ("methotrexate",),
         "only_drug_in_text",
@@ -104,6 +104,6 @@ def test_the_only_drug_of_a_post_is_the_suspect_and_of_two_none_is() -> None:
     assert normalization.suspects(REPORT, 3) == ((), "none")
 
 
-def test_a_sentence_in_which_no_relation_was_found_has_no_suspect() -> None:
+def test_a_sentence_without_a_relation_has_no_suspect() -> None:
     report = replace(REPORT, mentions=(MTX, TEN), releases={"acronym": "a", "relation": "b"})
     assert normalization.suspects(report, 1) == ((), "none")

@@ -1,4 +1,4 @@
-"""What a person sees of a record."""
+"""How records are printed in the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.records import CodedEvent, CodedReport, Summary
     ("phrase", "shown", "not_shown"),
     [(None, "Sleeplessness", "\u201c"), ("eyes wide open", "\u201ceyes wide open\u201d", "Sleeplessness")],
 )
-def test_what_was_nearest_is_shown_be_it_a_term_or_a_phrase(
+def test_the_best_match_is_shown_whether_it_is_a_term_or_a_phrase(
     phrase: str | None, shown: str, not_shown: str
 ) -> None:
     best = Candidate("Sleeplessness", "Insomnia", "-", 0.9, phrase)
@@ -40,7 +40,7 @@ def test_what_was_nearest_is_shown_be_it_a_term_or_a_phrase(
     assert not_shown not in captured.get()
 
 
-def test_a_short_question_says_whether_it_was_written_or_picked() -> None:
+def test_a_short_question_is_shown_with_the_method_that_gave_it() -> None:
     record = Summary(id="q", text="Long.  Is tea bad?", summary=ShortQuestion("Is tea?", "abstractive", 0.5))
     console = Console(width=200)
     with console.capture() as captured:

@@ -1,11 +1,13 @@
+"""Counting of what is sent and what comes out, and waiting for capacity."""
+
 from __future__ import annotations
 
 import asyncio
 
 import pytest
 
-from streams.cli.feed import BUDGET, GROWTH, Arrival, Tally, room
-from streams.records import CodedReport, TaggedReport
+from streams.cli.feed import GROWTH, MAX_IN_FLIGHT, Arrival, Tally, admit, wait_for_capacity
+from streams.records import CodedReport, Report, TaggedReport
 
 
 def coded(id_: str, version: str = "v") -> Arrival:
@@ -18,58 +20,60 @@ def tagged(id_: str) -> Arrival:
     return Arrival("mentions", id_, "posts", record)
 
 
-def test_a_report_is_missing_until_it_comes_out_at_the_end_of_its_line() -> None:
+def test_a_report_is_missing_until_it_reaches_its_final_topic() -> None:
     tally = Tally()
-    tally.went_in("posts", "a", 10)
-    tally.came_out(tagged("a"))
+    tally.count_sent("posts", "a", 10)
+    tally.count_arrival(tagged("a"))
     assert tally.missing == ["posts/a"]
-    tally.came_out(coded("a"))
+    tally.count_arrival(coded("a"))
     assert tally.missing == []
-    assert tally.on_the_way == 0
+    assert tally.in_flight == 0
 
 
-def test_a_dead_letter_accounts_for_its_report() -> None:
+def test_a_report_that_became_a_dead_letter_is_not_missing() -> None:
     tally = Tally()
-    tally.went_in("posts", "a", 10)
-    tally.came_out(Arrival("posts.dead", "a", "posts", None, {"pv-reason": "poison"}))
+    tally.count_sent("posts", "a", 10)
+    tally.count_arrival(Arrival("posts.dead", "a", "posts", None, {"pv-reason": "poison"}))
     assert tally.missing == []
-    assert tally.dead == [{"topic": "posts.dead", "id": "a", "pv-reason": "poison"}]
+    assert tally.dead_letters == [{"topic": "posts.dead", "id": "a", "pv-reason": "poison"}]
 
 
-def test_the_same_id_of_another_topic_is_another_report() -> None:
+def test_the_same_id_in_another_topic_is_another_report() -> None:
     tally = Tally()
-    tally.went_in("sentences", "a", 10)
-    tally.came_out(coded("a"))
+    tally.count_sent("sentences", "a", 10)
+    tally.count_arrival(coded("a"))
     assert tally.missing == ["sentences/a"]
 
 
-def test_a_repeat_is_told_by_its_record_id() -> None:
+def test_a_repeat_is_recognised_by_its_record_id() -> None:
     tally = Tally()
-    tally.went_in("posts", "a", 10)
-    tally.came_out(coded("a"))
-    tally.came_out(coded("a", "after a reload"))
+    tally.count_sent("posts", "a", 10)
+    tally.count_arrival(coded("a"))
+    tally.count_arrival(coded("a", "after a reload"))
     assert tally.duplicated == []
-    tally.came_out(coded("a"))
+    tally.count_arrival(coded("a"))
     assert tally.duplicated == ["posts/a/normalization@v"]
 
 
-def test_the_same_report_fed_again_is_counted_once_on_the_way() -> None:
+def test_a_report_that_is_sent_twice_is_in_flight_once() -> None:
     tally = Tally()
-    tally.went_in("posts", "a", 10)
-    tally.went_in("posts", "a", 30)
-    tally.came_out(coded("a"))
-    assert tally.on_the_way == 0
+    tally.count_sent("posts", "a", 10)
+    tally.count_sent("posts", "a", 30)
+    tally.count_arrival(coded("a"))
+    assert tally.in_flight == 0
 
 
-async def test_feeding_waits_until_there_is_room() -> None:
+async def test_a_sender_waits_until_there_is_capacity() -> None:
     tally = Tally()
-    tally.went_in("posts", "a", BUDGET // GROWTH)
-    waiting = asyncio.create_task(room(tally, 100))
+    tally.count_sent("posts", "a", MAX_IN_FLIGHT // GROWTH)
+    waiting = asyncio.create_task(admit(tally, "posts", Report(id="b", text="x")))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(asyncio.shield(waiting), 0.05)
-    tally.came_out(coded("a"))
+    assert not tally.was_sent("posts", "b")
+    tally.count_arrival(coded("a"))
     await asyncio.wait_for(waiting, 1)
+    assert tally.missing == ["posts/b"]
 
 
-async def test_a_report_larger_than_the_budget_goes_in_alone() -> None:
-    await asyncio.wait_for(room(Tally(), BUDGET), 1)
+async def test_a_report_larger_than_the_capacity_is_sent_alone() -> None:
+    await asyncio.wait_for(wait_for_capacity(Tally(), MAX_IN_FLIGHT), 1)

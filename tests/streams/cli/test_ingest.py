@@ -1,3 +1,5 @@
+"""Reading of reports from JSON Lines, and the rate limit."""
+
 from __future__ import annotations
 
 import asyncio
@@ -6,22 +8,21 @@ import time
 
 import orjson
 
-from streams.cli.ingest import MAX_LINE, Pace, Refusal, read_reports
+from streams.cli.ingest import MAX_LINE, RateLimit, Refusal, read_reports
 from streams.records import Report
 
 
 def read(data: bytes) -> list[Report | Refusal]:
-    return list(read_reports(io.BytesIO(data), "posts"))
+    return list(read_reports(io.BytesIO(data)))
 
 
-def test_good_lines_become_reports_of_their_topic() -> None:
+def test_valid_lines_become_reports() -> None:
     first, second = read(b'{"id": "a", "text": "one"}\n\n{"id": "b", "text": "two", "drug": "x"}')
     assert isinstance(first, Report) and isinstance(second, Report)
-    assert (first.id, first.source, second.drug) == ("a", "posts", "x")
-    assert first.received_at is not None
+    assert (first.id, second.drug) == ("a", "x")
 
 
-def test_a_refusal_names_its_line_and_does_not_quote_it() -> None:
+def test_a_refusal_has_the_line_number_and_does_not_quote_the_line() -> None:
     good, bad, last = read(b'{"id": "a", "text": "one"}\nsecret of a patient\n{"id": "b", "text": "two"}\n')
     assert isinstance(good, Report) and isinstance(last, Report)
     assert isinstance(bad, Refusal)
@@ -36,18 +37,18 @@ def test_an_overlong_line_is_refused_and_the_next_one_is_read() -> None:
     assert isinstance(good, Report) and good.id == "b"
 
 
-def test_what_only_the_pipeline_may_say_is_not_taken_from_a_line() -> None:
+def test_fields_that_only_the_pipeline_may_fill_in_are_not_read_from_a_line() -> None:
     line = {"id": "a", "text": "b", "source": "mentions", "releases": {"ner": "x"}, "record_id": "forged"}
     (report,) = read(orjson.dumps(line))
     assert isinstance(report, Report)
-    assert (report.source, report.releases, report.record_id) == ("posts", {}, "")
+    assert (report.source, report.releases, report.record_id) == ("", {}, "")
 
 
-async def test_a_pace_holds_back_and_none_does_not() -> None:
+async def test_a_rate_limit_delays_and_a_rate_of_zero_does_not() -> None:
     started = time.monotonic()
-    pace = Pace(100)
+    limit = RateLimit(100)
     for _ in range(10):
-        await pace.turn()
+        await limit.wait()
     assert time.monotonic() - started >= 0.09
-    free = Pace(0)
-    await asyncio.wait_for(asyncio.gather(*(free.turn() for _ in range(1000))), 1)
+    unlimited = RateLimit(0)
+    await asyncio.wait_for(asyncio.gather(*(unlimited.wait() for _ in range(1000))), 1)

@@ -1,6 +1,9 @@
+"""The command line as a whole, and the commands of the pipeline and the topics."""
+
 from __future__ import annotations
 
-from pathlib import Path
+import subprocess
+import sys
 
 import orjson
 import pytest
@@ -19,7 +22,7 @@ def test_schema_prints_every_topic_with_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["worker", "--stage", "nor"], "no stage 'nor'"),
         (["ingest", "events", "-"], "is none of posts, sentences, questions"),
@@ -30,13 +33,30 @@ def test_schema_prints_every_topic_with_records() -> None:
         (["tail", "events"], "PV_BROKER"),
     ],
 )
-def test_a_mistake_is_told_in_words_and_ends_with_exit_code_2(arguments: list[str], said: str) -> None:
+def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
+    arguments: list[str], message: str
+) -> None:
     answer = runner.invoke(app, arguments, env={"PV_BROKER": "embedded", "COLUMNS": "200"})
     assert answer.exit_code == 2
-    assert said in " ".join(answer.output.replace("│", " ").split())
+    assert message in " ".join(answer.output.replace("│", " ").split())
 
 
-def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_named() -> None:
     answer = runner.invoke(app, ["topics"], env={"PV_BROKER": "localhost:9092", "COLUMNS": "200"})
     assert answer.exit_code == 2
     assert "PV_BROKER" in answer.output
+
+
+def test_help_is_printed_without_importing_models_or_kafka_clients() -> None:
+    code = """
+import sys
+from streams.__main__ import main
+sys.argv = ["pvstream", "--help"]
+try:
+    main()
+except SystemExit:
+    print([name for name in ("torch", "faust", "aiokafka") if name in sys.modules])
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "rollback" in answer.stdout
+    assert answer.stdout.splitlines()[-1] == "[]"

@@ -1,4 +1,4 @@
-"""The commands about releases: what a person is told, and with which exit code."""
+"""The commands about releases: their output, their errors and their exit codes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def keys(tmp_path: Path) -> Keys:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
         (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
@@ -55,28 +55,28 @@ def keys(tmp_path: Path) -> Keys:
         (["shadow", "ner", NOWHERE, "--share", "0"], "--share"),
         (["shadow", "ner", NOWHERE, "--share", "1.1"], "--share"),
         (["replay", "posts"], "set PV_BROKER="),
-        (["replay", "posts", "--release", "nor=x"], "wanted is TASK=RELEASE"),
-        (["replay", "posts", "--release", "ner"], "wanted is TASK=RELEASE"),
-        (["replay", "posts", "--compare", "ner="], "wanted is TASK=RELEASE"),
+        (["replay", "posts", "--release", "nor=x"], "expected TASK=RELEASE"),
+        (["replay", "posts", "--release", "ner"], "expected TASK=RELEASE"),
+        (["replay", "posts", "--compare", "ner="], "expected TASK=RELEASE"),
         (["redrive", "posts.dead"], "set PV_BROKER="),
         (["terminology", "diff", NOWHERE, NOWHERE], "set PV_BROKER="),
     ],
 )
-def test_a_wrong_argument_is_told_in_words_and_ends_with_exit_code_2(
-    arguments: list[str], said: str, pvstream: CommandLine
+def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
+    arguments: list[str], message: str, pvstream: CommandLine
 ) -> None:
     answer = pvstream(*arguments)
     assert answer.code == 2
-    assert said in answer.said
+    assert message in answer.one_line
 
 
-def test_a_sound_release_is_verified(release: Release, pvstream: CommandLine) -> None:
+def test_a_valid_release_is_verified(release: Release, pvstream: CommandLine) -> None:
     answer = pvstream("verify", release.path)
     assert answer.code == 0
-    assert answer.out == f"summarization {release.version}: sound, {len(release.manifest.files)} files\n"
+    assert answer.out == f"summarization {release.version}: valid, {len(release.manifest.files)} files\n"
 
 
-def test_idioms_are_evaluated_though_they_are_no_stage(pvstream: CommandLine, tmp_path: Path) -> None:
+def test_idiom_can_be_evaluated_although_it_is_not_a_stage(pvstream: CommandLine, tmp_path: Path) -> None:
     answer = pvstream("evaluate", "idiom", "--data", tmp_path)
     assert answer.code != 0
     assert "idiom dev_en" in answer.err
@@ -87,7 +87,7 @@ def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None
     files = len(open_release(own).manifest.files)
     assert files
     answer = pvstream("verify", own)
-    assert (answer.code, answer.out) == (0, f"acronym {own.name}: sound, {files} files\n")
+    assert (answer.code, answer.out) == (0, f"acronym {own.name}: valid, {files} files\n")
 
 
 def test_a_damaged_release_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
@@ -100,7 +100,7 @@ def test_a_damaged_release_is_refused_in_one_line(tmp_path: Path, pvstream: Comm
     assert answer.err == "error: damaged: dictionary.tsv does not have the declared sha256\n"
 
 
-def test_a_release_that_answers_otherwise_is_refused_in_one_line(
+def test_a_release_with_other_canary_outputs_is_refused_in_one_line(
     tmp_path: Path, pvstream: CommandLine
 ) -> None:
     original = open_release(bundled("summarization"))
@@ -108,40 +108,42 @@ def test_a_release_that_answers_otherwise_is_refused_in_one_line(
     wrong = publish(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
     answer = pvstream("verify", wrong.path)
     assert answer.code == 1
-    assert answer.told.endswith("the canary answers are not those in the manifest")
+    assert answer.error_line.endswith("the canary answers are not those in the manifest")
 
 
-@pytest.mark.parametrize("what", ["nothing", "a file", "an empty folder"])
-def test_what_is_no_release_is_refused_in_one_line(what: str, tmp_path: Path, pvstream: CommandLine) -> None:
+@pytest.mark.parametrize("kind", ["nothing", "a file", "an empty folder"])
+def test_a_path_without_a_release_is_refused_in_one_line(
+    kind: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
     path = tmp_path / "place"
-    if what == "a file":
+    if kind == "a file":
         path.write_bytes(b"")
-    elif what == "an empty folder":
+    elif kind == "an empty folder":
         path.mkdir()
     answer = pvstream("verify", path)
     assert answer.code == 1
     assert answer.err.count("\n") == 1
-    assert ("no manifest.json" if what == "an empty folder" else "no release directory") in answer.told
+    assert ("no manifest.json" if kind == "an empty folder" else "no release directory") in answer.error_line
 
 
 def test_a_release_is_signed_and_verified_with_the_key(own: Path, keys: Keys, pvstream: CommandLine) -> None:
     pvstream.set("PV_RELEASE_KEY", str(keys.public))
     answer = pvstream("verify", own)
-    assert (answer.code, answer.told) == (
+    assert (answer.code, answer.error_line) == (
         1,
         f"error: {own.name}: not signed, and a signature is required",
     )
     answer = pvstream("sign", own, "--key", keys.private)
     assert (answer.code, answer.out) == (0, f"summarization {own.name} is signed\n")
     answer = pvstream("verify", own)
-    assert (answer.code, answer.out) == (0, f"summarization {own.name}: sound, 7 files\n")
+    assert (answer.code, answer.out) == (0, f"summarization {own.name}: valid, 7 files\n")
 
 
-def test_with_another_kind_of_key_nothing_is_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+def test_a_file_that_is_not_a_private_key_signs_nothing(own: Path, keys: Keys, pvstream: CommandLine) -> None:
     for key in (keys.public, keys.public.with_name("nowhere.pem")):
         answer = pvstream("sign", own, "--key", key)
         assert answer.code == 1
-        assert f"no private key in {key}" in answer.told
+        assert f"no private key in {key}" in answer.error_line
         assert answer.err.count("\n") == 1
     assert not (own / SIGNATURE).exists()
 
@@ -149,27 +151,27 @@ def test_with_another_kind_of_key_nothing_is_signed(own: Path, keys: Keys, pvstr
 def test_a_damaged_release_is_not_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
     (own / "extra.tsv").write_bytes(b"")
     answer = pvstream("sign", own, "--key", keys.private)
-    assert (answer.code, answer.told) == (
+    assert (answer.code, answer.error_line) == (
         1,
         f"error: {own.name}: extra.tsv is not declared in the manifest",
     )
     assert not (own / SIGNATURE).exists()
 
 
-def test_a_required_key_that_is_not_there_is_told(own: Path, tmp_path: Path, pvstream: CommandLine) -> None:
+def test_a_missing_public_key_is_reported(own: Path, tmp_path: Path, pvstream: CommandLine) -> None:
     pvstream.set("PV_RELEASE_KEY", str(tmp_path / "nowhere.pem"))
     answer = pvstream("verify", own)
     assert answer.code == 1
-    assert f"no public key in {tmp_path / 'nowhere.pem'}" in answer.told
+    assert f"no public key in {tmp_path / 'nowhere.pem'}" in answer.error_line
 
 
 @pytest.mark.parametrize("version", [NOWHERE, "f" * 12])
-def test_a_version_that_is_not_in_the_store_is_told_in_one_line(
+def test_a_version_that_is_not_in_the_store_is_reported_in_one_line(
     version: str, tmp_path: Path, pvstream: CommandLine
 ) -> None:
     answer = pvstream("evaluate", "acronym", "--data", tmp_path, "--release", version)
     assert answer.code == 1
-    assert answer.told == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
+    assert answer.error_line == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
 
 
 def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLine) -> None:
@@ -188,7 +190,7 @@ def test_releases_of_the_store_are_listed_and_not_live(
     release: Release, tmp_path: Path, pvstream: CommandLine
 ) -> None:
     shutil.copytree(release.path, tmp_path / "store/summarization" / release.version)
-    # None of these is a release, and none of them hides those that are.
+    # None of these is a valid release, and none of them hides the valid one.
     (tmp_path / "store/summarization" / NOWHERE).mkdir()
     (tmp_path / "store/summarization/latest").mkdir()
     (tmp_path / "store/summarization" / ("f" * 12)).mkdir()
@@ -201,40 +203,40 @@ def test_releases_of_the_store_are_listed_and_not_live(
     ]
 
 
-def test_the_list_of_releases_names_every_version(pvstream: CommandLine) -> None:
-    # As wide as a terminal that nobody has widened: a version that is cut off names nothing.
+def test_the_list_of_releases_shows_every_version_in_full(pvstream: CommandLine) -> None:
+    # The usual width of a terminal: versions must not be cut off.
     pvstream.set("COLUMNS", "80")
     answer = pvstream("releases")
     assert answer.code == 0
     assert all(bundled(task).name in answer.out for task in TASKS)
     assert answer.out.count(" live ") == 5
-    assert "without PV_BROKER nothing is known of announcements" in answer.said
+    assert "announcements are not known: bundled releases are listed as live" in answer.one_line
 
 
-def test_a_worker_that_does_not_answer_is_named_in_one_line(pvstream: CommandLine) -> None:
+def test_a_worker_that_does_not_answer_is_reported_in_one_line(pvstream: CommandLine) -> None:
     address = f"127.0.0.1:{closed_port()}"
     answer = pvstream("releases", "--worker", address)
     assert answer.code == 1
-    assert f"no worker answers at {address}" in answer.told
+    assert f"no worker answers at {address}" in answer.error_line
     assert answer.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:http", "127.0.0.1:80 80"])
-def test_what_is_no_address_of_a_worker_is_told_in_one_line(address: str, pvstream: CommandLine) -> None:
+def test_an_invalid_worker_address_is_reported_in_one_line(address: str, pvstream: CommandLine) -> None:
     answer = pvstream("releases", "--worker", address)
     assert answer.code == 1
-    assert f"no worker answers at {address}" in answer.told
+    assert f"no worker answers at {address}" in answer.error_line
 
 
 class NotHttp(socketserver.BaseRequestHandler):
-    """Greets whoever comes, as a mail server does."""
+    """Sends the greeting of a mail server to every client."""
 
     def handle(self) -> None:
         self.request.recv(1)
         self.request.sendall(b"220 mail.example.org ready\r\n")
 
 
-def test_a_worker_that_speaks_no_http_is_told_in_one_line(pvstream: CommandLine) -> None:
+def test_a_server_without_http_is_reported_in_one_line(pvstream: CommandLine) -> None:
     with socketserver.TCPServer(("127.0.0.1", 0), NotHttp) as server:
         serving = threading.Thread(target=server.handle_request)
         serving.start()
@@ -243,4 +245,4 @@ def test_a_worker_that_speaks_no_http_is_told_in_one_line(pvstream: CommandLine)
         finally:
             serving.join()
     assert answer.code == 1
-    assert "no worker answers at" in answer.told
+    assert "no worker answers at" in answer.error_line

@@ -1,4 +1,4 @@
-"""Announcements: the last sound one under a key holds, and nothing else changes what holds."""
+"""Announcements: the last valid one under a key counts, and invalid messages change nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import decode, encode
 from streams.records import Announcement
-from streams.releases.announcements import apply
+from streams.releases.announcements import apply_message
 
 WIRE = Path(__file__).parents[2] / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -49,7 +49,7 @@ GOLDEN = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A consumer's record, as far as `apply` looks at it."""
+    """The part of a consumer's record that `apply_message` reads."""
 
     key: bytes | None
     value: bytes | None
@@ -67,37 +67,37 @@ def test_golden_bytes_are_written_and_read_back(name: str) -> None:
     assert decode(Announcement, golden) == GOLDEN[name]
 
 
-def test_a_shadow_has_a_key_of_its_own() -> None:
+def test_a_shadow_has_its_own_key() -> None:
     assert PUBLISHED.key == "ner"
     assert SHADOW.key == "ner.shadow"
 
 
-def test_the_later_announcement_holds() -> None:
-    found: dict[str, Announcement] = {}
+def test_the_later_announcement_replaces_the_earlier_one() -> None:
+    current: dict[str, Announcement] = {}
     later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
-    assert apply(found, message(PUBLISHED)) == "ner"
-    assert apply(found, message(later)) == "ner"
-    assert found == {"ner": later}
+    assert apply_message(current, message(PUBLISHED)) == "ner"
+    assert apply_message(current, message(later)) == "ner"
+    assert current == {"ner": later}
 
 
-def test_tasks_and_their_shadows_do_not_touch_each_other() -> None:
-    found: dict[str, Announcement] = {}
+def test_tasks_and_their_shadows_are_independent() -> None:
+    current: dict[str, Announcement] = {}
     for task in TASKS:
-        apply(found, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
-        apply(found, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
-    assert sorted(found) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
+        apply_message(current, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
+        apply_message(current, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
+    assert sorted(current) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
 
 
 def test_a_tombstone_ends_a_shadow_and_nothing_else() -> None:
-    found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
-    assert apply(found, Message(b"ner.shadow", None)) == "ner.shadow"
-    assert found == {"ner": PUBLISHED}
+    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply_message(current, Message(b"ner.shadow", None)) == "ner.shadow"
+    assert current == {"ner": PUBLISHED}
 
 
-def test_a_tombstone_for_what_does_not_run_changes_nothing() -> None:
-    found = {"ner": PUBLISHED}
-    assert apply(found, Message(b"acronym.shadow", None)) == "acronym.shadow"
-    assert found == {"ner": PUBLISHED}
+def test_a_tombstone_for_a_shadow_that_does_not_run_changes_nothing() -> None:
+    current = {"ner": PUBLISHED}
+    assert apply_message(current, Message(b"acronym.shadow", None)) == "acronym.shadow"
+    assert current == {"ner": PUBLISHED}
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_tombstone_for_what_does_not_run_changes_nothing() -> None:
 def test_an_unknown_key_changes_nothing(
     key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = {"ner": PUBLISHED}
-    assert apply(found, Message(key, value)) is None
-    assert found == {"ner": PUBLISHED}
-    assert "releases@7 is no announcement: unknown key" in caplog.text
+    current = {"ner": PUBLISHED}
+    assert apply_message(current, Message(key, value)) is None
+    assert current == {"ner": PUBLISHED}
+    assert "releases@7 is not an announcement: unknown key" in caplog.text
 
 
 def changed(**fields: object) -> bytes:
@@ -141,10 +141,10 @@ def changed(**fields: object) -> bytes:
         pytest.param(changed(compared={"score": "f1"}), id="half a comparison"),
     ],
 )
-def test_garbage_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    found = {"ner": PUBLISHED, "ner.shadow": SHADOW}
-    assert apply(found, Message(b"ner", value)) is None
-    assert found == {"ner": PUBLISHED, "ner.shadow": SHADOW}
+def test_an_invalid_message_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply_message(current, Message(b"ner", value)) is None
+    assert current == {"ner": PUBLISHED, "ner.shadow": SHADOW}
     assert [r.levelname for r in caplog.records] == ["WARNING"]
     assert "\n" not in caplog.records[0].getMessage()
 
@@ -154,12 +154,12 @@ def test_garbage_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture)
     [(PUBLISHED, "acronym"), (PUBLISHED, "ner.shadow"), (SHADOW, "ner"), (SHADOW, "acronym.shadow")],
 )
 def test_an_announcement_under_another_key_changes_nothing(announcement: Announcement, key: str) -> None:
-    found: dict[str, Announcement] = {}
-    assert apply(found, message(announcement, key)) is None
-    assert found == {}
+    current: dict[str, Announcement] = {}
+    assert apply_message(current, message(announcement, key)) is None
+    assert current == {}
 
 
-def test_fields_of_a_later_version_are_passed_over() -> None:
-    found: dict[str, Announcement] = {}
-    assert apply(found, Message(b"ner", changed(signed_by="somebody"))) == "ner"
-    assert found == {"ner": PUBLISHED}
+def test_fields_of_a_later_version_are_ignored() -> None:
+    current: dict[str, Announcement] = {}
+    assert apply_message(current, Message(b"ner", changed(signed_by="somebody"))) == "ner"
+    assert current == {"ner": PUBLISHED}

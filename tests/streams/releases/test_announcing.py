@@ -1,4 +1,4 @@
-"""Releases announced by a command: with a broker, and with one that is away."""
+"""Releases announced by the commands, with a broker and without one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
     return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
 
 
-def test_what_cannot_be_announced_is_told_in_one_line(
+def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
     broker: str, release: Release, own: Path, tmp_path: Path, pvstream: CommandLine
 ) -> None:
     pvstream.set("PV_BROKER", broker)
     live = bundled("summarization").name
     (own / "extra.tsv").write_bytes(b"")
     store = tmp_path / "store"
-    for arguments, told in [
+    for arguments, message in [
         (["rollback", "summarization", live], f"summarization {live} is live already"),
         (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
         (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is no task and version"),
@@ -47,19 +47,19 @@ def test_what_cannot_be_announced_is_told_in_one_line(
         (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
         (
             ["publish", str(release.path)],
-            f"summarization {release.version} was not compared with {live}: name the data, or use --force",
+            f"summarization {release.version} was not compared with {live}: use --data or --force",
         ),
         (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
         (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
     ]:
         answer = pvstream(*arguments)
         assert answer.code == 1, arguments
-        assert answer.told.startswith(f"error: {told}"), arguments
+        assert answer.error_line.startswith(f"error: {message}"), arguments
     assert not store.exists()
     assert listed(pvstream, "summarization") == {live: (True, False)}
 
 
-def test_a_release_is_announced_and_taken_back_again(
+def test_a_release_is_announced_and_rolled_back(
     broker: str, release: Release, tmp_path: Path, pvstream: CommandLine
 ) -> None:
     pvstream.set("PV_BROKER", broker)
@@ -79,7 +79,7 @@ def test_a_release_is_announced_and_taken_back_again(
     assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
 
 
-def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: CommandLine) -> None:
+def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: CommandLine) -> None:
     pvstream.set("PV_BROKER", broker)
     answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
     assert answer.code == 0
@@ -90,10 +90,10 @@ def test_a_shadow_is_cast_and_ends(broker: str, release: Release, pvstream: Comm
     assert listed(pvstream, "summarization")[release.version] == (False, False)
 
 
-# With a broker that is away. In a process of its own, where everything that is written can be seen.
+# Without a broker; in a separate process, so that all of its output can be checked.
 
 
-def elsewhere(*arguments: object) -> Answer:
+def run_without_broker(*arguments: object) -> Answer:
     environment = {**os.environ, "PV_BROKER": f"kafka://127.0.0.1:{closed_port()}", "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-m", "streams", *map(str, arguments)],
@@ -107,17 +107,14 @@ def elsewhere(*arguments: object) -> Answer:
     "arguments",
     [
         pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
-        pytest.param(
-            ["shadow", "summarization", "--stop"],
-            id="shadow --stop",
-        ),
+        pytest.param(["shadow", "summarization", "--stop"], id="shadow --stop"),
         pytest.param(["releases"], id="releases"),
     ],
 )
-def test_a_broker_that_is_away_is_told_in_one_line(
+def test_an_unavailable_broker_gives_a_one_line_error(
     arguments: list[str], environment: pytest.MonkeyPatch
 ) -> None:
-    answer = elsewhere(*arguments)
+    answer = run_without_broker(*arguments)
     assert answer.code == 1
-    assert "KafkaConnectionError" in answer.told
+    assert "KafkaConnectionError" in answer.error_line
     assert "Unclosed" not in answer.err

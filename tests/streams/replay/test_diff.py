@@ -1,3 +1,5 @@
+"""Decisions, differences, changes of coding and scores of replays, and the reading of gold files."""
+
 from __future__ import annotations
 
 import io
@@ -14,8 +16,8 @@ from streams.records import CodedEvent, CodedReport, Summary
 from streams.replay.comparison import Chain, Source, as_json, compare
 from streams.replay.diff import CodingChange, coding_changes, decisions, differences
 from streams.replay.gold import Gold, GoldError, read_gold
-from streams.replay.run import Dead, Replayed
-from streams.replay.scoring import scored
+from streams.replay.run import DeadLetter, ReplayResult
+from streams.replay.scoring import score_replays
 
 TEXT = "lexapro gave me an itch and a rash"
 DRUG = Mention(0, 7, "lexapro", "DRUG", 0.9)
@@ -46,16 +48,16 @@ def spans(*mentions: Mention) -> list[dict[str, Any]]:
     return [{"start": m.start, "end": m.end, "label": m.label} for m in mentions]
 
 
-def replayed(*records: Any, dead: tuple[str, ...] = ()) -> Replayed:
-    buried = [Dead(key, "posts", 0, i, "ner", "poison", "ValueError") for i, key in enumerate(dead)]
-    return Replayed(list(records), buried)
+def result(*records: Any, dead: tuple[str, ...] = ()) -> ReplayResult:
+    letters = [DeadLetter(key, "posts", 0, i, "ner", "poison", "ValueError") for i, key in enumerate(dead)]
+    return ReplayResult(list(records), letters)
 
 
-def values(chain: Replayed, gold: Gold) -> dict[str, float]:
-    return {s.name: s.values[0].value for s in scored([chain], gold)}
+def values(replay: ReplayResult, gold: Gold) -> dict[str, float]:
+    return {s.name: s.values[0].value for s in score_replays([replay], gold)}
 
 
-def test_every_kind_of_decision_is_told_and_no_score_is() -> None:
+def test_decisions_of_every_kind_are_listed_without_scores() -> None:
     record = replace(
         coded("a", DRUG, ITCH),
         relations=(Relation(0, 1, 0.9),),
@@ -83,14 +85,14 @@ def test_without_gold_the_record_with_the_most_changes_comes_first_and_ties_go_b
     assert [d.id for d in differences(base, other, None)] == ["d", "b", "c"]
 
 
-def test_with_gold_the_record_that_lost_the_most_of_it_comes_first() -> None:
+def test_with_gold_the_record_that_lost_most_gold_decisions_comes_first() -> None:
     gold = gold_of(*({"id": id_, "mentions": spans(ITCH)} for id_ in "abc"))
     base = [coded("a"), coded("b", ITCH), coded("c", RASH), coded("d", ITCH, RASH)]
     other = [coded("a", ITCH), coded("b"), coded("c"), coded("d")]
     assert [d.id for d in differences(base, other, gold)] == ["b", "c", "d", "a"]
 
 
-def test_a_record_that_died_in_one_chain_differs_even_where_it_decided_nothing() -> None:
+def test_a_dead_letter_in_one_chain_is_a_difference_even_without_decisions() -> None:
     (only,) = differences([coded("a")], [], None)
     assert (only.base, only.other, only.lost) == (coded("a"), None, frozenset())
     (only,) = differences([], [coded("a", ITCH)], None)
@@ -99,21 +101,21 @@ def test_a_record_that_died_in_one_chain_differs_even_where_it_decided_nothing()
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([DRUG, ITCH, RASH])), max_size=8))
-def test_a_replay_never_differs_from_itself(found: list[tuple[str, Mention]]) -> None:
-    records = [coded(id_, mention) for id_, mention in found]
+def test_a_replay_never_differs_from_itself(pairs: list[tuple[str, Mention]]) -> None:
+    records = [coded(id_, mention) for id_, mention in pairs]
     assert differences(records, list(records), None) == []
     assert coding_changes(records, records) == []
     assert compare(SOURCE, chain(*records), chain(*records)).agreement == 1.0
 
 
-def test_of_repeats_the_last_counts_and_counts_once() -> None:
+def test_of_repeated_records_only_the_last_counts() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
-    once, repeated = replayed(coded("a", ITCH)), replayed(coded("a", RASH), coded("a", ITCH))
+    once, repeated = result(coded("a", ITCH)), result(coded("a", RASH), coded("a", ITCH))
     assert values(repeated, gold) == values(once, gold) == {"mentions": 1.0}
     assert differences(repeated.outputs, once.outputs, None) == []
 
 
-def test_scores_are_what_a_hand_counts() -> None:
+def test_scores_equal_those_counted_by_hand() -> None:
     gold = gold_of(
         {
             "id": "a",
@@ -130,37 +132,37 @@ def test_scores_are_what_a_hand_counts() -> None:
         coded("b", RASH, other_label),
         coded("without gold", ITCH),
     )
-    found = values(replayed(*records), gold)
+    found = values(result(*records), gold)
     assert found == pytest.approx(
         {
-            "mentions": 2 * 2 / (3 + 3),  # 2 right, 3 predicted (SYMPTOM left out), 3 gold
+            "mentions": 2 * 2 / (3 + 3),  # 2 correct, 3 predicted (SYMPTOM left out), 3 gold
             "mentions ADE": 2 * 1 / (2 + 2),
             "mentions DRUG": 1.0,
             "relations": 2 * 1 / (1 + 2),
             "coded events": 1.0,
         }
     )
-    for score in scored([replayed(*records)], gold):
+    for score in score_replays([result(*records)], gold):
         assert score.values[0].low <= score.values[0].value <= score.values[0].high
-        assert "right if" in score.definition or "Share" in score.definition or "F1" in score.definition
+        assert "correct if" in score.definition or "Share" in score.definition or "F1" in score.definition
         assert score.difference is None
-    assert "left out" in scored([replayed(*records)], gold)[0].definition
+    assert "left out" in score_replays([result(*records)], gold)[0].definition
 
 
-def test_summaries_are_right_to_the_letter_or_wrong() -> None:
+def test_a_summary_is_correct_only_if_it_is_identical() -> None:
     gold = gold_of({"id": "a", "summary": "short"}, {"id": "b", "summary": "short"})
     summaries = [
         Summary(id=i, text="x", source="questions", summary=ShortQuestion(t, "extractive", 0.1))
         for i, t in (("a", "short"), ("b", "Short"))
     ]
-    assert values(replayed(*summaries), gold) == {"summaries": 0.5}
+    assert values(result(*summaries), gold) == {"summaries": 0.5}
 
 
-def test_a_record_that_died_counts_as_deciding_nothing() -> None:
+def test_a_dead_letter_counts_as_a_record_without_predictions() -> None:
     gold = gold_of(*({"id": i, "mentions": spans(ITCH)} for i in "ab"))
-    one = replayed(coded("a", ITCH), dead=("b",))
+    one = result(coded("a", ITCH), dead=("b",))
     assert values(one, gold)["mentions"] == pytest.approx(2 / 3)
-    both = scored([replayed(coded("a", ITCH), coded("b", ITCH)), one], gold)[0]
+    both = score_replays([result(coded("a", ITCH), coded("b", ITCH)), one], gold)[0]
     assert both.records == 2
     assert both.difference is not None
     assert both.difference.value == pytest.approx(2 / 3 - 1)
@@ -169,23 +171,25 @@ def test_a_record_that_died_counts_as_deciding_nothing() -> None:
 
 def test_no_gold_for_any_record_gives_no_scores() -> None:
     gold = gold_of({"id": "elsewhere", "mentions": spans(ITCH)})
-    assert scored([replayed(coded("a", ITCH))], gold) == []
-    assert scored([replayed()], gold) == []
-    assert values(replayed(coded("a")), gold_of({"id": "a", "mentions": []})) == {}
+    assert score_replays([result(coded("a", ITCH))], gold) == []
+    assert score_replays([result()], gold) == []
+    assert values(result(coded("a")), gold_of({"id": "a", "mentions": []})) == {}
 
 
-def test_changes_of_coding_are_counted_by_words_and_terms_most_frequent_first() -> None:
+def test_changes_of_coding_are_counted_by_mention_text_and_terms_most_frequent_first() -> None:
     base = [coded(i, ITCH, pt="Old") for i in "abcd"] + [coded("e", RASH, pt=None), coded("f", RASH)]
     other = [coded(i, ITCH, pt="New") for i in "abcd"] + [coded("e", RASH, pt="New"), coded("f", RASH)]
     assert coding_changes(base, other) == [
         CodingChange("itch", "Old", "Old llt", "New", "New llt", 4, ("a", "b", "c")),
         CodingChange("rash", None, None, "New", "New llt", 1, ("e",)),
     ]
-    assert coding_changes(base, [coded("a", RASH), coded("g", ITCH)]) == [], "what only one of them codes"
+    assert coding_changes(base, [coded("a", RASH), coded("g", ITCH)]) == [], (
+        "mentions that only one of them codes are left out"
+    )
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "message"),
     [
         (b"no json", "line 2: Invalid JSON"),
         (b"[]", "line 2: "),
@@ -194,14 +198,14 @@ def test_changes_of_coding_are_counted_by_words_and_terms_most_frequent_first() 
         (b'{"id": "b", "mention": []}', "line 2: mention: Unexpected"),
         (b'{"id": "b", "mentions": [{"start": 1, "end": "2", "label": "ADE"}]}', r"line 2: mentions\.0\.end"),
         (b'{"id": "b", "mentions": [{"start": 2, "end": 2, "label": "ADE"}]}', "empty or negative"),
-        (b'{"id": "b", "relations": [[0, 1]]}', "a relation names a mention that is not there"),
-        (b'{"id": "b", "mentions": [], "relations": [[-1, 0]]}', "not there"),
-        (b'{"id": "a"}', "line 2: its id came before"),
+        (b'{"id": "b", "relations": [[0, 1]]}', "a relation refers to a mention that does not exist"),
+        (b'{"id": "b", "mentions": [], "relations": [[-1, 0]]}', "does not exist"),
+        (b'{"id": "a"}', "line 2: duplicate id"),
         (b'\xff{"id": "secret words"}', "line 2: "),
     ],
 )
-def test_a_wrong_line_of_gold_is_named_by_its_number_and_not_quoted(line: bytes, complaint: str) -> None:
-    with pytest.raises(GoldError, match=complaint) as refusal:
+def test_an_invalid_line_of_gold_is_reported_by_its_number_and_not_quoted(line: bytes, message: str) -> None:
+    with pytest.raises(GoldError, match=message) as refusal:
         read_gold(io.BytesIO(b'{"id": "a"}\n' + line + b"\n"))
     assert "\n" not in str(refusal.value)
     assert "secret" not in str(refusal.value)
@@ -211,22 +215,24 @@ SOURCE = Source("posts", "beginning", "end", 2)
 
 
 def chain(*records: Any, dead: tuple[str, ...] = ()) -> Chain:
-    return Chain({"ner": "0123456789ab"}, replayed(*records, dead=dead))
+    return Chain({"ner": "0123456789ab"}, result(*records, dead=dead))
 
 
-def test_the_json_holds_no_word_of_a_report_unless_it_is_asked_to() -> None:
+def test_the_json_has_no_text_of_a_report_unless_requested() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
-    found = compare(SOURCE, chain(coded("a", ITCH), coded("b")), chain(coded("a", RASH), dead=("b",)), gold)
-    quiet = orjson.dumps(as_json(found)).decode()
-    assert "itch" not in quiet and "rash" not in quiet
-    plain = orjson.loads(quiet)
+    comparison = compare(
+        SOURCE, chain(coded("a", ITCH), coded("b")), chain(coded("a", RASH), dead=("b",)), gold
+    )
+    without_text = orjson.dumps(as_json(comparison)).decode()
+    assert "itch" not in without_text and "rash" not in without_text
+    plain = orjson.loads(without_text)
     assert (plain["compared"], plain["changed"], plain["agreement"]) == (2, 2, 0.0)
     assert plain["chains"][1]["dead"][0]["reason"] == "poison"
     assert plain["scores"][0]["difference"]["value"] == -1.0
     assert plain["source"]["topic"] == "posts"
-    assert orjson.loads(orjson.dumps(as_json(found, text=True)))["differences"][0]["text"] == TEXT
+    assert orjson.loads(orjson.dumps(as_json(comparison, text=True)))["differences"][0]["text"] == TEXT
 
 
-def test_a_single_replay_has_no_differences_to_tell() -> None:
+def test_the_json_of_a_single_replay_has_no_differences() -> None:
     plain = as_json(compare(SOURCE, chain(coded("a", ITCH))))
     assert "changed" not in plain and plain["scores"] == []

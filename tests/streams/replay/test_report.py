@@ -1,3 +1,5 @@
+"""The HTML report and the console table of a comparison."""
+
 from __future__ import annotations
 
 import re
@@ -15,7 +17,7 @@ from streams.replay import report
 from streams.replay.comparison import Chain, Comparison, Source, compare
 from streams.replay.gold import Gold
 from streams.replay.markup import describe, highlighted
-from streams.replay.run import Replayed
+from streams.replay.run import ReplayResult
 from streams.replay.style import STYLE
 from tests.streams.replay.test_diff import DRUG, ITCH, RASH, coded, gold_of, spans
 
@@ -24,7 +26,7 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """Reads a page, fails on a tag that does not close what is open, and keeps text and attributes."""
+    """Parses a page, fails on a tag that closes another one than the open one, keeps text and attributes."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
@@ -50,12 +52,12 @@ class Page(HTMLParser):
             self.text.append(data)
 
     @property
-    def said(self) -> str:
+    def all_text(self) -> str:
         return "".join(self.text)
 
 
 def chain(*records: object, release: str = "0123456789ab") -> Chain:
-    return Chain({"ner": release}, Replayed(list(records), []))
+    return Chain({"ner": release}, ReplayResult(list(records), []))
 
 
 def comparison(base: CodedReport, other: CodedReport | None, gold: Gold | None = None) -> Comparison:
@@ -65,24 +67,24 @@ def comparison(base: CodedReport, other: CodedReport | None, gold: Gold | None =
     )
 
 
-def test_a_page_says_what_was_replayed_scored_and_changed() -> None:
+def test_a_page_shows_what_was_replayed_its_scores_and_its_changes() -> None:
     gold = gold_of({"id": "a", "mentions": spans(DRUG, ITCH)})
     page = Page(
         report.html(comparison(coded("a", DRUG, ITCH, pt="Old"), coded("a", ITCH, RASH, pt="New"), gold))
     )
     for words in (
         "Replay of posts", "beginning to end", "ner 0123456789ab", "ner " + "b" * 12,
-        "1.000 [1.000, 1.000]", "a predicted mention is right if",
-        "lost: DRUG “lexapro” at 0, which gold has (worse)",
-        "gained: ADE “rash” at 30, which gold has not (worse)",
+        "1.000 [1.000, 1.000]", "a predicted mention is correct if",
+        "lost: DRUG “lexapro” at 0, in gold (worse)",
+        "gained: ADE “rash” at 30, not in gold (worse)",
         "lost: “itch” at 19 coded to Old", "Old (Old llt)", "New (New llt)", "Changes of coding",
     ):  # fmt: skip
-        assert words in page.said, words
+        assert words in page.all_text, words
     assert ("lang", "en") in page.attributes and ("charset", "utf-8") in page.attributes
     assert {("data-label", "DRUG"), ("class", "drug"), ("data-label", "ADE")} <= set(page.attributes)
 
 
-def test_a_page_has_no_script_and_nothing_from_elsewhere() -> None:
+def test_a_page_has_no_script_and_no_external_resource() -> None:
     markup = report.html(comparison(coded("a", ITCH), coded("a", RASH)))
     page = Page(markup)
     assert page.tags.isdisjoint({"script", "link", "img", "iframe", "object", "form", "a", "base"})
@@ -93,7 +95,7 @@ def test_a_page_has_no_script_and_nothing_from_elsewhere() -> None:
     assert "prefers-color-scheme: dark" in markup
 
 
-def test_hostile_words_stay_words_wherever_they_stand() -> None:
+def test_hostile_text_stays_text_everywhere_on_the_page() -> None:
     evil = Mention(0, len(HOSTILE), HOSTILE, '"><script>x', 0.5)
     base = coded(HOSTILE, evil, replace(ITCH, end=22), text=HOSTILE, pt=HOSTILE)
     other = coded(HOSTILE, replace(evil, label="ADE"), text=HOSTILE, pt=HOSTILE + "2")
@@ -103,14 +105,16 @@ def test_hostile_words_stay_words_wherever_they_stand() -> None:
     page = Page(report.html(found))
     assert page.tags.isdisjoint({"script"})
     assert {name for name, _ in page.attributes}.isdisjoint({"onload", "x"})
-    assert page.said.count(HOSTILE) >= 5
+    assert page.all_text.count(HOSTILE) >= 5
 
 
-def test_a_summary_and_a_dead_letter_are_shown_too() -> None:
+def test_summaries_and_dead_letters_are_shown() -> None:
     long = Summary(id="q", text="long\r\nquestion", summary=ShortQuestion("short?", "extractive", 0.5))
     page = Page(report.html(compare(Source("questions", "0", "9", 1), chain(long), chain())))
     assert (
-        "short?extractive" in page.said and "long\r\nquestion" in page.said and "A dead letter" in page.said
+        "short?extractive" in page.all_text
+        and "long\r\nquestion" in page.all_text
+        and "Dead letter" in page.all_text
     )
 
 
@@ -120,15 +124,15 @@ def test_records_beyond_the_limit_are_counted_and_not_shown(monkeypatch: pytest.
     found = compare(Source("posts", "0", "end", 5), chain(*base), chain(*other))
     markup = report.html(found)
     assert markup.count("<article>") == 2
-    assert "3 reports more are left out" in markup
+    assert "3 more reports are not shown" in markup
 
 
-def test_a_single_replay_makes_a_page_without_a_comparison() -> None:
+def test_the_page_of_a_single_replay_has_no_comparison() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
     found = compare(Source("posts", "0", "end", 1), chain(coded("a", ITCH)), gold=gold)
     page = Page(report.html(found))
-    assert "Difference" not in page.said and "decided otherwise" not in page.said
-    assert "mentions" in page.said
+    assert "Difference" not in page.all_text and "different decisions" not in page.all_text
+    assert "mentions" in page.all_text
 
 
 @st.composite
@@ -143,18 +147,16 @@ def texts_and_mentions(draw: st.DrawFn) -> tuple[str, list[Mention]]:
 
 
 @given(texts_and_mentions())
-def test_without_its_markup_a_highlighted_text_is_the_text(case: tuple[str, list[Mention]]) -> None:
+def test_a_highlighted_text_without_its_tags_is_the_text(case: tuple[str, list[Mention]]) -> None:
     text, mentions = case
     page = Page(highlighted(text, mentions))
-    assert page.said == text
+    assert page.all_text == text
     assert page.tags <= {"mark"}
-    captions = " ".join(value or "" for name, value in page.attributes if name == "data-label")
-    assert sorted(captions) == sorted(" ".join(m.label for m in mentions)), (
-        "each mention has its caption, once"
-    )
+    shown = " ".join(value or "" for name, value in page.attributes if name == "data-label")
+    assert sorted(shown) == sorted(" ".join(m.label for m in mentions)), "each label is shown once"
 
 
-def test_every_label_has_a_colour_of_its_own_in_light_and_in_dark() -> None:
+def test_every_label_has_a_readable_colour_in_light_and_in_dark_mode() -> None:
     for label in LABELS:
         colours = re.findall(rf"--{label.lower()}: (#[0-9a-f]{{6}})", STYLE)
         assert len(colours) == 2
@@ -164,7 +166,7 @@ def test_every_label_has_a_colour_of_its_own_in_light_and_in_dark() -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """Of two colours, as the accessibility guidelines define it: 1 to 21, 7 is their strictest wish."""
+    """Contrast ratio of two colours as WCAG defines it: 1 to 21; its strictest level requires 7."""
 
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -175,7 +177,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_console_table_has_a_row_for_each_score_and_takes_no_name_for_markup() -> None:
+def test_the_console_table_has_a_row_for_each_score_and_prints_names_unchanged() -> None:
     gold = gold_of({"id": "a", "mentions": [{"start": 0, "end": 1, "label": "[bold]X"}, *spans(ITCH)]})
     console = Console(width=200)
     with console.capture() as capture:
@@ -191,10 +193,10 @@ def test_the_console_table_has_a_row_for_each_score_and_takes_no_name_for_markup
         (("mention", 0, 2, "ADE"), "ADE “it” at 0"),
         (("relation", 0, 2, 3, 5), "“it” caused “ch”"),
         (("expansion", 0, 2, "information"), "“it” means “information”"),
-        (("event", 0, 2, "NIL"), "“it” at 0 coded to nothing"),
+        (("event", 0, 2, "NIL"), "“it” at 0 coded to NIL"),
         (("event", 0, 2, "Pruritus"), "“it” at 0 coded to Pruritus"),
         (("summary", "short?"), "summary “short?”"),
     ],
 )
-def test_a_decision_is_told_in_words(decision: tuple[object, ...], words: str) -> None:
+def test_a_decision_is_described_in_words(decision: tuple[object, ...], words: str) -> None:
     assert describe(decision, "it ch") == words

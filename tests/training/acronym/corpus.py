@@ -1,4 +1,4 @@
-"""A small corpus of acronyms in the forms in which the real ones are published."""
+"""A small corpus of acronyms in the file formats of the real ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def sdu_rows() -> list[dict[str, str]]:
     return rows
 
 
-def written(data: Path) -> Path:
-    """Every file that a run reads, in a new folder."""
+def write_corpus(data: Path) -> Path:
+    """Writes every file that a run reads to the empty folder `data`."""
     (data / "acronyms").mkdir()
     (data / "ade").mkdir()
     for name in ("sdu22_scientific", "sdu22_legal"):

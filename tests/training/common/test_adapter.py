@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.encoder.model import Encoder, merge_adapter
+from models.encoder.model import Encoder
+from models.encoder.weights import merge_adapter
 from training.common import adapter
 
 RANK = 3

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from models.encoder.model import base_digest
-from models.releases.loading import load, plain
+from models.encoder.weights import base_digest
+from models.releases.loading import as_json, load
 from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from models.summarization.model import SummarizationModel
@@ -51,9 +51,9 @@ def test_the_canary_answers_are_those_of_the_model_as_served(tmp_path: Path) -> 
     canary = release.manifest.canary
     served = SummarizationModel.load(open_release(release.path))
     assert canary.inputs == TEXTS
-    assert canary.outputs == plain(served.predict(TEXTS))
+    assert canary.outputs == as_json(served.predict(TEXTS))
     assert [answer["text"] for answer in canary.outputs] == ["Can metformin cause hair loss?", TEXTS[1]]
-    assert load(release, dtype="float32").answers_canary()
+    assert load(release, dtype="float32").passes_canary()
 
 
 def test_the_scores_are_asked_of_that_model(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_scores_are_asked_of_that_model(tmp_path: Path) -> None:
         return [SCORE]
 
     release = published(tmp_path, scores=scores)
-    assert plain(seen) == release.manifest.canary.outputs
+    assert as_json(seen) == release.manifest.canary.outputs
     assert release.manifest.scores == [SCORE]
     assert release.manifest.training_data == [TrainingData(name="none", licence="CC0")]
     assert release.manifest.code_commit == code_commit()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.ner.model import tags_of
+from models.ner.decoding import tags_of
 from models.text import words
 from models.types import ADE, DRUG, LABELS
 from training.common.corpora import GoldMention, GoldText
-from training.common.spans import word_tags
-from training.ner.data import PAPER, Example, Scheme, batches, examples
+from training.common.word_tags import word_tags
+from training.ner.data import examples
 
 TAGS = tags_of(LABELS)
 LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum"})
@@ -131,22 +128,10 @@ def test_an_example_is_no_longer_than_a_window(tiny_bert: str) -> None:
     assert len(example.pieces) == len(example.tags) == len(example.flags) == 30
 
 
-@settings(max_examples=50)
-@given(st.lists(st.integers(1, 40), max_size=300), st.integers(1, 9), st.integers(0, 5))
-def test_batches_hold_every_example_once_and_are_as_many_as_the_schedule_counts(
-    lengths: list[int], size: int, seed: int
-) -> None:
-    data = [Example([i] * n, [0] * n, [0] * n) for i, n in enumerate(lengths)]
-    made = list(batches(data, size, random.Random(seed)))
-    assert Counter(e.pieces[0] for batch in made for e in batch) == Counter(range(len(data)))
-    assert all(0 < len(batch) <= size for batch in made)
-    assert len(made) == -(-len(data) // size)
-
-
-def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_none_is_told(mini: Encoder) -> None:
+def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_all_flags_are_0(mini: Encoder) -> None:
     text = gold("azithromycin rash", ("azithromycin", DRUG), ("rash", ADE))
-    (paper,) = examples([text], mini, TAGS, None, PAPER)
-    (plain,) = examples([text], mini, TAGS, None, Scheme(biox=False, flag=False))
+    (paper,) = examples([text], mini, TAGS, None)
+    (plain,) = examples([text], mini, TAGS, None, biox=False, flag=False)
     assert paper.pieces == plain.pieces
     assert [TAGS[t] for t in paper.tags] == ["B-DRUG", *["X"] * (len(paper.tags) - 2), "B-ADE"]
     assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]

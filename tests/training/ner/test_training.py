@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import torch
 import typer
 from safetensors.torch import load_file
 
-from models.encoder.model import ADAPTER, Encoder, merge_adapter
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, merge_adapter
 from models.ner.model import NerModel
 from models.releases.loading import load
 from models.releases.store import open_release
@@ -22,43 +25,59 @@ from tests.training.ner.test_data import SENTENCES, TAGS
 from training.common.adapter import adapter_tensors
 from training.common.checkpoint import CheckpointError
 from training.common.corpora import read_ade_abstracts
+from training.common.loop import TrainingLoop
 from training.evaluation.relation import split_texts
-from training.ner import run as ner
-from training.ner.data import examples
-from training.ner.run import Run, Settings
+from training.ner import settings as ner
+from training.ner.__main__ import main
+from training.ner.data import examples, read
+from training.ner.settings import Settings
+from training.ner.trainer import TaggerTrainee
 
 
 class Stopped(Exception):
     """A power cut."""
 
 
-def run(base: str, folder: Path | None = None, **changes: Any) -> Run:
-    settings = Settings(base=base, **{"rank": 4, "batch": 4} | changes)
-    return Run(settings, examples(SENTENCES, Encoder.load(base), TAGS, None, settings.scheme), folder)
-
-
 def constant(model: NerModel) -> dict[str, float]:
     return {"posts": 0.5}
 
 
+def loop_of(
+    base: str,
+    folder: Path | None = None,
+    score: Callable[[NerModel], dict[str, float]] = constant,
+    **changes: Any,
+) -> TrainingLoop:
+    """A run over a few sentences."""
+    settings = Settings(base=base, precision="float32", **{"rank": 4, "batch": 4} | changes)
+    data = examples(SENTENCES, Encoder.load(base), TAGS, None, biox=settings.biox, flag=settings.flag)
+    return TrainingLoop(TaggerTrainee(settings, data, score), asdict(settings), folder)
+
+
+def tagger(loop: TrainingLoop) -> TaggerTrainee:
+    assert isinstance(loop.trainee, TaggerTrainee)
+    return loop.trainee
+
+
 @pytest.fixture(scope="module")
-def trained() -> tuple[Run, list[float]]:
+def trained() -> tuple[TaggerTrainee, list[float]]:
     """A run of seven epochs of two steps each, and the mean loss of every epoch."""
-    made = run("mini", epochs=7, lr=5e-3)
-    return made, [epoch.loss for epoch in made.fit(constant)]
+    loop = loop_of("mini", epochs=7, lr=5e-3)
+    return tagger(loop), [epoch.loss for epoch in loop.epochs()]
 
 
-def test_a_few_steps_lower_the_loss(trained: tuple[Run, list[float]]) -> None:
+def test_a_few_steps_lower_the_loss(trained: tuple[TaggerTrainee, list[float]]) -> None:
     _, losses = trained
     assert len(losses) == 7
     assert losses[-1] < 0.7 * losses[0]
 
 
 def test_the_first_of_two_phases_trains_the_head_alone(tiny_bert: str) -> None:
-    made = run(tiny_bert, epochs=2)
+    loop = loop_of(tiny_bert, epochs=2)
+    made = tagger(loop)
     before = {n: p.clone() for n, p in made.encoder.model.named_parameters()}
     weight = made.head.linear.weight.detach().clone()
-    epochs = made.fit(constant)
+    epochs = loop.epochs()
     next(epochs)
     assert all(torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
     assert not torch.equal(made.head.linear.weight, weight)
@@ -69,60 +88,61 @@ def test_the_first_of_two_phases_trains_the_head_alone(tiny_bert: str) -> None:
 
 
 def test_a_single_phase_trains_everything_at_once(tiny_bert: str) -> None:
-    made = run(tiny_bert, epochs=2, phases=1)
+    loop = loop_of(tiny_bert, epochs=2, phases=1)
+    made = tagger(loop)
     before = {n: p.clone() for n, p in made.encoder.model.named_parameters()}
-    next(made.fit(constant))
+    next(loop.epochs())
     assert any(not torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
 
 
 @pytest.mark.parametrize("killed_after", [1, 2, 3])
 @pytest.mark.parametrize("rank", [0, 4])
-def test_a_killed_run_goes_on_to_the_same_weights(
+def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, tmp_path: Path, killed_after: int, rank: int
 ) -> None:
-    def fresh(folder: Path | None) -> Run:
-        settings = Settings(base=tiny_bert, rank=rank, batch=4, epochs=4, lr=1e-3)
-        return Run(settings, examples(SENTENCES, Encoder.load(tiny_bert), TAGS, None), folder)
+    def fresh(folder: Path | None) -> TrainingLoop:
+        return loop_of(tiny_bert, folder, rank=rank, epochs=4, lr=1e-3)
 
     whole = fresh(None)
-    curve = [epoch.loss for epoch in whole.fit(constant)]
-    broken = fresh(tmp_path)
-    for epoch in broken.fit(constant):
+    curve = [epoch.loss for epoch in whole.epochs()]
+    for epoch in fresh(tmp_path).epochs():
         if epoch.number == killed_after:
             break
     torch.manual_seed(99)
     resumed = fresh(tmp_path)
-    assert [epoch.loss for epoch in resumed.fit(constant)] == curve[killed_after:]
-    one, other = whole.encoder.model.state_dict(), resumed.encoder.model.state_dict()
+    assert [epoch.loss for epoch in resumed.epochs()] == curve[killed_after:]
+    one, other = (tagger(run).encoder.model.state_dict() for run in (whole, resumed))
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    assert torch.equal(whole.head.linear.weight, resumed.head.linear.weight)
-    assert resumed.best.keys() == whole.best.keys()
+    assert torch.equal(tagger(whole).head.linear.weight, tagger(resumed).head.linear.weight)
 
 
 def test_the_best_epoch_before_a_kill_is_kept_after_it(tiny_bert: str, tmp_path: Path) -> None:
     scores = iter([0.9, 0.1])
-    first = run(tiny_bert, tmp_path, epochs=3)
-    for epoch in first.fit(lambda model: {"posts": next(scores)}):
+    first = loop_of(tiny_bert, tmp_path, lambda model: {"posts": next(scores)}, epochs=3)
+    for epoch in first.epochs():
         if epoch.number == 2:
             break
-    resumed = run(tiny_bert, tmp_path, epochs=3)
-    (last,) = resumed.fit(lambda model: {"posts": 0.2})
+    resumed = loop_of(tiny_bert, tmp_path, lambda model: {"posts": 0.2}, epochs=3)
+    (last,) = resumed.epochs()
     assert not last.kept
-    for name, tensors in first.best.items():
-        assert all(torch.equal(t, resumed.best[name][n]) for n, t in tensors.items())
+    assert resumed.best is not None
+    assert resumed.best.number == 1
+    resumed.load_best()
+    assert first.kept is not None
+    for kept, now in zip(first.kept, resumed.trainee.weights(), strict=True):
+        assert all(torch.equal(tensor, now[name]) for name, tensor in kept.items())
 
 
-def test_a_run_does_not_go_on_with_other_settings(tiny_bert: str, tmp_path: Path) -> None:
-    list(run(tiny_bert, tmp_path, epochs=2).fit(constant))
+def test_a_run_does_not_resume_with_other_settings(tiny_bert: str, tmp_path: Path) -> None:
+    list(loop_of(tiny_bert, tmp_path, epochs=2).epochs())
     with pytest.raises(CheckpointError, match="other settings"):
-        list(run(tiny_bert, tmp_path, epochs=2, lr=1e-2).fit(constant))
+        list(loop_of(tiny_bert, tmp_path, epochs=2, lr=1e-2).epochs())
 
 
 def test_a_power_cut_while_a_checkpoint_is_written_leaves_the_last_one(
     tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = run(tiny_bert, tmp_path, epochs=3)
-    epochs = made.fit(constant)
+    epochs = loop_of(tiny_bert, tmp_path, epochs=3).epochs()
     next(epochs)
 
     def cut(descriptor: int) -> None:
@@ -132,11 +152,11 @@ def test_a_power_cut_while_a_checkpoint_is_written_leaves_the_last_one(
         patched.setattr("training.common.checkpoint.os.fsync", cut)
         with pytest.raises(Stopped):
             next(epochs)
-    assert [e.number for e in run(tiny_bert, tmp_path, epochs=3).fit(constant)] == [2, 3]
+    assert [e.number for e in loop_of(tiny_bert, tmp_path, epochs=3).epochs()] == [2, 3]
 
 
 def test_the_stored_adapter_gives_the_trained_models_hidden_states(
-    mini: Encoder, trained: tuple[Run, list[float]]
+    mini: Encoder, trained: tuple[TaggerTrainee, list[float]]
 ) -> None:
     encoder = trained[0].encoder
     tensors = adapter_tensors(encoder.model)
@@ -158,7 +178,7 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     corpus: Path, tmp_path: Path, rank: int, weights: str
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=rank, batch=4, repair=False)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=rank, batch=4, repair=False)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     manifest = release.manifest
@@ -170,7 +190,7 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     }
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
-    assert loaded.model.repaired is False  # type: ignore[attr-defined]
+    assert loaded.model.gaps_repaired is False  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
@@ -187,7 +207,7 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: tuple[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora, split=split)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora, split=split)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
     data, source = named
@@ -197,29 +217,29 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
 
 
 def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, tmp_path: Path) -> None:
-    part = ner.read(corpus, Settings(corpora="ade", split="ade_group_3"))["clinical"]
+    part = read(corpus, Settings(corpora="ade", split="ade_group_3"))["clinical"]
     abstracts = read_ade_abstracts(corpus / "ade")
     _, test = split_texts(corpus / "ade", "ade_group_3")
     learnt = {abstracts[t.id] for t in part.train + part.valid}
     assert len(learnt) == 9
     assert not learnt & {abstracts[t.id] for t in test}
     with pytest.raises(typer.BadParameter, match="no split 'ade_group_11'"):
-        ner.main(data=corpus, output=tmp_path, split="ade_group_11")
+        main(data=corpus, output=tmp_path, split="ade_group_11")
 
 
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    ner.main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
     after = Encoder.load(base).model.state_dict()
     assert all(torch.equal(t, after[n]) for n, t in before.items())
 
 
 def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> None:
-    made = run(tiny.bert(tmp_path / "base"), epochs=3, rank=0, factor=2, lr=5e-3)
-    epochs = list(made.fit(lambda _: {"x": float(len(made.best))}))
-    assert len(epochs) == 3
-    pairs = made.best[ADAPTER]
+    loop = loop_of(tiny.bert(tmp_path / "base"), epochs=3, rank=0, factor=2, lr=5e-3)
+    assert len(list(loop.epochs())) == 3
+    made = tagger(loop)
+    pairs = made.release_files()[ADAPTER]
     assert {t.shape[0 if n.endswith("lora_a") else 1] for n, t in pairs.items()} == {2}
     base = Encoder.load(made.settings.base).model.state_dict()
     trained, stored = made.encoder.model, copy.deepcopy(Encoder.load(made.settings.base).model)
@@ -233,14 +253,15 @@ def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> No
     assert all(torch.equal(trained.state_dict()[n], base[n]) for n in biases)
 
 
-def test_a_run_can_end_before_the_encoder_has_moved(tmp_path: Path) -> None:
-    made = run(tiny.bert(tmp_path / "base"), epochs=2, rank=0, factor=2)
+def test_the_best_epoch_may_be_one_before_the_encoder_was_trained(tmp_path: Path) -> None:
     scores = iter([1.0, 0.5])
-    assert [e.kept for e in made.fit(lambda _: {"x": next(scores)})] == [True, False]
-    assert set(made.best) == {"head.safetensors"}
+    base = tiny.bert(tmp_path / "base")
+    loop = loop_of(base, None, lambda _: {"x": next(scores)}, epochs=2, rank=0, factor=2)
+    assert [e.kept for e in loop.epochs()] == [True, False]
+    loop.load_best()
+    assert set(tagger(loop).release_files()) == {"head.safetensors"}
 
 
 def test_a_large_backbones_class_trains_a_step(tmp_path: Path) -> None:
-    made = run(tiny.roberta(tmp_path / "base"), epochs=1, phases=1)
-    (epoch,) = made.fit(constant)
+    (epoch,) = loop_of(tiny.roberta(tmp_path / "base"), epochs=1, phases=1).epochs()
     assert epoch.loss > 0

@@ -1,4 +1,4 @@
-"""Phrases of training mentions: which are kept, and the threshold that spares unseen terms."""
+"""Phrases of training mentions: which are kept, and the threshold that loses nothing on unseen terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from models.encoder.model import Encoder
 from models.normalization import patient_phrases as files
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.coding_split import normal, pts_by_term, right_terms
+from training.common.coding_split import mention_key, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
 from training.normalization.patient_phrases import (
     DRAWS,
@@ -54,7 +54,7 @@ GOLDS = [
 ]
 
 
-def test_a_phrase_has_one_preferred_term_and_is_no_term() -> None:
+def test_a_phrase_has_one_preferred_term_and_is_not_itself_a_term() -> None:
     golds = [
         gold("Eyes  wide open", "a", "Insomnia"),
         gold("eyes wide open", "b", "Sleeplessness"),
@@ -67,25 +67,25 @@ def test_a_phrase_has_one_preferred_term_and_is_no_term() -> None:
 
 
 def test_a_draw_holds_out_whole_drugs_and_whole_terms() -> None:
-    found = list(draws(GOLDS, BY_TERM, 1))
-    assert len(found) == DRAWS
-    assert found == list(draws(GOLDS, BY_TERM, 1)) != list(draws(GOLDS, BY_TERM, 2))
-    for rest, test in found:
-        assert not {normal(g.mention) for g in rest} & {normal(g.mention) for g in test}
-        away = {pt for g in test for pt in right_terms(g, BY_TERM)} - {
+    drawn = list(draws(GOLDS, BY_TERM, 1))
+    assert len(drawn) == DRAWS
+    assert drawn == list(draws(GOLDS, BY_TERM, 1)) != list(draws(GOLDS, BY_TERM, 2))
+    for rest, test in drawn:
+        assert not {mention_key(g.mention) for g in rest} & {mention_key(g.mention) for g in test}
+        unseen = {pt for g in test for pt in right_terms(g, BY_TERM)} - {
             pt for g in rest for pt in right_terms(g, BY_TERM)
         }
-        assert away
+        assert unseen
         assert test
 
 
-def test_phrases_help_where_their_terms_are_known(mini: Encoder) -> None:
-    found = effects(mini, TERMS, mini.embed([t.llt for t in TERMS]), GOLDS, 1)
-    assert [e.at_least for e in found] == list(GRID)
-    # No term says what these mean; only the phrases do.
-    assert max(e.accuracy for e in found) > found[-1].accuracy + 0.2
+def test_phrases_raise_the_accuracy_where_their_terms_are_known(mini: Encoder) -> None:
+    grid = effects(mini, TERMS, mini.embed([t.llt for t in TERMS]), GOLDS, 1)
+    assert [e.at_least for e in grid] == list(GRID)
+    # No term is like these mentions; only the phrases are.
+    assert max(e.accuracy for e in grid) > grid[-1].accuracy + 0.2
     # What is not near any phrase is coded as without them.
-    assert found[-2].unseen >= found[0].unseen
+    assert grid[-2].unseen >= grid[0].unseen
 
 
 @pytest.mark.parametrize(
@@ -96,21 +96,21 @@ def test_phrases_help_where_their_terms_are_known(mini: Encoder) -> None:
         ([(0.0, 0.9, 0.1), (0.8, 0.8, 0.1), (1.01, 0.7, 0.7)], 1.01),
     ],
 )
-def test_the_threshold_spares_the_terms_that_training_never_has(
+def test_the_threshold_loses_nothing_on_preferred_terms_that_training_never_has(
     rows: list[tuple[float, float, float]], chosen: float
 ) -> None:
     assert threshold([Effect(*row) for row in rows]) == chosen
 
 
-def test_phrases_survive_their_file(mini: Encoder, tmp_path: Path) -> None:
-    made = phrases_of(mini, TERMS, GOLDS, 0.85)
-    assert len(made.texts) == len(GOLDS)
-    files.write(tmp_path / "phrases.tsv", made.texts, made.pts)
-    assert files.read(tmp_path / "phrases.tsv") == (made.texts, made.pts)
+def test_phrases_are_read_back_as_they_were_written(mini: Encoder, tmp_path: Path) -> None:
+    phrases = phrases_of(mini, TERMS, GOLDS, 0.85)
+    assert len(phrases.texts) == len(GOLDS)
+    files.write(tmp_path / "phrases.tsv", phrases.texts, phrases.pts)
+    assert files.read(tmp_path / "phrases.tsv") == (phrases.texts, phrases.pts)
 
 
 @pytest.mark.parametrize("content", ["", "a\tb\n", "phrase\tpt\nalone\n", "phrase\tpt\n\tRash\n"])
-def test_a_broken_file_of_phrases_is_refused_with_its_place(content: str, tmp_path: Path) -> None:
+def test_a_broken_file_of_phrases_is_refused_and_named(content: str, tmp_path: Path) -> None:
     path = tmp_path / "phrases.tsv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"phrases\.tsv"):
@@ -118,7 +118,7 @@ def test_a_broken_file_of_phrases_is_refused_with_its_place(content: str, tmp_pa
 
 
 def test_phrases_of_unknown_terms_are_left_out() -> None:
-    made = Phrases(("a", "b", "c"), ("Rash", "Gone", "HEADACHE"), torch.eye(3), 0.5)
-    kept = made.within(TERMS)
+    phrases = Phrases(("a", "b", "c"), ("Rash", "Unknown", "HEADACHE"), torch.eye(3), 0.5)
+    kept = phrases.within(TERMS)
     assert (kept.texts, kept.pts) == (("a", "c"), ("Rash", "Headache"))
     assert torch.equal(kept.vectors, torch.eye(3)[[0, 2]])

@@ -1,33 +1,19 @@
-"""The other training programs, run whole on a tiny base and a handful of rows."""
+"""The acronym program without training, run whole on a tiny base and a handful of rows."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pytest
-
-from models import terminology
 from models.releases.loading import load
-from models.releases.manifest import Manifest, Release
+from models.releases.manifest import Release
 from models.releases.store import open_release
-from models.types import Query
-from training.acronym import run as acronym
-from training.normalization import run as normalization
-from training.normalization.nil_threshold import DEFAULT_NIL
-from training.summarization import run as summarization
+from training.acronym import __main__ as acronym
 
 
 def only_release(root: Path, task: str) -> Release:
     (path,) = (root / task).iterdir()
     return open_release(path)
-
-
-def by_name(manifest: Manifest) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for score in manifest.scores:
-        found.setdefault(score.name, []).append(score.value)
-    return found
 
 
 def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
@@ -60,74 +46,3 @@ def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
     assert release.file("dictionary.tsv").read_bytes() == dictionary.read_bytes()
     ((found,),) = load(release, dtype="float32").model.predict(["she took MTX today"])
     assert (found.long_form, found.source) == ("methotrexate", "dictionary")
-
-
-def test_the_summarization_program_publishes_and_scores_the_test_part(tmp_path: Path, tiny_bert: str) -> None:
-    (tmp_path / "questions").mkdir()
-    rows = [
-        {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
-        {"split": "train", "question": "unused", "summary": "unused"},
-    ]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
-    summarization.main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
-    release = only_release(tmp_path / "out", "summarization")
-    rouges = {"rouge1": [100.0], "rouge2": [100.0], "rougeL": [100.0]}
-    scores = by_name(release.manifest)
-    assert scores == scores | rouges | {"mean_words": [3.0], "extractive": [1.0], "unfaithful": [0.0]}
-    counted = [s for s in release.manifest.scores if s.name in rouges]
-    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in counted)
-    (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
-    assert short.text == "Is it fine?"
-
-
-TERMS = (
-    "llt\tpt\tsoc\nInsomnia\tInsomnia\tP\nno sleep\tInsomnia\tP\nRash\tRash\tS\nThrowing up\tVomiting\tG\n"
-)
-
-
-@pytest.fixture
-def terms(tmp_path: Path) -> Path:
-    path = tmp_path / "terms.tsv"
-    path.write_text(TERMS, encoding="utf-8")
-    return path
-
-
-def test_the_normalization_program_publishes_terms_and_vectors_that_fit(
-    tmp_path: Path, terms: Path, tiny_bert: str
-) -> None:
-    normalization.main(terms=terms, output=tmp_path / "out", base=tiny_bert, k=2, zero_shot=True)
-    release = only_release(tmp_path / "out", "normalization")
-    assert release.manifest.scores == []
-    assert release.manifest.configuration["nil_below"] == DEFAULT_NIL
-    assert terminology.load(release.file("terminology.tsv")) == terminology.load(terms)
-    (coding,) = load(release, dtype="float32").model.predict([Query("no sleep", 0, 8, "no sleep")])
-    assert (coding.candidates[0].llt, coding.candidates[0].pt) == ("no sleep", "Insomnia")
-    assert len(coding.candidates) == 2
-
-
-def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_out_part(
-    tmp_path: Path, terms: Path, tiny_bert: str
-) -> None:
-    (tmp_path / "data/psytar").mkdir(parents=True)
-    (tmp_path / "data/psytar/normalization.csv").write_text(
-        "drug_id,mention,sentence,sider_meddra_terms\n"
-        "a.1,no sleep,No sleep.,Insomnia\n"
-        "b.1,Rash,Rash.,Rash\n"
-        "b.2,Rash,Rash.,Rash\n"
-        "a.3,odd,odd.,Unknown term\n",
-        encoding="utf-8",
-    )
-    normalization.main(
-        data=tmp_path / "data", terms=terms, output=tmp_path / "out", base=tiny_bert, zero_shot=True
-    )
-    manifest = only_release(tmp_path / "out", "normalization").manifest
-    scores = {s.name: (s.value, s.records, s.baseline) for s in manifest.scores}
-    # The drug a is held out; what it has was never trained on.
-    assert scores["acc@1"] == (0.5, 2, 0.5)
-    assert scores["acc@1_unseen"] == (1.0, 1, 1.0)
-    assert scores["acc@1_seen"] == (0.0, 0, 0.0)
-    assert (scores["known"], scores["exact"]) == ((0.5, 2, None), (0.5, 2, None))
-    # The validation mentions are a term: every threshold is as good, the lowest is taken.
-    assert manifest.configuration["nil_below"] == 0.2
-    assert manifest.configuration["risk_coverage"][0] == {"threshold": 0.2, "coverage": 1.0, "accuracy": 1.0}

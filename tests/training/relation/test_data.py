@@ -15,12 +15,12 @@ from training.common.corpora import GoldMention, GoldText
 from training.relation.data import (
     TAGS,
     UNKNOWN,
-    batches,
     examples,
     known_drugs,
     offsets,
     paired,
     read,
+    sentence_batches,
     word_states,
 )
 
@@ -102,7 +102,7 @@ def test_batches_hold_every_sentence_once_in_an_order_that_the_numbers_decide(sm
     texts = [GoldText(str(i), "x " * (1 + i % 7), ()) for i in range(50)]
     data = examples(texts, small)
     one, again, other = (
-        [e.gold.id for b in batches(data, 8, random.Random(s)) for e in b] for s in (1, 1, 2)
+        [e.gold.id for b in sentence_batches(data, 8, random.Random(s)) for e in b] for s in (1, 1, 2)
     )
     assert sorted(one) == sorted(t.id for t in texts)
     assert one == again != other
@@ -114,4 +114,4 @@ def test_validation_negatives_and_training_share_no_sentence(corpus: Path) -> No
     assert len(ids) == len(set(ids))
     assert len(found.train) + len(found.valid) == 16
     assert np.isclose(len(found.valid) / 16, 0.1, atol=0.05)
-    assert all(t.id.startswith("neg-") and not t.mentions for t in found.negatives + found.alarms)
+    assert all(t.id.startswith("neg-") and not t.mentions for t in found.negatives + found.valid_negatives)

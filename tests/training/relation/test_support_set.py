@@ -11,10 +11,10 @@ import torch
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.relation.neighbours import FLOOR, Floats, Numbers, Support, decoded, votes
+from models.relation.neighbours import FLOOR, Floats, Numbers, SupportSet, decode_tags, votes
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
-from training.relation.data import TAGS, UNKNOWN, Found, examples
+from training.relation.data import TAGS, UNKNOWN, ValidationPairs, examples
 from training.relation.knn_scores import Queries, nearest, pair_scores, tag_scores
 from training.relation.support_set import (
     MAX_BYTES,
@@ -107,8 +107,8 @@ def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None
             }
             best: tuple[int, ...] = max(sums, key=lambda tags: sums[tags])
             wanted += best
-        assert decoded(shares, lengths, transitions).tolist() == wanted
-        assert decoded(shares, lengths, None).tolist() == shares.argmax(1).tolist()
+        assert decode_tags(shares, lengths, transitions).tolist() == wanted
+        assert decode_tags(shares, lengths, None).tolist() == shares.argmax(1).tolist()
 
 
 def test_transitions_are_counted_within_sentences_and_a_run_has_a_beginning(tiny_bert: str) -> None:
@@ -175,8 +175,8 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
     related = torch.tensor([True, False, True])
     # The sentence's four pairs, of which three are right, and the other's one, which counts twice.
     asked = replace(data.valid[0], pairs=data.valid[0].pairs, unrelated=data.valid[0].pairs[:1])
-    alarm = replace(data.alarms[0], unrelated=np.array([[0, 1]]))
-    wanted = Found([asked, alarm], 6, 2.0)
+    alarm = replace(data.negatives[0], unrelated=np.array([[0, 1]]))
+    wanted = ValidationPairs([asked, alarm], 6, 2.0)
     assert wanted.weights().tolist() == [1, 1, 1, 1, 2]
     gold = torch.tensor([True, True, True, False, False])
     queries = torch.eye(3)[[0, 1, 2, 1, 0]]
@@ -189,7 +189,7 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
 
 def test_a_support_that_is_too_large_is_refused() -> None:
     n = MAX_BYTES // 2 // 64 + 1
-    many = Support(
+    many = SupportSet(
         np.zeros((n, 64), np.float32),
         np.zeros(n, np.int64),
         np.ones((1, 4), np.float32),

@@ -1,4 +1,4 @@
-"""Questions for training: duplicates, leaks, splits, wrong summaries and other questions made from one."""
+"""Questions for training: duplicates, leaks, splits, hard negatives, replaced entities and messages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
-from training.summarization.data import Pair, denoising, normalised, read, without_duplicates, without_leaks
-from training.summarization.messages import fillers, message
+from training.summarization.data import Pair, denoising, read, text_key, without_duplicates, without_leaks
+from training.summarization.messages import message, patient_sentences
 from training.summarization.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 
 RECOGNISER = OwnRecogniser(
@@ -27,7 +27,7 @@ def pair(question: str, summary: str = "s", name: str = "x") -> Pair:
     return Pair(name, question, summary)
 
 
-def test_a_question_is_kept_once_and_what_is_dropped_is_counted() -> None:
+def test_a_question_is_kept_once_and_removed_pairs_are_counted() -> None:
     pairs = [
         pair("Is tea fine?", "a"),
         pair("Is tea fine?", "a"),
@@ -40,7 +40,7 @@ def test_a_question_is_kept_once_and_what_is_dropped_is_counted() -> None:
     assert (removed.exact, removed.normalised) == (1, 2)
 
 
-def test_what_is_tested_is_not_trained_on_in_the_same_or_in_most_words() -> None:
+def test_questions_with_the_same_or_most_words_of_a_test_question_are_removed() -> None:
     tested = [pair("Can gluten be in my azithromycin tablets?")]
     kept, removed = without_leaks(
         [
@@ -56,9 +56,9 @@ def test_what_is_tested_is_not_trained_on_in_the_same_or_in_most_words() -> None
 
 
 @given(st.lists(st.text("ab .?", max_size=6)))
-def test_no_two_kept_questions_are_the_same(questions: list[str]) -> None:
+def test_no_two_kept_questions_have_the_same_text_key(questions: list[str]) -> None:
     kept, removed = without_duplicates(pair(q) for q in questions)
-    keys = [normalised(p.question) for p in kept]
+    keys = [text_key(p.question) for p in kept]
     assert len(keys) == len(set(keys))
     assert len(kept) + removed.exact + removed.normalised == len(questions)
 
@@ -96,24 +96,24 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_split_is_seeded_and_nothing_of_validation_or_test_is_learnt(data: Path) -> None:
+def test_a_split_is_seeded_and_no_question_of_validation_or_test_is_trained_on(data: Path) -> None:
     one, again, other = (read(data, held_out=3, seed=s) for s in (1, 1, 2))
     assert one == again
     assert one.report["validation"] != other.report["validation"]
     assert sorted(p.id for p in one.validation) == one.report["validation"]
     assert len(one.training) == 7
-    held = {normalised(p.question) for p in one.validation} | {"asked in the test"}
-    assert not held & {normalised(p.question) for p in (*one.training, *one.pretraining)}
+    held = {text_key(p.question) for p in one.validation} | {"asked in the test"}
+    assert not held & {text_key(p.question) for p in (*one.training, *one.pretraining)}
     # Of RQE: one is a test question, three are validation questions, one is not entailed.
     assert one.report["rqe"] == {"exact": 0, "normalised": 0, "leaked": 4, "near": 0, "kept": 8}
     assert one.report["pairs"] == {"meqsum": 7, "rqe": 8, "denoising": 0}
 
 
-def test_sentences_with_gaps_are_part_of_the_whole(data: Path) -> None:
-    found = denoising(data, 4, 1)
-    assert found == denoising(data, 4, 1)
-    assert len(found) == 4
-    for p in found:
+def test_sentences_with_gaps_have_words_of_the_whole_in_order(data: Path) -> None:
+    pairs = denoising(data, 4, 1)
+    assert pairs == denoising(data, 4, 1)
+    assert len(pairs) == 4
+    for p in pairs:
         words = p.summary.split()
         rest = iter(words)
         assert all(word in rest for word in p.question.split())
@@ -124,10 +124,10 @@ def test_sentences_with_gaps_are_part_of_the_whole(data: Path) -> None:
 DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])
 
 
-def test_a_dictionary_has_an_entity_once_and_leaves_out_what_is_gold() -> None:
+def test_a_dictionary_has_an_entity_once_and_leaves_out_gold_entities() -> None:
     assert len(DICTIONARY) == 5
     assert DICTIONARY.without(["GOUT"]) == ["rash", "Zoloft", "back pain", "pain"]
-    # What holds the gold words, or is held by them, might be right as well.
+    # An entity that contains the gold words, or is contained in them, might be right as well.
     assert DICTIONARY.without(["pain"]) == ["gout", "rash", "Zoloft"]
     assert DICTIONARY.without(["severe back pain"]) == ["gout", "rash", "Zoloft"]
 
@@ -135,14 +135,14 @@ def test_a_dictionary_has_an_entity_once_and_leaves_out_what_is_gold() -> None:
 def test_every_entity_of_a_hard_negative_is_another_one() -> None:
     summary = "Can Zoloft cause gout?"
     (entities,) = RECOGNISER.entities([summary])
-    found = hard_negatives(summary, entities, DICTIONARY, 5, random.Random(1))
-    assert len(found) == len(set(found)) == 5
-    for text in found:
+    negatives = hard_negatives(summary, entities, DICTIONARY, 5, random.Random(1))
+    assert len(negatives) == len(set(negatives)) == 5
+    for text in negatives:
         assert text.startswith("Can ") and text.endswith("?") and " cause " in text
         assert not named_in("Zoloft", text) and not named_in("gout", text)
 
 
-def test_a_summary_without_an_entity_or_another_to_take_has_no_hard_negative() -> None:
+def test_a_summary_without_an_entity_or_without_another_to_replace_it_has_no_hard_negative() -> None:
     rng = random.Random(1)
     assert hard_negatives("Is tea fine?", [], DICTIONARY, 5, rng) == []
     (entities,) = RECOGNISER.entities(["Is gout bad?"])
@@ -153,44 +153,46 @@ def test_a_summary_without_an_entity_or_another_to_take_has_no_hard_negative() -
     ]
 
 
-def test_a_question_is_asked_about_something_else_on_both_sides() -> None:
-    asked = Pair(
+def test_shared_entities_are_replaced_in_question_and_summary() -> None:
+    original = Pair(
         "x", "SUBJECT: zoloft. Does ZOLOFT cause hair loss? Not zoloftx.", "Can Zoloft cause hair loss?"
     )
-    entities = {"x": RECOGNISER.entities([asked.summary])[0]}
-    shared = shared_entities([asked], entities)["x"]
+    entities = {"x": RECOGNISER.entities([original.summary])[0]}
+    shared = shared_entities([original], entities)["x"]
     assert [(s.text, s.drug) for s in shared] == [("hair loss", False), ("zoloft", True)]
-    made, found = swapped(asked, shared, {True: ["aspirin"], False: ["gout"]}, random.Random(1))
-    assert made.question == "SUBJECT: aspirin. Does aspirin cause gout? Not zoloftx."
-    assert made.summary == "Can aspirin cause gout?"
+    other, found = swapped(original, shared, {True: ["aspirin"], False: ["gout"]}, random.Random(1))
+    assert other.question == "SUBJECT: aspirin. Does aspirin cause gout? Not zoloftx."
+    assert other.summary == "Can aspirin cause gout?"
     assert [(e.text, e.drug) for e in found] == [("aspirin", True), ("gout", False)]
 
 
-def test_an_entity_that_only_the_summary_has_stays() -> None:
-    asked = Pair("x", "My toe hurts", "What helps gout?")
-    assert shared_entities([asked], {"x": RECOGNISER.entities([asked.summary])[0]}) == {"x": []}
+def test_an_entity_of_the_summary_alone_is_not_shared() -> None:
+    toe = Pair("x", "My toe hurts", "What helps gout?")
+    assert shared_entities([toe], {"x": RECOGNISER.entities([toe.summary])[0]}) == {"x": []}
 
 
-def test_a_message_holds_the_question_and_its_subject_and_comes_out_the_same_for_a_seed() -> None:
-    asked = Pair("a", "Does Zoloft cause headaches?", "Does Zoloft cause headaches?")
+def test_a_message_has_the_question_and_its_subject_and_is_the_same_for_a_seed() -> None:
+    question = Pair("a", "Does Zoloft cause headaches?", "Does Zoloft cause headaches?")
     entities = [Entity(5, 11, "Zoloft", True), Entity(18, 27, "headaches", False)]
-    told = [message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)]
-    assert told == [
-        message(asked, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)
-    ]
-    assert len({p.question for p in told}) > 40
-    for p in told:
+
+    def messages() -> list[Pair]:
+        return [message(question, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)]
+
+    texts = [p.question for p in messages()]
+    assert messages() == messages()
+    assert len(set(texts)) > 40
+    for p in messages():
         assert "Does Zoloft cause headaches" in p.question
-        assert p.summary == asked.summary
+        assert p.summary == question.summary
         assert p.question.startswith("SUBJECT: headaches MESSAGE: ") or "SUBJECT" not in p.question
-    shares = [sum(what in p.question for p in told) / 60 for what in ("SUBJECT", "headaches?", "I am tired.")]
+    shares = [sum(part in t for t in texts) / 60 for part in ("SUBJECT", "headaches?", "I am tired.")]
     assert all(0.2 < share < 0.95 for share in shares)
 
 
-def test_patients_sentences_are_whole_and_ask_nothing(tmp_path: Path) -> None:
+def test_patients_sentences_are_of_some_length_distinct_and_no_questions(tmp_path: Path) -> None:
     (tmp_path / "psytar").mkdir()
     sentences = ["i feel so tired", "too short", "why does it do this ?", "i feel so tired", "word " * 31]
     rows = [[*(f"{w}\tO" for w in s.split()), ""] for s in sentences]
     text = "\n".join(row for own in rows for row in own)
     (tmp_path / "psytar/ner_train.conll").write_text(text, encoding="utf-8")
-    assert fillers(tmp_path) == ["i feel so tired"]
+    assert patient_sentences(tmp_path) == ["i feel so tired"]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
-from tests.training.summarization.short_pairs import PAIRS, SETTINGS, TASK, asked, network
+from tests.training.summarization.short_pairs import PAIRS, examples, network, trainee_of
 from training.summarization.data import Pair
-from training.summarization.network import Read, pooled
-from training.summarization.trainer import Queue, Trainer, contrast
+from training.summarization.losses import Queue, contrast, with_positive
+from training.summarization.network import Encoded, pooled
 
 
 def unit(*rows: list[float]) -> Tensor:
@@ -24,18 +23,18 @@ def test_the_contrast_of_a_question_is_that_of_eq_5() -> None:
     wrong = unit([0.0, 1.0], [1.0, 0.0], [-1.0, 0.0])
     allowed = torch.tensor([[True, False, True], [False, False, False]])
     # The second question has no negative and does not count.
-    wanted = -math.log(math.exp(math.sqrt(0.5) / 0.5) / (math.exp(0.0) + math.exp(-1 / 0.5)))
-    assert float(contrast(query, right, wrong, allowed, 0.5)) == pytest.approx(wanted, abs=1e-6)
+    expected = -math.log(math.exp(math.sqrt(0.5) / 0.5) / (math.exp(0.0) + math.exp(-1 / 0.5)))
+    assert float(contrast(query, right, wrong, allowed, 0.5)) == pytest.approx(expected, abs=1e-6)
     own = wrong.expand(2, -1, -1)
-    assert float(contrast(query, right, own, allowed, 0.5)) == pytest.approx(wanted, abs=1e-6)
+    assert float(contrast(query, right, own, allowed, 0.5)) == pytest.approx(expected, abs=1e-6)
     assert float(contrast(query, right, wrong, torch.zeros(2, 3, dtype=torch.bool), 0.5)) == 0
 
 
-def test_a_mean_of_states_leaves_padding_out() -> None:
+def test_the_mean_of_states_leaves_padding_out() -> None:
     states = torch.tensor([[[3.0, 0.0], [0.0, 3.0], [9.0, 9.0]], [[0.0, 2.0], [9.0, 9.0], [9.0, 9.0]]])
     mask = torch.tensor([[True, True, False], [True, False, False]])
-    found = pooled(Read(states, mask, None))
-    assert found.flatten().tolist() == pytest.approx([math.sqrt(0.5)] * 2 + [0.0, 1.0])
+    vectors = pooled(Encoded(states, mask, None))
+    assert vectors.flatten().tolist() == pytest.approx([math.sqrt(0.5)] * 2 + [0.0, 1.0])
 
 
 def test_the_oldest_keys_leave_the_queue() -> None:
@@ -47,21 +46,20 @@ def test_the_oldest_keys_leave_the_queue() -> None:
 
 
 def test_a_summary_is_no_negative_of_its_own_question(tiny_bert: str) -> None:
-    trainer = Trainer(network(tiny_bert), replace(SETTINGS, swap=0.0, hard=0.0), TASK, None)
-    # The queue holds the batch itself: twice the same summary leaves nothing to be told apart.
+    trainee = trainee_of(tiny_bert, swap=0.0, hard=0.0)
+    # The queue holds the batch itself: twice the same summary leaves no negative.
     twice = [PAIRS[0], Pair("other", "what else?", "IS the drug aspirin bad")]
-    assert trainer.losses(asked(twice), True)["simple"].item() == 0
-    assert trainer.losses(asked(PAIRS[:2]), True)["simple"].item() != 0
+    assert trainee.losses(examples(twice), True)["simple"].item() == 0
+    assert trainee.losses(examples(PAIRS[:2]), True)["simple"].item() != 0
 
 
-def test_weights_of_zero_leave_losses_out(tiny_bert: str) -> None:
+def test_a_loss_whose_weight_is_zero_is_not_computed(tiny_bert: str) -> None:
     def names(simple: float, hard: float) -> set[str]:
-        settings = replace(SETTINGS, simple=simple, hard=hard)
-        trainer = Trainer(network(tiny_bert), settings, TASK, None)
-        found = trainer.losses(asked(PAIRS[:2]), True)
-        assert (trainer.keys is None) is (simple == hard == 0)
-        assert all(bool(torch.isfinite(v)) for v in found.values())
-        return set(found)
+        trainee = trainee_of(tiny_bert, simple=simple, hard=hard)
+        losses = trainee.losses(examples(PAIRS[:2]), True)
+        assert (trainee.keys is None) is (simple == hard == 0)
+        assert all(bool(torch.isfinite(v)) for v in losses.values())
+        return set(losses)
 
     assert names(1.0, 1.0) == {"ce", "simple", "hard"}
     assert names(0.0, 1.0) == {"ce", "hard"}
@@ -72,18 +70,18 @@ def test_weights_of_zero_leave_losses_out(tiny_bert: str) -> None:
 def test_hard_negatives_are_the_questions_own_and_never_queued(
     tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainer = Trainer(network(tiny_bert), replace(SETTINGS, swap=0.0), TASK, None)
+    trainee = trainee_of(tiny_bert, swap=0.0)
     seen: list[tuple[Tensor, Tensor]] = []
 
     def watched(query: Tensor, right: Tensor, wrong: Tensor, allowed: Tensor) -> Tensor:
         seen.append((wrong, allowed))
         return query.sum() * 0
 
-    monkeypatch.setattr(trainer, "_contrast", watched)
+    monkeypatch.setattr(trainee, "contrast", watched)
     lonely = Pair("none", "is tea fine?", "is tea fine?")
-    trainer.losses(asked([PAIRS[0], lonely]), True)
+    trainee.losses(examples([PAIRS[0], lonely]), True)
     (queue, _), (wrong, allowed) = seen
-    assert queue.shape == (2, 32) == trainer.queue.keys.shape
+    assert queue.shape == (2, 32) == trainee.queue.keys.shape
     # Three drugs are not aspirin; a summary without an entity has no hard negative.
     assert wrong.shape == (2, 3, 32)
     assert allowed.tolist() == [[True] * 3, [False] * 3]
@@ -91,17 +89,19 @@ def test_hard_negatives_are_the_questions_own_and_never_queued(
     assert len({tuple(row.tolist()) for row in wrong[0]}) == 3
 
 
-def test_the_right_summary_may_stand_in_the_denominator(tiny_bert: str) -> None:
+def test_the_right_summary_can_be_in_the_denominator(tiny_bert: str) -> None:
     query, right, wrong = unit([1.0, 0.0]), unit([1.0, 1.0]), unit([0.0, 1.0])
-    trainer = Trainer(network(tiny_bert), replace(SETTINGS, positive=True, temperature=1.0), TASK, None)
+    trainee = trainee_of(tiny_bert, positive=True, temperature=1.0)
     near = math.sqrt(0.5)
-    wanted = -math.log(math.exp(near) / (math.exp(near) + 1))
+    expected = -math.log(math.exp(near) / (math.exp(near) + 1))
     allowed = torch.tensor([[True]])
-    assert float(trainer._contrast(query, right, wrong, allowed)) == pytest.approx(wanted, abs=1e-6)
-    assert float(trainer._contrast(query, right, wrong, ~allowed)) == 0
+    assert float(trainee.contrast(query, right, wrong, allowed)) == pytest.approx(expected, abs=1e-6)
+    assert float(trainee.contrast(query, right, wrong, ~allowed)) == 0
+    own = wrong.unsqueeze(0)
+    assert contrast(query, right, *with_positive(right, own, allowed), 1.0).item() == pytest.approx(expected)
 
 
-def test_the_key_encoder_follows_slowly(tiny_bert: str) -> None:
+def test_the_key_encoder_is_a_moving_average_of_what_is_trained(tiny_bert: str) -> None:
     net = network(tiny_bert)
     keys = net.key_encoder()
     before = {n: p.clone() for n, p in keys.model.named_parameters()}
@@ -112,12 +112,12 @@ def test_the_key_encoder_follows_slowly(tiny_bert: str) -> None:
             parameter.add_(1.0)
     keys.follow(net.encoder_state(), 0.9)
     for name, parameter in keys.model.named_parameters():
-        moved = 0.1 if name in trained else 0.0
-        assert torch.allclose(parameter, before[name] + moved, atol=1e-6)
+        change = 0.1 if name in trained else 0.0
+        assert torch.allclose(parameter, before[name] + change, atol=1e-6)
         assert not parameter.requires_grad
 
 
-def test_a_key_is_that_of_the_encoder_whatever_its_company(tiny_bert: str) -> None:
+def test_a_key_is_the_encoders_vector_whatever_else_is_in_the_batch(tiny_bert: str) -> None:
     net = network(tiny_bert)
     keys = net.key_encoder()
     texts = ["is it bad?", "x", "is the drug aspirin bad for the pain?"]
@@ -125,4 +125,4 @@ def test_a_key_is_that_of_the_encoder_whatever_its_company(tiny_bert: str) -> No
     assert torch.allclose(together.norm(dim=1), torch.ones(3), atol=1e-5)
     for text, key in zip(texts, together, strict=True):
         assert torch.allclose(keys([text])[0], key, atol=1e-5)
-        assert torch.allclose(pooled(net.read([text]))[0], key, atol=1e-5)
+        assert torch.allclose(pooled(net.encode([text]))[0], key, atol=1e-5)

@@ -1,4 +1,4 @@
-"""The program that trains a summarizer, and what its releases say."""
+"""The program that trains a summarizer, and what its releases state."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pytest
 import typer
 
 from models.releases.loading import load
+from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.summarization.reranker import FEATURES
 from models.types import LABELS
 from tests.models.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import PAIRS
 from training.evaluation.summarization import bundled_tagger
-from training.summarization import assemble
-from training.summarization import run as summarization
+from training.summarization.__main__ import main
 from training.summarization.data import Corpora, Pair
+from training.summarization.release import SOURCES, known_words
 
 
 @pytest.fixture
@@ -38,8 +39,8 @@ def data(tmp_path: Path) -> Path:
         text = "\n".join(json.dumps(r) for r in lines)
         (tmp_path / f"data/questions/{name}.jsonl").write_text(text, encoding="utf-8")
     (tmp_path / "data/psytar").mkdir()
-    told = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
-    (tmp_path / "data/psytar/ner_train.conll").write_text(told, encoding="utf-8")
+    sentence = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
+    (tmp_path / "data/psytar/ner_train.conll").write_text(sentence, encoding="utf-8")
     return tmp_path / "data"
 
 
@@ -48,90 +49,114 @@ def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
     return plain | dict(data=data, backbone=base, output=out, precision="float32", held_out=1) | more
 
 
-def test_the_program_makes_a_release_that_loads_and_says_how_it_was_made(
+def published(root: Path) -> Release:
+    (path,) = (root / "summarization").iterdir()
+    return open_release(path)
+
+
+def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0)
-    summarization.main(**made)
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    release = open_release(path)
+    main(**options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=0))
+    release = published(tmp_path / "out")
     manifest = release.manifest
     assert manifest.kind.startswith("ECL: pointer decoder")
-    assert {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"} <= set(
-        manifest.files
-    )
+    files = {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"}
+    assert files <= set(manifest.files)
     configuration = manifest.configuration
     searched = configuration["searched"]
     assert set(searched) == {"1", "4"}
     best = str(configuration["search"]["beams"])
     assert searched[best] == max(searched.values())
     assert len(configuration["data"]["validation"]) == 1
-    assert configuration["data"] == configuration["data"] | json.loads(
-        (tmp_path / "run/split.json").read_text(encoding="utf-8")
-    )
+    split = json.loads((tmp_path / "run/split.json").read_text(encoding="utf-8"))
+    assert configuration["data"] == configuration["data"] | split
     assert {s.name for s in manifest.training_data} == {
-        assemble.SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
+        SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
     }
     scores = {s.name: s for s in manifest.scores}
     assert scores["unfaithful"].value == 0
     assert scores["rouge1"].baseline is not None
     loaded = load(release, dtype="float32")
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()
     out = capsys.readouterr().out
-    assert "validation ROUGE-1" in out and "focus identification rate" in out
-    # Without an epoch, a release is made of the weights of a run.
-    made |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0, "replay": 0}
-    summarization.main(**made | {"output": tmp_path / "again", "beams": 2})
-    (path,) = (tmp_path / "again/summarization").iterdir()
-    names = ("decoder.safetensors", "adapter.safetensors")
-    again = open_release(path).manifest
+    assert "validation: ROUGE-1" in out and "focus identification rate" in out
+
+
+def test_without_an_epoch_a_release_has_the_weights_of_the_run_that_it_starts_from(
+    data: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    given = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=1)
+    main(**given)
+    first = published(tmp_path / "out").manifest
+    given |= {"start": tmp_path / "run", "run": None, "pretraining": 0, "epochs": 0, "replay": 0}
+    main(**given | {"output": tmp_path / "again", "beams": 2})
+    again = published(tmp_path / "again").manifest
     assert (again.configuration["search"]["beams"], again.configuration["searched"]) == (2, {})
-    # What those learnt from is named all the same.
-    assert again.training_data == manifest.training_data
-    assert again.configuration["start"] == configuration["training"] | {"epochs": 2}
-    files = again.files
-    assert [files[n].sha256 for n in names] == [manifest.files[n].sha256 for n in names]
+    # The corpora of that run are named all the same.
+    assert again.training_data == first.training_data
+    assert again.configuration["start"] == first.configuration["training"] | {"trained_epochs": 2}
+    for name in ("decoder.safetensors", "adapter.safetensors"):
+        assert again.files[name].sha256 == first.files[name].sha256
 
 
 @pytest.mark.parametrize("choose", ["templates", "ranked"])
-def test_forms_stand_beside_the_decoder_where_they_are_wanted(
+def test_a_release_has_forms_where_they_are_asked_for(
     choose: str, data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    summarization.main(**options(data, tiny_bert, tmp_path / "out", held_out=5, choose=choose))
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    release = open_release(path)
+    main(**options(data, tiny_bert, tmp_path / "out", held_out=5, choose=choose))
+    release = published(tmp_path / "out")
     configuration = release.manifest.configuration
     assert {"forms.tsv", "forms.safetensors"} <= set(release.manifest.files)
     assert len(configuration["ranker"]) == (0 if choose == "templates" else len(FEATURES))
     assert set(configuration["choice"]["scores"]) == {"pointer", "templates", "ranked"}
     assert ("ranked" if choose == "ranked" else "forms alone") in release.manifest.kind
-    assert load(release, dtype="float32").answers_canary()
-    assert "by what writes" in capsys.readouterr().out
+    assert load(release, dtype="float32").passes_canary()
+    assert "by the way of choosing" in capsys.readouterr().out
 
 
-def test_a_ranker_wants_questions_to_be_fitted_on(data: Path, tiny_bert: str, tmp_path: Path) -> None:
+def test_a_ranker_requires_questions_to_be_fitted_on(data: Path, tiny_bert: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least 5"):
-        summarization.main(**options(data, tiny_bert, tmp_path / "out", choose="ranked"))
+        main(**options(data, tiny_bert, tmp_path / "out", choose="ranked"))
 
 
 def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     base = tiny_seq2seq.t5(tmp_path / "base")
-    summarization.main(**options(data, base, tmp_path / "out", held_out=0))
-    (path,) = (tmp_path / "out/summarization").iterdir()
-    loaded = load(open_release(path), dtype="float32")
+    main(**options(data, base, tmp_path / "out", held_out=0))
+    loaded = load(published(tmp_path / "out"), dtype="float32")
     assert loaded.kind.startswith("ECL: hub decoder")
-    assert loaded.answers_canary()
+    assert loaded.passes_canary()
 
 
-def test_words_that_come_twice_and_those_of_forms_are_known() -> None:
+def test_words_of_two_summaries_and_those_of_forms_are_known() -> None:
     corpora = Corpora([Pair("a", "q", "Is tea bad?")], [Pair("b", "q", "Is TEAS good, is it?")], [], {})
-    assert assemble.known_words(corpora, ["Why {}?"]) == ["is", "tea", "why"]
+    assert known_words(corpora, ["Why {}?"]) == ["is", "tea", "why"]
 
 
-def test_training_wants_data() -> None:
+def test_training_requires_data() -> None:
     with pytest.raises(typer.BadParameter):
-        summarization.main()
+        main()
+
+
+def test_an_extractive_release_picks_the_sentence_that_asks(tmp_path: Path, tiny_bert: str) -> None:
+    (tmp_path / "questions").mkdir()
+    rows = [
+        {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
+        {"split": "train", "question": "unused", "summary": "unused"},
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
+    main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
+    release = published(tmp_path / "out")
+    rouges = {"rouge1": 100.0, "rouge2": 100.0, "rougeL": 100.0}
+    scores = {s.name: s.value for s in release.manifest.scores}
+    assert len(scores) == len(release.manifest.scores)
+    assert scores == scores | rouges | {"mean_words": 3.0, "extractive": 1.0, "unfaithful": 0.0}
+    counted = [s for s in release.manifest.scores if s.name in rouges]
+    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in counted)
+    (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
+    assert short.text == "Is it fine?"
 
 
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:

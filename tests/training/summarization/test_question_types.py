@@ -1,4 +1,4 @@
-"""Learning forms and the choice among candidates."""
+"""Fitting forms and the choice among candidates."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.generation import Written
+from models.summarization.generation import Summary
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.question_cues import CUES
 from models.summarization.reranker import FEATURES
 from training.summarization.data import Pair
-from training.summarization.question_types import Choice, fit_forms, fit_ranker, learned_forms, ridge, worths
+from training.summarization.question_types import (
+    Choice,
+    fit_forms,
+    fit_ranker,
+    form_scores,
+    learned_forms,
+    ridge,
+)
 
 RECOGNISER = OwnRecogniser(None, ["gout", "rash"], DrugLexicon({"aspirin": "aspirin"}))
 PAIRS = [
@@ -30,21 +37,21 @@ def entities(pairs: Sequence[Pair]) -> dict[str, list[object]]:
     return {p.id: list(e) for p, e in zip(pairs, found, strict=True)}
 
 
-def test_forms_that_come_twice_are_learnt_and_those_of_the_cues_stand_once() -> None:
-    found = learned_forms(PAIRS, entities(PAIRS))  # type: ignore[arg-type]
-    assert found == [*(form for _, form in CUES), "Who makes {}?"]
+def test_forms_of_two_summaries_are_learned_and_those_of_the_cues_are_not_repeated() -> None:
+    forms = learned_forms(PAIRS, entities(PAIRS))  # type: ignore[arg-type]
+    assert forms == [*(form for _, form in CUES), "Who makes {}?"]
     assert learned_forms(PAIRS[1:], entities(PAIRS)) == [form for _, form in CUES]  # type: ignore[arg-type]
 
 
-def test_a_form_is_worth_what_its_words_share_with_the_right_summary() -> None:
+def test_the_score_of_a_form_is_the_f1_of_its_words_with_the_right_summary() -> None:
     forms = ["Who makes {}?", "Why {}?"]
-    found = worths(forms, PAIRS[:1], RECOGNISER.entities([PAIRS[0].question]))
-    # "who makes gout" would be 2/3; about aspirin it is right. "why aspirin" has one word of five.
-    assert found.flatten().tolist() == pytest.approx([1.0, 0.4])
-    assert worths(forms, [Pair("x", "", "Who makes it?")], [[]])[0, 0].item() == pytest.approx(0.8)
+    scores = form_scores(forms, PAIRS[:1], RECOGNISER.entities([PAIRS[0].question]))
+    # "who makes gout" would be 2/3; with aspirin it is right. "why aspirin" has one word of five.
+    assert scores.flatten().tolist() == pytest.approx([1.0, 0.4])
+    assert form_scores(forms, [Pair("x", "", "Who makes it?")], [[]])[0, 0].item() == pytest.approx(0.8)
 
 
-def test_a_ridge_goes_through_what_it_can_and_leaves_the_constant_free() -> None:
+def test_ridge_regression_fits_a_line_and_leaves_the_constant_free() -> None:
     x = torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
     y = torch.tensor([[5.0], [7.0], [9.0]])
     assert ridge(x, y, 1e-9).flatten().tolist() == pytest.approx([2.0, 5.0], abs=1e-4)
@@ -52,12 +59,12 @@ def test_a_ridge_goes_through_what_it_can_and_leaves_the_constant_free() -> None
     assert strong == pytest.approx([0.0, 7.0], abs=1e-3)
 
 
-def test_what_was_asked_decides_the_form(tiny_bert: str) -> None:
+def test_the_question_decides_the_form(tiny_bert: str) -> None:
     pairs = [Pair(f"{p.id}{i}", p.question, p.summary) for i in range(5) for p in PAIRS]
     writer = fit_forms(Encoder.load(tiny_bert), RECOGNISER, pairs, entities(pairs))  # type: ignore[arg-type]
-    found = writer.write(["aspirin, who is the maker of aspirin", "the rash: how is it treated"])
-    assert found[0][0].text == "Who makes aspirin?"
-    assert found[1][0].text == "What are the treatments for rash?"
+    summaries = writer.write(["aspirin, who is the maker of aspirin", "the rash: how is it treated"])
+    assert summaries[0][0].text == "Who makes aspirin?"
+    assert summaries[1][0].text == "What are the treatments for rash?"
 
 
 class Two:
@@ -66,17 +73,17 @@ class Two:
     def candidates(self, texts: Sequence[str]) -> list[tuple[list[str], list[list[float]]]]:
         out = []
         for text in texts:
-            likely, worth = (-5.0, 0.9) if text.startswith("a") else (-0.1, 0.2)
-            rows = [[likely, 0, 1, 0, 0, 0, 0, 1, 1], [-1.0, worth, 0, 0, 0, 0, 0, 1, 1]]
+            likelihood, form_score = (-5.0, 0.9) if text.startswith("a") else (-0.1, 0.2)
+            rows = [[likelihood, 0, 1, 0, 0, 0, 0, 1, 1], [-1.0, form_score, 0, 0, 0, 0, 0, 1, 1]]
             answers = ["wrong", "the answer"] if text.startswith("a") else ["the answer", "wrong"]
             out.append((answers, [[float(x) for x in row] for row in rows]))
         return out
 
-    def write(self, texts: Sequence[str]) -> list[list[Written]]:
+    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
         raise AssertionError("candidates are enough")
 
 
-def test_the_ranker_learns_whom_to_trust_on_questions_that_it_has_not_seen() -> None:
+def test_the_ranker_is_better_than_both_ways_on_questions_that_it_was_not_fitted_on() -> None:
     pytest.importorskip("rouge_score")
     pairs = [Pair(str(i), f"{'ab'[i % 3 > 0]} {i}", "the answer") for i in range(30)]
     weights, choice = fit_ranker(Two(), pairs)  # type: ignore[arg-type]
@@ -85,7 +92,7 @@ def test_the_ranker_learns_whom_to_trust_on_questions_that_it_has_not_seen() -> 
     assert choice.scores == pytest.approx({"pointer": 200 / 3, "templates": 100 / 3, "ranked": 100})
 
 
-def test_another_way_must_be_clearly_better_than_the_decoder() -> None:
+def test_another_way_of_choosing_must_be_better_than_the_decoder_by_a_margin() -> None:
     def best(**scores: float) -> str:
         return Choice(scores, 9).best(0.5)
 

@@ -1,0 +1,75 @@
+"""The worker processes of the chaos benchmark: starting, ending and choosing them."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.integration import processes
+
+WORKERS = 2
+#: Seconds that a worker may take to end after SIGTERM.
+STOP_SECONDS = 90
+
+
+class Workers:
+    """Worker processes of one stage, started and ended by their process ids."""
+
+    def __init__(self, env: dict[str, str], logs: Path) -> None:
+        self._env = env
+        self._logs = logs
+        self._started = 0
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._ports: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    def add(self) -> None:
+        """Starts a worker; its output goes to a log file of its own."""
+        port = processes.free_port()
+        command = [sys.executable, "-m", "streams", "worker", "--stage", "ner"]
+        self._started += 1
+        with (self._logs / f"worker-{self._started}.log").open("ab") as file:
+            env = self._env | {"PV_HTTP_PORT": str(port)}
+            worker = subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
+        self._processes.append(worker)
+        self._ports[worker.pid] = port
+
+    def end(self, how: signal.Signals, index: int) -> None:
+        """Ends a worker; raises AssertionError if it does not stop cleanly on SIGTERM."""
+        worker = self._processes.pop(index)
+        worker.send_signal(how)
+        try:
+            worker.wait(STOP_SECONDS)
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+        if how is signal.SIGTERM and worker.returncode not in (0, 1, -signal.SIGTERM):
+            raise AssertionError(f"a worker ended with {worker.returncode} after SIGTERM")
+
+    def close(self) -> None:
+        for worker in self._processes:
+            worker.kill()
+            worker.wait(30)
+
+    def restore(self) -> None:
+        """Starts or stops workers until exactly WORKERS run; those that ended by themselves are replaced."""
+        self._processes = [w for w in self._processes if w.poll() is None]
+        while len(self._processes) < WORKERS:
+            self.add()
+        while len(self._processes) > WORKERS:
+            self.end(signal.SIGTERM, 0)
+
+    def choose(self, rng: random.Random) -> int:
+        """The index of a worker to end: a ready one if there is any, because ending one that is still loading
+        shows little.
+        """
+        ready = [i for i, w in enumerate(self._processes) if processes.is_ready(self._ports[w.pid])]
+        return rng.choice(ready or range(len(self._processes)))
+
+    def are_ready(self) -> bool:
+        return all(processes.is_ready(self._ports[w.pid]) for w in self._processes)

@@ -1,0 +1,147 @@
+"""An encoder of texts with an acronym: vectors of the text, of the acronym and of the pieces near it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from models.acronym.questions import MarkedText
+from models.encoder.model import Encoder
+
+Pooling = Literal["mean", "span", "both"]
+#: Pieces of a form that are read; the longest of our dictionaries has as many.
+LONGEST = 24
+#: Pieces on each side of the acronym that belong to its neighbourhood.
+NEAR = 8
+#: Texts whose vectors are kept from batch to batch: 5 kB each with 384 dimensions.
+CACHE_SIZE = 1 << 13
+#: Texts whose number of pieces is kept.
+_COUNT_CACHE_SIZE = 1 << 16
+
+
+class MarkedPieces(NamedTuple):
+    """The pieces of a text; those of the acronym are `first` to `last` - 1."""
+
+    pieces: tuple[int, ...]
+    first: int
+    last: int
+
+
+class Vectors(NamedTuple):
+    """Of each text the mean of all its pieces, of the acronym's pieces, and of the acronym's pieces with NEAR
+    more on each side; (texts, dimension) each.
+    """
+
+    mean: Tensor
+    span: Tensor
+    near: Tensor
+
+    def pooled(self, pooling: Pooling) -> Tensor:
+        """(texts, dimension), or (texts, 2 * dimension) for `both`."""
+        if pooling == "both":
+            return torch.cat([self.mean, self.span], 1)
+        return self.mean if pooling == "mean" else self.span
+
+
+def join(vectors: Sequence[Vectors]) -> Vectors:
+    """Concatenated along the texts."""
+    return Vectors(*(torch.cat(parts) for parts in zip(*vectors, strict=True)))
+
+
+class AcronymEncoder(Encoder):
+    """An encoder of marked texts; not thread-safe."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
+        self._counts: dict[str, int] = {}
+        self._cache: dict[MarkedPieces, Vectors] = {}
+
+    def tokenize(self, texts: Sequence[MarkedText]) -> list[MarkedPieces]:
+        """The pieces of each text. Each side of the acronym is cut at the same length whatever is in its
+        place, so that an anchor and its candidates have the same context.
+        """
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            [t.text for t in texts],
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        rows = zip(encoded["input_ids"], encoded["offset_mapping"], texts, strict=True)
+        return [self._marked(ids, offsets, text) for ids, offsets, text in rows]
+
+    def _marked(self, ids: list[int], offsets: list[tuple[int, int]], text: MarkedText) -> MarkedPieces:
+        inside = [i for i, (start, end) in enumerate(offsets) if start < text.end and end > text.start]
+        # The tokenizer may drop all letters of a form; the span is then empty, before the next piece.
+        first = inside[0] if inside else sum(end <= text.start for _, end in offsets)
+        last = inside[-1] + 1 if inside else first
+        side = max(1, (self.max_pieces - 2 - LONGEST) // 2)
+        begin = max(0, first - side)
+        form = ids[first : min(last, first + LONGEST)]
+        pieces = (*ids[begin:first], *form, *ids[last : last + side])
+        return MarkedPieces(pieces[: self.max_pieces - 2], first - begin, first - begin + len(form))
+
+    def count(self, text: str) -> int:
+        """The number of pieces of a text; cached."""
+        if len(self._counts) > _COUNT_CACHE_SIZE:
+            self._counts.clear()
+        if text not in self._counts:
+            self._counts[text] = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._counts[text]
+
+    def vectors(self, texts: Sequence[MarkedPieces], cached: Set[MarkedPieces] = frozenset()) -> Vectors:
+        """Vectors of each text. Equal texts are encoded once; those of `cached` are kept for later calls."""
+        if len(self._cache) + len(cached) > CACHE_SIZE:
+            self._cache.clear()
+        unique = list(dict.fromkeys(texts))
+        known = [t for t in unique if t in self._cache]
+        new = [t for t in unique if t not in self._cache]
+        if unique:
+            all_vectors = join([self._cache[t] for t in known] + self._encoded(new))
+        else:
+            all_vectors = self._no_vectors()
+        row_of = {text: row for row, text in enumerate([*known, *new])}
+        for text in cached & set(new):
+            row = row_of[text]
+            self._cache[text] = Vectors(*(part[row : row + 1].clone() for part in all_vectors))
+        rows = torch.tensor([row_of[t] for t in texts], dtype=torch.long)
+        return Vectors(*(part[rows] for part in all_vectors))
+
+    def _encoded(self, texts: Sequence[MarkedPieces]) -> list[Vectors]:
+        """Vectors of one row for each text, in the order of the texts."""
+        out = [self._no_vectors()] * len(texts)
+        with torch.inference_mode():
+            for batch in self._batches([len(t.pieces) + 2 for t in texts]):
+                own = [texts[i] for i in batch]
+                pooled = means(self.forward([t.pieces for t in own]), own)
+                for row, i in enumerate(batch):
+                    out[i] = Vectors(*(part[row : row + 1].cpu() for part in pooled))
+        return out
+
+    def _no_vectors(self) -> Vectors:
+        return Vectors(*(torch.zeros((0, self.dimension)) for _ in Vectors._fields))
+
+
+def means(hidden: Tensor, texts: Sequence[MarkedPieces]) -> Vectors:
+    """Vectors from hidden states (texts, padded pieces, dimension) that begin with the opening token;
+    gradients flow. Special tokens and padding are left out.
+    """
+    position = torch.arange(hidden.shape[1], device=hidden.device)[None] - 1
+    first, last, length = torch.tensor(
+        [(t.first, t.last, len(t.pieces)) for t in texts], device=hidden.device
+    ).T.unsqueeze(-1)
+    text = (position >= 0) & (position < length)
+    # An empty span is read as the piece that follows it.
+    span = (position >= first) & (position < torch.maximum(last, first + 1)) & text
+    near = (position >= first - NEAR) & (position < last + NEAR) & text
+    return Vectors(*(_mean(hidden, mask) for mask in (text, span, near)))
+
+
+def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.to(hidden.dtype)
+    return (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True).clamp(min=1)

@@ -1,0 +1,81 @@
+"""Short forms in a text and the long forms that the text defines for them (Schwartz and Hearst 2003)."""
+
+from __future__ import annotations
+
+import re
+
+from models.types import Span
+
+# "5-FU" and "IL-2" are one short form; "MTX-induced" and "anti-TNF" contain one.
+_SHORT_FORM = re.compile(
+    r"(?<!\w)(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*(?!\w)"
+)
+_BRACKET = re.compile(r"\(([^()]{2,120})\)")
+_MIN_LENGTH, _MAX_LENGTH = 2, 10
+_MAX_WORDS = 2
+
+
+def short_forms(text: str, sentence: Span) -> list[Span]:
+    """The spans of a sentence of `text` that look like short forms, in text order."""
+    spans = (Span(*match.span()) for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end))
+    return [s for s in spans if _has_form_of_acronym(text[s.start : s.end])]
+
+
+def definitions(text: str) -> dict[str, str]:
+    """The long form of each short form that the text defines, as `long form (SF)` or `SF (long form)`; where
+    a short form is defined twice, the first definition counts.
+    """
+    defined: dict[str, str] = {}
+    for bracket in _BRACKET.finditer(text):
+        before = text[: bracket.start()].rstrip()
+        inside = re.split(r"[;,]", bracket.group(1).strip())[0].strip()
+        if _is_short_form(inside):
+            short_form = inside
+            long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))
+        else:
+            short_form = before.split()[-1] if before else ""
+            long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
+        if long_form is not None:
+            defined.setdefault(short_form, long_form)
+    return defined
+
+
+def best_long_form(short_form: str, text: str) -> str | None:
+    """The shortest end of `text` that contains the letters and digits of the short form in order, the first
+    of them at the start of a word; None where there is none or it is too long or too short.
+
+    Schwartz and Hearst (2003), figure 1: the characters are matched from right to left.
+    """
+    at = len(text)
+    for i in range(len(short_form) - 1, -1, -1):
+        character = short_form[i].lower()
+        if not character.isalnum():
+            continue
+        at -= 1
+        while at >= 0 and (text[at].lower() != character or (i == 0 and at > 0 and text[at - 1].isalnum())):
+            at -= 1
+        if at < 0:
+            return None
+    start = text.rfind(" ", 0, at + 1) + 1
+    long_form = text[start:].strip()
+    too_long = len(long_form.split()) > _max_words(short_form)
+    if len(long_form) <= len(short_form) or too_long or short_form in long_form.split():
+        return None
+    return long_form
+
+
+def _max_words(short_form: str) -> int:
+    """The most words that a long form may have."""
+    return min(len(short_form) + 5, 2 * len(short_form))
+
+
+def _is_short_form(text: str) -> bool:
+    return 0 < len(text.split()) <= _MAX_WORDS and text[0].isalnum() and _has_form_of_acronym(text)
+
+
+def _has_form_of_acronym(text: str) -> bool:
+    return _MIN_LENGTH <= len(text) <= _MAX_LENGTH and any(c.isupper() for c in text)
+
+
+def _last_words(text: str, n: int) -> str:
+    return " ".join(text.split()[-n:])

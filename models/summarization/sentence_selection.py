@@ -1,0 +1,35 @@
+"""The sentences of a text that may be its short question."""
+
+from __future__ import annotations
+
+import re
+
+from models.text import sentences
+from models.types import Span
+
+_QUESTION_START = re.compile(
+    r"^(?:who|whom|whose|what|when|where|why|which|how|is|are|am|was|were|do|does|did|can|could|should|shall|"
+    r"will|would|may|might|has|have|had|any(?:one|body)?)\b",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"^\s*(?:subject|message|question|re)\s*:\s*", re.IGNORECASE)
+
+
+def candidate_sentences(text: str) -> list[Span]:
+    """The questions among the sentences of a text, or all sentences where none is a question; without the
+    field names of a contact form. Never empty.
+    """
+    spans = (_without_field(text, s) for s in sentences(text))
+    kept = [s for s in spans if s is not None] or [Span(0, len(text))]
+    return [s for s in kept if is_question(text[s.start : s.end])] or kept
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence ends with a question mark or starts with a word that starts questions."""
+    return sentence.rstrip("\"') ").endswith("?") or _QUESTION_START.match(sentence) is not None
+
+
+def _without_field(text: str, sentence: Span) -> Span | None:
+    field = _FIELD.match(text[sentence.start : sentence.end])
+    start = sentence.start + (field.end() if field else 0)
+    return Span(start, sentence.end) if start < sentence.end else None

@@ -1,0 +1,21 @@
+"""The one way in which this project makes Kafka consumers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+
+from streams.broker import tolerant_headers
+from streams.settings import Settings
+
+#: Records of aborted transactions are not delivered.
+ISOLATION = "read_committed"
+
+
+def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
+    """An aiokafka consumer with the settings' connection that skips aborted transactions and reads any header
+    name; `options` are those of AIOKafkaConsumer.
+    """
+    tolerant_headers.install()
+    return AIOKafkaConsumer(*topics, **settings.client(), isolation_level=ISOLATION, **options)

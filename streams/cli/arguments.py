@@ -1,0 +1,49 @@
+"""Checks and parses the values of command arguments; all raise typer.BadParameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from models.types import TASKS
+
+
+def check_task(task: str, tasks: Sequence[str] = TASKS) -> None:
+    if task not in tasks:
+        raise typer.BadParameter(f"{task!r} is none of {', '.join(tasks)}", param_hint="TASK")
+
+
+def input_files(items: Iterable[str]) -> dict[str, Path]:
+    """TOPIC=FILE items as a dictionary from input topic to file."""
+    from streams.topics import INPUTS
+
+    topics = [t.name for t in INPUTS]
+    files = {}
+    for item in items:
+        topic, _, path = item.partition("=")
+        if topic not in topics or not Path(path).is_file():
+            raise typer.BadParameter(
+                f"{item!r}: expected TOPIC=FILE with a topic of {', '.join(topics)} and an existing file"
+            )
+        files[topic] = Path(path)
+    return files
+
+
+def chosen_releases(items: Iterable[str]) -> dict[str, str | Path]:
+    """TASK=RELEASE items as a dictionary from task to version or directory."""
+    releases = {}
+    for item in items:
+        task, _, name = item.partition("=")
+        if task not in TASKS or not name:
+            raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(TASKS)}")
+        releases[task] = version_or_path(name)
+    return releases
+
+
+def version_or_path(name: str) -> str | Path:
+    """A string of twelve hexadecimal digits is a version, unless a file or directory has that name."""
+    from models.releases.remote import VERSION
+
+    return name if VERSION.fullmatch(name) and not Path(name).exists() else Path(name)

@@ -1,0 +1,145 @@
+"""Commands that run the pipeline or parts of it: demo, up, worker, ingest, tail."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from streams.cli.arguments import input_files
+from streams.cli.terminal import broker_settings, err, out, read_settings
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
+    from streams.stage import Stage
+
+#: When the program started; the demo reports the time from here to its first result.
+STARTED = time.monotonic()
+app = typer.Typer()
+
+
+@app.command()
+def demo(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", metavar="TOPIC=FILE", help="JSON Lines file to send instead of the samples; repeatable"
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="maximum number of lines of each input; 0: all")] = 0,
+    report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
+    show: Annotated[int, typer.Option(min=0, help="maximum number of results printed per topic")] = 25,
+    keep: Annotated[bool, typer.Option(help="keep running at the end, until Ctrl-C")] = False,
+) -> None:
+    """Runs all stages in one process on an embedded broker, sends the samples and prints the results."""
+    from streams.cli.demo import Demo, samples
+    from streams.cli.demo_console import run_demo
+
+    settings = read_settings()
+    if "http_port" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"http_port": 0})
+    files = input_files(inputs) if inputs else samples()
+    pipeline = Demo(files, settings, limit=limit, started=STARTED)
+    outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
+    if report is not None:
+        report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command()
+def up() -> None:
+    """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one."""
+    from streams.pipeline import STAGES
+    from streams.settings import EMBEDDED
+
+    settings = read_settings()
+    if settings.broker == EMBEDDED:
+        from streams.broker.embedded import EmbeddedBroker
+
+        with EmbeddedBroker() as broker:
+            address = f"kafka://{broker.bootstrap}"
+            err.print(
+                f"embedded broker started, in memory only. In another terminal, run:\n"
+                f"  PV_BROKER={address} pvstream ingest posts FILE"
+            )
+            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address})))
+    else:
+        asyncio.run(_serve(STAGES, settings, create=True))
+
+
+@app.command()
+def worker(
+    stage: Annotated[str, typer.Option(help="ner, acronym, relation, normalization or summarization")],
+) -> None:
+    """Runs one stage. To scale, start more workers, up to the number of partitions of its source topic."""
+    from streams.pipeline import stage_named
+
+    try:
+        chosen = stage_named(stage)
+    except KeyError as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--stage") from None
+    asyncio.run(_serve((chosen,), broker_settings()))
+
+
+@app.command()
+def ingest(
+    topic: Annotated[str, typer.Argument(help="posts, sentences or questions")],
+    file: Annotated[
+        str,
+        typer.Argument(help="JSON Lines with id, text and optional created_at, drug; - for standard input"),
+    ],
+    rate: Annotated[float, typer.Option(min=0, help="maximum number of reports per second; 0: no limit")] = 0,
+) -> None:
+    """Sends reports to an input topic.
+
+    Lines that are not valid reports are refused and listed by their numbers; the exit code is then 1.
+    """
+    from streams.cli.console import InputFile, run_ingest
+    from streams.topics import INPUTS
+
+    if topic not in {t.name for t in INPUTS}:
+        raise typer.BadParameter(
+            f"{topic!r} is none of {', '.join(t.name for t in INPUTS)}", param_hint="TOPIC"
+        )
+    if file != "-" and not Path(file).is_file():
+        raise typer.BadParameter(f"no file {file}", param_hint="FILE")
+    settings = broker_settings()
+    size = None if file == "-" else Path(file).stat().st_size
+    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
+        refused = asyncio.run(run_ingest(err, InputFile(topic, lines, size), settings, rate))
+    raise typer.Exit(1 if refused else 0)
+
+
+@app.command()
+def tail(
+    topic: Annotated[str, typer.Argument(help="any topic, for example `events` or `posts.dead`")],
+    beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="start with the oldest record, not with the next one")
+    ] = False,
+    count: Annotated[int, typer.Option(min=0, help="stop after this many records; 0: run until Ctrl-C")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="print the records unchanged, one per line")] = False,
+) -> None:
+    """Prints the records of a topic as they arrive."""
+    from streams.cli.console import run_tail
+    from streams.topics import by_name
+
+    asyncio.run(run_tail(out, by_name(topic), broker_settings(), beginning=beginning, count=count, json=json))
+
+
+async def _serve(stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False) -> None:
+    """Runs a worker until it is stopped; `create` first creates the missing topics."""
+    from streams import topics
+    from streams.worker import Worker
+
+    if create:
+        await topics.create(settings)
+    process = Worker(stages, settings)
+    await process.load()
+    await process.serve()

@@ -1,0 +1,109 @@
+"""Runs the replays of a command: reads the range, loads the releases, runs the chains and compares them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from aiokafka import AIOKafkaProducer
+
+from models.releases.loading import Loaded
+from streams import topics
+from streams.broker.ranges import parse_bound, read_range
+from streams.cli.terminal import broker_settings, err, progress_bar
+from streams.codec import encode
+from streams.records import Inbound
+from streams.releases.announcements import read_announcements
+from streams.releases.opening import load_release
+from streams.replay.comparison import Chain, Comparison, Source, compare
+from streams.replay.gold import Gold
+from streams.replay.run import run_chain, stages_from
+from streams.settings import Settings
+from streams.topics import Topic
+
+#: Records sent to a topic before their confirmations are awaited.
+SENDS_AT_A_TIME = 500
+#: Task to the version or the directory of a release.
+Releases = Mapping[str, str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A topic and the bounds that the user gave."""
+
+    topic: str
+    start: str
+    stop: str
+
+
+async def run_replays(range_: Range, first: Releases, second: Releases, gold: Gold | None) -> Comparison:
+    """Reads the range once and replays it: with the releases of `first`, and where `second` names any, again
+    with those in addition. Tasks that are not named use the live release.
+
+    Raises typer.BadParameter for an invalid bound, and for a task that the range does not reach.
+    """
+    settings = broker_settings()
+    topic = topics.by_name(range_.topic)
+    tasks = [s.name for s in stages_from(topic)]
+    if unused := sorted((first.keys() | second.keys()) - set(tasks)):
+        raise typer.BadParameter(
+            f"no record of {topic.name} reaches {', '.join(unused)}; tasks: {', '.join(tasks)}"
+        )
+    records = await _read(range_, topic, settings)
+    models = await _models(tasks, first, settings)
+    base = await _chain(records, topic, models, settings, "replaying")
+    other = None
+    if second:
+        models |= await _models(list(second), second, settings)
+        other = await _chain(records, topic, models, settings, "comparing")
+    return compare(Source(range_.topic, range_.start, range_.stop, len(records)), base, other, gold)
+
+
+async def _read(range_: Range, topic: Topic[Any], settings: Settings) -> list[Inbound]:
+    try:
+        start, stop = parse_bound(range_.start), parse_bound(range_.stop)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    with progress_bar(f"reading {topic.name}") as progress:
+        return await read_range(settings, topic, start, stop, progress)
+
+
+async def _models(tasks: Sequence[str], chosen: Releases, settings: Settings) -> dict[str, Loaded]:
+    """The chosen releases, and the live ones of the other tasks."""
+    live = await read_announcements(settings)
+    models = {}
+    for task in tasks:
+        name = chosen.get(task) or (live[task].version if task in live else None)
+        with err.status(f"loading {task}"):
+            models[task] = load_release(task, name, settings)
+    return models
+
+
+async def _chain(
+    records: list[Inbound], topic: Topic[Any], models: dict[str, Loaded], settings: Settings, description: str
+) -> Chain:
+    versions = {task: model.version for task, model in models.items()}
+    with progress_bar(description) as progress:
+        result = await run_chain(
+            records, topic, models, settings.batch, progress, max_output_bytes=settings.max_output_bytes
+        )
+    return Chain(versions, result)
+
+
+async def send_to(name: str, records: Sequence[Any]) -> None:
+    """Sends records to a topic and waits for the confirmations; raises typer.BadParameter for a topic of the
+    pipeline.
+    """
+    settings = broker_settings()
+    if name in {t.name for t in topics.TOPICS}:
+        raise typer.BadParameter(f"{name} is a topic of the pipeline", param_hint="--into")
+    await topics.require_named(settings, name)
+    async with AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True) as producer:
+        for start in range(0, len(records), SENDS_AT_A_TIME):
+            chunk = records[start : start + SENDS_AT_A_TIME]
+            sends = [await producer.send(name, key=r.id.encode(), value=encode(r)) for r in chunk]
+            await asyncio.gather(*sends)

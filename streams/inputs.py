@@ -1,0 +1,95 @@
+"""Reads the reports that producers write: accepts common formats, ignores fields that only stages may set."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from streams.codec import BadRecord, decode
+from streams.records import Report
+
+#: The fields that a producer sets; all other fields of `Report` belong to the pipeline.
+PRODUCER_FIELDS = frozenset({"id", "text", "created_at", "drug"})
+_PIPELINE_FIELDS = frozenset(f.name for f in fields(Report)) - PRODUCER_FIELDS
+#: Bounds of `Report.meta`: its size as JSON, and the number of its fields.
+MAX_META_BYTES, MAX_META_FIELDS = 16_384, 64
+#: A number of seconds from here on (the year 5138) is read as milliseconds.
+FIRST_MILLISECONDS = 1e11
+#: X's API v1.1: "Wed Oct 10 20:19:24 +0000 2018".
+X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
+
+
+def read_report(data: bytes) -> Report:
+    """The report in a record of an input topic; raises BadRecord, which quotes nothing of the record.
+
+    In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
+    milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.
+    Fields of the pipeline are ignored, unknown fields are kept in `meta`.
+    """
+    content = _object(data)
+    report = {name: value for name, value in content.items() if name in PRODUCER_FIELDS}
+    if isinstance(report.get("id"), int) and not isinstance(report["id"], bool):
+        report["id"] = str(report["id"])
+    if report.get("created_at") is not None:
+        moment, assumed = _moment(report["created_at"])
+        report |= {"created_at": moment.isoformat(), "created_at_assumed_utc": assumed}
+    unknown = [item for item in content.items() if item[0] not in PRODUCER_FIELDS | _PIPELINE_FIELDS]
+    meta, dropped = _bounded(unknown)
+    return decode(Report, orjson.dumps(report | {"meta": meta, "meta_dropped": dropped}))
+
+
+def as_input(report: Report) -> bytes:
+    """A report as a producer writes it, so that `read_report` gives an equal one."""
+    created = report.created_at
+    if created is not None and report.created_at_assumed_utc:
+        created = created.replace(tzinfo=None)
+    own = {"id": report.id, "text": report.text, "created_at": created, "drug": report.drug}
+    return orjson.dumps(report.meta | {name: value for name, value in own.items() if value is not None})
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise BadRecord("Invalid JSON") from None
+    if not isinstance(content, dict):
+        raise BadRecord("Input should be an object")
+    return content
+
+
+def _moment(value: object) -> tuple[datetime, bool]:
+    """The time, and whether its zone was missing and UTC was assumed; raises BadRecord."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError
+        if not isinstance(value, str):
+            seconds = value / 1000 if abs(value) >= FIRST_MILLISECONDS else value
+            return datetime.fromtimestamp(seconds, UTC), False
+        moment = _parsed(value.strip())
+        assumed = moment.tzinfo is None
+        # Also checks that the time has an equivalent in UTC.
+        return (moment.replace(tzinfo=UTC) if assumed else moment.astimezone(UTC)), assumed
+    except (ValueError, OverflowError, OSError):
+        raise BadRecord("created_at: not a time in any known format") from None
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.strptime(text, X_FORMAT)
+
+
+def _bounded(items: list[tuple[str, Any]]) -> tuple[dict[str, Any], int]:
+    """As many fields as fit, in their order, and the number of those left out."""
+    meta: dict[str, Any] = {}
+    size = 2
+    for name, value in items:
+        size += len(orjson.dumps({name: value})) - 1
+        if size > MAX_META_BYTES or len(meta) >= MAX_META_FIELDS:
+            break
+        meta[name] = value
+    return meta, len(items) - len(meta)

@@ -1,0 +1,103 @@
+"""Definitions of short forms in a text, and what counts as a short form."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.acronym.definitions import best_long_form, definitions, short_forms
+from models.types import Span
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("heat shock protein (HSP) rose", {"HSP": "heat shock protein"}),
+        ("HSP (heat shock protein) rose", {"HSP": "heat shock protein"}),
+        ("acute toxic epidermal necrolysis (TEN)", {"TEN": "toxic epidermal necrolysis"}),
+        ("acetylcholine (ACh) fell", {"ACh": "acetylcholine"}),
+        ("5-fluorouracil (5-FU) was given", {"5-FU": "5-fluorouracil"}),
+        ("anti-tumour necrosis factor (TNF) therapy", {"TNF": "anti-tumour necrosis factor"}),
+        ("electrocardiogram (ECG; 12 leads)", {"ECG": "electrocardiogram"}),
+        ("white blood cells (WBC, low)", {"WBC": "white blood cells"}),
+        (
+            "acute kidney injury (AKI) after vancomycin, then deep vein thrombosis (DVT)",
+            {"AKI": "acute kidney injury", "DVT": "deep vein thrombosis"},
+        ),
+        ("myocardial infarction (MI). Later mitral insufficiency (MI).", {"MI": "myocardial infarction"}),
+        ("heat shock protein (XYZ)", {}),
+        ("no long form (HSP) here", {}),
+        ("(HSP)", {}),
+        ("he was ill (see Figure 2)", {}),
+        ("a dose (100 mg) of it", {}),
+        ("unclosed bracket (HSP", {}),
+        ("HSP ()", {}),
+        ("", {}),
+    ],
+)
+def test_a_definition_is_a_long_form_next_to_its_short_form_in_brackets(
+    text: str, expected: dict[str, str]
+) -> None:
+    assert definitions(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("short_form", "text", "expected"),
+    [
+        ("HSP", "the heat shock protein", "heat shock protein"),
+        # Only the first letter must begin a word.
+        ("SP", "heat shock protein", "shock protein"),
+        ("BP", "low blood pressure", "blood pressure"),
+        ("CNS", "central nervous system", "central nervous system"),
+        ("CNS", "brain system", None),
+        ("EAT", "great", None),
+        ("AKI", "AKI", None),
+        ("AKI", "acute AKI", None),
+        ("TNF-a", "tumour necrosis factor alpha", "tumour necrosis factor alpha"),
+        ("AB", "", None),
+        ("AB", "a one two three four five b", None),
+    ],
+)
+def test_a_long_form_contains_the_letters_of_the_short_form_in_order(
+    short_form: str, text: str, expected: str | None
+) -> None:
+    assert best_long_form(short_form, text) == expected
+
+
+@given(st.text("ABCab5- ", min_size=1, max_size=6), st.text("ABCabc5 -(x", max_size=40))
+def test_a_long_form_is_the_end_of_any_text_and_longer_than_the_short_form(
+    short_form: str, text: str
+) -> None:
+    long_form = best_long_form(short_form, text)
+    if long_form is not None:
+        assert text.rstrip().endswith(long_form)
+        assert len(long_form) > len(short_form)
+        letters = iter(long_form.lower())
+        assert all(c in letters for c in short_form.lower() if c.isalnum())
+
+
+@given(st.text("ABab5();, .\n-\U0001f600", max_size=80))
+def test_the_definitions_of_any_text_consist_of_its_words(text: str) -> None:
+    for short_form, long_form in definitions(text).items():
+        assert short_form in text
+        assert all(word in text for word in long_form.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("MTX-induced pneumonitis", ["MTX"]),
+        ("an anti-MTX effect", ["MTX"]),
+        ("given 5-FU and MTX.", ["5-FU", "MTX"]),
+        ("HbA1c and mRNA", ["HbA1c", "mRNA"]),
+        ("A B c", []),
+        ("the dose in ms, day 12", []),
+    ],
+)
+def test_short_forms_are_words_with_capitals(text: str, expected: list[str]) -> None:
+    assert [text[s.start : s.end] for s in short_forms(text, Span(0, len(text)))] == expected
+
+
+def test_short_forms_are_those_of_the_sentence() -> None:
+    assert short_forms("MS and RA. HA", Span(7, 10)) == [Span(7, 9)]

@@ -1,0 +1,77 @@
+"""Weights of a base model: shared without an adapter, changed by an adapter that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest, merge_adapter
+
+
+def test_encoders_without_an_adapter_share_their_weights(tiny_bert: str) -> None:
+    assert Encoder.load(tiny_bert).model is Encoder.load(tiny_bert, max_pieces=16).model
+
+
+def test_the_digest_of_a_base_is_a_sha256_that_differs_between_bases(
+    tiny_bert: str, tiny_roberta: str
+) -> None:
+    assert len(base_digest("mini")) == 64
+    assert len({base_digest("mini"), base_digest(tiny_bert), base_digest(tiny_roberta)}) == 3
+
+
+def layers() -> nn.Sequential:
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.Linear(3, 5))
+
+
+def values(model: nn.Module) -> dict[str, Tensor]:
+    return dict(model.state_dict())
+
+
+def test_merging_adds_b_times_a_to_the_weights_of_the_named_layers_only() -> None:
+    model, before = layers(), values(layers())
+    a, b = torch.randn(2, 3).half(), torch.randn(5, 2).half()
+    merge_adapter(model, {"2.lora_a": a, "2.lora_b": b})
+    after = values(model)
+    assert torch.allclose(after["2.weight"], before["2.weight"] + b.float() @ a.float())
+    assert [name for name in before if not torch.equal(before[name], after[name])] == ["2.weight"]
+
+
+Change = Callable[[dict[str, Tensor]], dict[str, Tensor]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: {"0.lora_a": t["0.lora_a"]}, "a pair"),
+        (lambda t: t | {"2.lora_a": torch.ones(2, 3)}, "a pair"),
+        (lambda t: t | {"0.bias": torch.ones(3)}, "a pair"),
+        (lambda t: {n.replace("0.", "7."): v for n, v in t.items()}, "no linear layer"),
+        (lambda t: {n.replace("0.", "1."): v for n, v in t.items()}, "no linear layer"),
+        (lambda t: t | {"0.lora_a": torch.ones(2, 5)}, "shapes"),
+        (lambda t: t | {"0.lora_b": torch.ones(5, 2)}, "shapes"),
+        (lambda t: t | {"0.lora_b": torch.ones(3, 4)}, "shapes"),
+        (lambda t: {n: v.T for n, v in t.items()}, "shapes"),
+    ],
+)
+def test_an_adapter_that_does_not_fit_the_model_is_refused(change: Change, message: str) -> None:
+    fitting = {"0.lora_a": torch.ones(2, 4), "0.lora_b": torch.ones(3, 2)}
+    merge_adapter(layers(), fitting)
+    with pytest.raises(ValueError, match=message):
+        merge_adapter(layers(), change(fitting))
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"0.lora_a": torch.ones(2, 4), "0.other": torch.ones(3, 2)},
+        {"0.lora_a": torch.ones(4), "0.lora_b": torch.ones(3)},
+    ],
+)
+def test_an_adapter_must_consist_of_pairs_of_matrices(tensors: dict[str, Tensor]) -> None:
+    with pytest.raises(ValueError, match="adapter"):
+        merge_adapter(layers(), tensors)

@@ -1,0 +1,79 @@
+"""From tags to spans: gaps are repaired, runs of tags become spans."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.ner.decoding import repair_gaps, spans_of, tags_of
+
+TAGS = st.lists(st.sampled_from(["O", "B-ADE", "I-ADE", "B-DRUG", "I-DRUG"]), max_size=14)
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([], []),
+        (["O"], ["O"]),
+        (["B-ADE", "I-ADE", "I-ADE", "O", "I-ADE"], ["B-ADE", "I-ADE", "I-ADE", "I-ADE", "I-ADE"]),
+        (["B-ADE", "O", "I-ADE"], ["B-ADE", "O", "I-ADE"]),
+        (["I-ADE", "O", "O", "I-ADE"], ["I-ADE", "O", "O", "I-ADE"]),
+        (["I-ADE", "O", "I-DRUG"], ["I-ADE", "O", "I-DRUG"]),
+        (["I-ADE", "O", "B-ADE"], ["I-ADE", "O", "B-ADE"]),
+        (["I-ADE", "O", "I-ADE", "O", "I-ADE"], ["I-ADE"] * 5),
+        (["O", "I-ADE", "O"], ["O", "I-ADE", "O"]),
+    ],
+)
+def test_only_a_single_gap_between_two_insides_of_a_label_is_filled(
+    tags: list[str], expected: list[str]
+) -> None:
+    assert repair_gaps(tags) == expected
+
+
+@given(TAGS)
+def test_the_repair_changes_only_gaps_inside_one_label(tags: list[str]) -> None:
+    repaired = repair_gaps(tags)
+    assert len(repaired) == len(tags)
+    assert repaired[:1] == tags[:1]
+    assert repaired[-1:] == tags[-1:]
+    for i, (before, after) in enumerate(zip(tags, repaired, strict=True)):
+        if before != after:
+            assert before == "O"
+            assert after == tags[i - 1] == tags[i + 1]
+    assert repair_gaps(repaired) == repaired
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([], []),
+        (["O", "X", "O"], []),
+        (["B-ADE", "I-ADE", "O", "B-DRUG"], [("ADE", 0, 2), ("DRUG", 3, 4)]),
+        (["B-ADE", "B-ADE"], [("ADE", 0, 1), ("ADE", 1, 2)]),
+        (["I-ADE", "I-ADE"], [("ADE", 0, 2)]),
+        (["B-ADE", "I-DRUG", "I-DRUG"], [("ADE", 0, 1), ("DRUG", 1, 3)]),
+        (["B-ADE", "O", "I-ADE"], [("ADE", 0, 1), ("ADE", 2, 3)]),
+        (["B-ADE", "I-ADE", "O", "I-ADE", "O"], [("ADE", 0, 4)]),
+    ],
+)
+def test_runs_of_tags_become_spans(tags: list[str], expected: list[tuple[str, int, int]]) -> None:
+    assert spans_of(tags) == expected
+
+
+@given(TAGS)
+def test_spans_are_in_order_and_contain_every_tagged_word_with_its_label(tags: list[str]) -> None:
+    spans = spans_of(tags)
+    assert all(a[2] <= b[1] for a, b in pairwise(spans))
+    label_of = {i: label for label, start, end in spans for i in range(start, end)}
+    for i, tag in enumerate(tags):
+        if tag != "O":
+            assert label_of.pop(i) == tag[2:]
+    assert all(tags[i - 1] == tags[i + 1] == f"I-{label}" for i, label in label_of.items())
+    assert {i for i, tag in enumerate(tags) if tag[0] == "B"} <= {start for _, start, _ in spans}
+
+
+def test_the_tags_are_outside_continuation_and_two_for_each_label() -> None:
+    assert tags_of(["DRUG", "ADE"]) == ["O", "X", "B-DRUG", "I-DRUG", "B-ADE", "I-ADE"]

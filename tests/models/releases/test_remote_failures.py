@@ -1,0 +1,189 @@
+"""Stores that fail or return wrong data: short errors without passwords, no read beyond declared sizes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from models.releases.manifest import MANIFEST, Release, ReleaseError, StoreError
+from models.releases.remote import deliver, fetch, read_manifest, versions
+from tests.models.releases.small_release import CONTENTS
+from tests.models.releases.stores import contents, put, refusal
+
+PASSWORD = "hunter2-secret"
+
+
+class EndlessFile(io.BytesIO):
+    """A file without an end that counts the bytes read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            raise AssertionError("the whole file is read at once")
+        EndlessFiles.bytes_read += size
+        return b"\0" * size
+
+
+class MisbehavingStore(MemoryFileSystem):  # type: ignore[misc]
+    """The stores in memory under another protocol; subclasses misbehave in different ways."""
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace(f"{cls.protocol}://", "memory://")))
+
+
+class EndlessFiles(MisbehavingStore):
+    """Lists `drugs.tsv` with its declared size, but reading it never ends."""
+
+    protocol = "endless"
+    bytes_read: ClassVar[int] = 0
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        if path.endswith("drugs.tsv") and mode == "rb":
+            return EndlessFile()
+        return super().open(path, mode, **options)
+
+
+def test_no_file_is_read_beyond_its_declared_size(release: Release, memory: str, into: Path) -> None:
+    deliver(release, memory)
+    fsspec.register_implementation("endless", EndlessFiles, clobber=True)
+    EndlessFiles.bytes_read = 0
+    message = refusal(
+        ReleaseError,
+        lambda: fetch(memory.replace("memory:", "endless:"), "ner", release.version, into),
+    )
+    assert message.endswith("drugs.tsv does not have the declared sha256")
+    size = len(CONTENTS["drugs.tsv"])
+    assert EndlessFiles.bytes_read == size
+    assert (into / "drugs.tsv").stat().st_size == size
+
+
+def test_a_larger_file_than_declared_is_not_read_at_all(release: Release, memory: str, into: Path) -> None:
+    deliver(release, memory)
+    put(memory, release, "drugs.tsv", b"\0" * 5_000_000)
+    fsspec.register_implementation("endless", EndlessFiles, clobber=True)
+    EndlessFiles.bytes_read = 0
+    message = refusal(
+        ReleaseError,
+        lambda: fetch(memory.replace("memory:", "endless:"), "ner", release.version, into),
+    )
+    assert "drugs.tsv has 5000000 bytes" in message
+    assert EndlessFiles.bytes_read == 0
+    assert not (into / "drugs.tsv").exists()
+
+
+def test_a_file_that_ends_early_is_refused(release: Release, memory: str, into: Path) -> None:
+    deliver(release, memory)
+
+    class Short(MisbehavingStore):
+        protocol = "short"
+
+        def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            return io.BytesIO(b"n") if path.endswith("drugs.tsv") else super().open(path, mode, **options)
+
+    fsspec.register_implementation("short", Short, clobber=True)
+    message = refusal(
+        ReleaseError, lambda: fetch(memory.replace("memory:", "short:"), "ner", release.version, into)
+    )
+    assert message == f"{into.name}: drugs.tsv has 1 bytes, {len(CONTENTS['drugs.tsv'])} are declared"
+
+
+class FailingStore(MisbehavingStore):
+    """Raises an error of two lines from every operation."""
+
+    protocol = "failing"
+
+    def _fail(self, *arguments: Any, **options: Any) -> Any:
+        raise RuntimeError("503 from the store\nTraceback follows")
+
+    ls = open = makedirs = put_file = _fail
+
+
+class StoreThatQuotesItsAddress(MisbehavingStore):
+    """Raises errors with its address, credentials included."""
+
+    protocol = "quoting"
+
+    def _fail(self, *arguments: Any, **options: Any) -> Any:
+        raise ConnectionError(f"cannot connect to quoting://user:{PASSWORD}@host/releases")
+
+    ls = open = makedirs = put_file = _fail
+
+
+def operations(root: str, release: Release, into: Path) -> dict[str, Callable[[], object]]:
+    return {
+        "fetch": lambda: fetch(root, "ner", release.version, into),
+        "deliver": lambda: deliver(release, root),
+        "versions": lambda: versions(root, "ner"),
+        "read_manifest": lambda: read_manifest(root, "ner", release.version),
+    }
+
+
+@pytest.mark.parametrize("what", ["fetch", "deliver", "versions", "read_manifest"])
+def test_the_failure_of_a_store_is_a_store_error_of_one_line(what: str, release: Release, into: Path) -> None:
+    fsspec.register_implementation("failing", FailingStore, clobber=True)
+    message = refusal(StoreError, operations(f"failing://user:{PASSWORD}@host/releases", release, into)[what])
+    assert "RuntimeError: 503 from the store Traceback follows" in message
+    assert PASSWORD not in message
+
+
+@pytest.mark.parametrize("what", ["fetch", "deliver", "versions", "read_manifest"])
+def test_a_password_in_the_stores_own_error_is_removed(what: str, release: Release, into: Path) -> None:
+    fsspec.register_implementation("quoting", StoreThatQuotesItsAddress, clobber=True)
+    message = refusal(StoreError, operations(f"quoting://user:{PASSWORD}@host/releases", release, into)[what])
+    assert "ConnectionError" in message
+    assert PASSWORD not in message
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        f"user:{PASSWORD}",
+        PASSWORD,
+        f":{PASSWORD}",
+        f"user:p@{PASSWORD}",
+    ],
+)
+def test_the_address_of_a_store_is_shown_without_its_password(credentials: str, into: Path) -> None:
+    root = f"memory://{credentials}@host/{uuid4().hex}"
+    message = refusal(StoreError, lambda: fetch(root, "ner", "0" * 12, into))
+    assert "is not in the store memory://" in message
+    assert "host/" in message
+    assert PASSWORD not in message
+
+
+def test_an_unknown_protocol_is_a_store_error_of_one_line(release: Release, into: Path) -> None:
+    for work in operations(f"no-such-protocol://user:{PASSWORD}@host", release, into).values():
+        message = refusal(StoreError, work)
+        assert "no-such-protocol" in message
+        assert PASSWORD not in message
+
+
+class StoreThatDisconnects(MisbehavingStore):
+    """Loses the connection before the manifest is written."""
+
+    protocol = "disconnecting"
+
+    def put_file(self, source: str, target: str, **options: Any) -> None:
+        if target.endswith(MANIFEST):
+            raise ConnectionResetError("connection lost")
+        super().put_file(source, target, **options)
+
+
+def test_an_interrupted_upload_is_no_release_until_it_is_repeated(
+    release: Release, memory: str, into: Path
+) -> None:
+    fsspec.register_implementation("disconnecting", StoreThatDisconnects, clobber=True)
+    message = refusal(StoreError, lambda: deliver(release, memory.replace("memory:", "disconnecting:")))
+    assert "ConnectionResetError" in message
+    assert "no manifest.json" in refusal(StoreError, lambda: fetch(memory, "ner", release.version, into))
+    assert contents(into) == {}
+    refusal(StoreError, lambda: read_manifest(memory, "ner", release.version))
+    deliver(release, memory)
+    assert fetch(memory, "ner", release.version, into).version == release.version

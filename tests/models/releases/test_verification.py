@@ -1,0 +1,198 @@
+"""Releases on disk are refused where anything is not as declared."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.releases.manifest import MAX_MANIFEST_BYTES, Release, ReleaseError
+from models.releases.store import open_release
+from tests.models.releases.small_release import declare, rewrite, stored
+
+
+def _named(name: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        outside = path.parent / "evil.tsv"
+        outside.write_bytes(b"")
+        declare(path, name.replace("OUTSIDE", str(outside)))
+
+    return change
+
+
+def _added(name: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        (path / name).write_bytes(b"")
+        declare(path, name)
+
+    return change
+
+
+def _declared_size(size: object) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        files = stored(path)["files"]
+        files["drugs.tsv"]["size"] = size
+        rewrite(path, files=files)
+
+    return change
+
+
+def _wrong_digest(path: Path) -> None:
+    files = stored(path)["files"]
+    files["drugs.tsv"]["sha256"] = "0" * 64
+    rewrite(path, files=files)
+
+
+def _flipped_bit(path: Path) -> None:
+    content = bytearray((path / "weights.safetensors").read_bytes())
+    content[7] ^= 1
+    (path / "weights.safetensors").write_bytes(content)
+
+
+def _symlinked_file(path: Path) -> None:
+    elsewhere = path.parent / "elsewhere.tsv"
+    (path / "drugs.tsv").rename(elsewhere)
+    (path / "drugs.tsv").symlink_to(elsewhere)
+
+
+def _symlinked_manifest(path: Path) -> None:
+    elsewhere = path.parent / "elsewhere.json"
+    (path / "manifest.json").rename(elsewhere)
+    (path / "manifest.json").symlink_to(elsewhere)
+
+
+def _symlinked_directory(path: Path) -> None:
+    path.rename(path.parent / "elsewhere")
+    path.symlink_to(path.parent / "elsewhere", target_is_directory=True)
+
+
+def _directory_for_a_file(path: Path) -> None:
+    (path / "drugs.tsv").unlink()
+    (path / "drugs.tsv").mkdir()
+
+
+def _pipe_for_a_file(path: Path) -> None:
+    (path / "drugs.tsv").unlink()
+    os.mkfifo(path / "drugs.tsv")
+
+
+def _truncated(path: Path) -> None:
+    os.truncate(path / "weights.safetensors", 10)
+
+
+def _without_field(path: Path) -> None:
+    rest = stored(path)
+    del rest["canary"]
+    (path / "manifest.json").write_text(json.dumps(rest), encoding="utf-8")
+
+
+def _manifest(content: bytes) -> Callable[[Path], int]:
+    return lambda path: (path / "manifest.json").write_bytes(content)
+
+
+def _fields(**changes: Any) -> Callable[[Path], None]:
+    return lambda path: rewrite(path, **changes)
+
+
+SCORE = {
+    "name": "f1",
+    "value": 0.5,
+    "definition": "d",
+    "data": "d",
+    "records": 3,
+    "baseline": None,
+    "baseline_definition": "b",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(_wrong_digest, "declared sha256", id="wrong digest"),
+        pytest.param(_flipped_bit, "declared sha256", id="one bit flipped"),
+        pytest.param(lambda p: (p / "drugs.tsv").unlink(), "drugs.tsv is missing", id="missing file"),
+        pytest.param(_truncated, "has 10 bytes, 160 are declared", id="truncated file"),
+        pytest.param(_declared_size(12), "13 bytes, 12 are declared", id="wrong size"),
+        pytest.param(_declared_size(-1), "files.drugs.tsv.size", id="negative size"),
+        pytest.param(_declared_size(True), "files.drugs.tsv.size", id="size of a wrong type"),
+        pytest.param(_declared_size(3 << 30), "files.drugs.tsv.size", id="size beyond the limit"),
+        pytest.param(
+            lambda p: (p / "extra.tsv").write_bytes(b""), "extra.tsv is not declared", id="undeclared file"
+        ),
+        pytest.param(lambda p: (p / "sub").mkdir(), "sub is not declared", id="undeclared directory"),
+        pytest.param(_named("../evil.tsv"), "not a plain file name", id="name that leads outside"),
+        pytest.param(_named("sub/../../evil.tsv"), "not a plain file name", id="name that leads around"),
+        pytest.param(_named("OUTSIDE"), "not a plain file name", id="absolute name"),
+        pytest.param(_named(".."), "not a plain file name", id="name of the folder above"),
+        pytest.param(_named(""), "not a plain file name", id="empty name"),
+        pytest.param(_named("..\\evil.tsv"), "not a plain file name", id="name with a backslash"),
+        pytest.param(_named("a\0.tsv"), "not a plain file name", id="name with a NUL"),
+        pytest.param(_named("manifest.json"), "not a plain file name", id="manifest declares itself"),
+        pytest.param(_symlinked_file, "drugs.tsv is not a regular file", id="symlink for a file"),
+        pytest.param(_symlinked_directory, "no release directory", id="symlink for the directory"),
+        pytest.param(_symlinked_manifest, "no manifest.json", id="symlink for the manifest"),
+        pytest.param(_directory_for_a_file, "drugs.tsv is not a regular file", id="directory for a file"),
+        pytest.param(_pipe_for_a_file, "drugs.tsv is not a regular file", id="pipe for a file"),
+        pytest.param(_added("model.pkl"), "type .pkl", id="pickle"),
+        pytest.param(_added("pytorch_model.bin"), "type .bin", id="torch pickle"),
+        pytest.param(_added("code.py"), "type .py", id="code"),
+        pytest.param(_added("model.safetensors.pkl"), "type .pkl", id="pickle in disguise"),
+        pytest.param(_added("weights"), r"type \(none\)", id="no suffix"),
+        pytest.param(lambda p: (p / "manifest.json").unlink(), "no manifest.json", id="no manifest"),
+        pytest.param(_manifest(b"not json"), "Invalid JSON", id="manifest that is no JSON"),
+        pytest.param(_manifest(b""), "manifest.json", id="empty manifest"),
+        pytest.param(_manifest(b"[]"), "the document", id="manifest that is a list"),
+        pytest.param(_manifest(b"\xff\xfe{}"), "manifest.json", id="manifest that is no UTF-8"),
+        pytest.param(_manifest(b"[" * 500_000), "manifest.json", id="manifest nested deeply"),
+        pytest.param(
+            _manifest(b" " * (MAX_MANIFEST_BYTES + 1)), "manifest.json is larger", id="oversized manifest"
+        ),
+        pytest.param(_fields(extra=1), "extra: Extra inputs", id="extra field"),
+        pytest.param(_without_field, "canary: Field required", id="missing field"),
+        pytest.param(_fields(format=2), "format", id="later format"),
+        pytest.param(_fields(task="translation"), "task", id="unknown task"),
+        pytest.param(_fields(kind=3), "kind", id="number for a text"),
+        pytest.param(_fields(files=[]), "files", id="list for a mapping"),
+        pytest.param(_fields(base_sha256="ABC"), "base_sha256", id="no digest"),
+        pytest.param(_fields(scores=[SCORE | {"records": "3"}]), "scores.0.records", id="text for a number"),
+        pytest.param(_fields(scores=[SCORE | {"note": ""}]), "scores.0.note", id="extra field of a score"),
+        pytest.param(_fields(training_data=[{"name": "x"}]), "training_data.0.licence", id="no licence"),
+    ],
+)
+def test_a_release_that_is_not_as_declared_is_refused_in_one_line(
+    release: Release, change: Callable[[Path], object], message: str
+) -> None:
+    change(release.path)
+    with pytest.raises(ReleaseError, match=message) as refused:
+        open_release(release.path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="no release directory"):
+        open_release(tmp_path / "nowhere")
+
+
+def test_a_file_in_place_of_the_directory_is_refused(release: Release) -> None:
+    with pytest.raises(ReleaseError, match="no release directory"):
+        open_release(release.path / "drugs.tsv")
+
+
+def test_a_name_too_long_for_a_file_system_is_refused(release: Release) -> None:
+    declare(release.path, "a" * 300 + ".tsv")
+    with pytest.raises(ReleaseError):
+        open_release(release.path)
+
+
+@pytest.mark.parametrize("change", [_named("a\nFAKE LOG LINE.tsv"), _fields(**{"x\nFAKE LOG LINE": 1})])
+def test_a_line_break_in_a_name_does_not_break_the_message(
+    release: Release, change: Callable[[Path], None]
+) -> None:
+    change(release.path)
+    with pytest.raises(ReleaseError) as refused:
+        open_release(release.path)
+    assert "\n" not in str(refused.value)

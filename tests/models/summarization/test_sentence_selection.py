@@ -1,0 +1,63 @@
+"""Which sentences of a text may be its short question."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+
+from models.summarization.sentence_selection import candidate_sentences, is_question
+from tests.models.summarization.messages import MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Is tea fine?", True),
+        ('He asked "why?"', True),
+        ("(is it?)", True),
+        ("what foods to avoid", True),
+        ("WILL it pass", True),
+        ("anybody here on it", True),
+        ("Does anyone know", True),
+        ("I take metformin.", False),
+        ("Iszatech helps.", False),
+        ("Howard takes it.", False),
+        ("Tell me how it works.", False),
+        ("", False),
+        ("why", True),
+    ],
+)
+def test_a_question_has_a_question_mark_or_starts_like_one(sentence: str, expected: bool) -> None:
+    assert is_question(sentence) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("On it for years. Can it cause hair loss? Thanks.", ["Can it cause hair loss?"]),
+        ("Is it safe? I wonder. Which dose?", ["Is it safe?", "Which dose?"]),
+        ("On it for years. Thanks.", ["On it for years.", "Thanks."]),
+        ("SUBJECT: metformin\nMESSAGE: Can it cause hair loss?", ["Can it cause hair loss?"]),
+        ("SUBJECT: metformin\nMESSAGE:\nthanks", ["metformin", "thanks"]),
+        ("Subject :  gout", ["gout"]),
+        ("Subjective: gout", ["Subjective: gout"]),
+        ("tell me about gout", ["tell me about gout"]),
+        ("SUBJECT:", ["SUBJECT:"]),
+        (" ", [" "]),
+    ],
+)
+def test_candidates_are_questions_or_else_all_sentences_without_field_names(
+    text: str, expected: list[str]
+) -> None:
+    assert [text[s.start : s.end] for s in candidate_sentences(text)] == expected
+
+
+@given(MESSAGES)
+@example("re: re: re:")
+def test_every_text_has_candidates_within_it(text: str) -> None:
+    spans = candidate_sentences(text)
+    assert spans
+    assert all(s.end <= len(text) for s in spans)
+    assert all(a.end <= b.start for a, b in pairwise(spans))

@@ -1,0 +1,51 @@
+"""Writers over a tiny encoder: a decoder with random weights, and templates with given scores."""
+
+from __future__ import annotations
+
+import torch
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.summarization import pointer_decoder
+from models.summarization.beam_search import Search
+from models.summarization.decoder_layers import DecoderConfig
+from models.summarization.extended_vocabulary import ExtendedVocabulary
+from models.summarization.generation import PointerWriter
+from models.summarization.medical_entities import OwnRecogniser
+from models.summarization.pointer_decoder import PointerDecoder
+from models.summarization.question_cues import CUES
+from models.summarization.question_templates import TemplateWriter
+from models.summarization.reranker import FEATURES, RankedWriter
+from models.summarization.source_pieces import source_pieces
+
+RECOGNISER = OwnRecogniser(None, ["pain"], DrugLexicon({"zoloft": "sertraline"}))
+TEMPLATES = ["What of {}?", "Is {} bad?", "Why {}?", "How {}?"]
+
+
+def pointer_writer(small: Encoder, beams: int = 3) -> PointerWriter:
+    """A decoder that can generate a few words."""
+    torch.manual_seed(9)
+    words = ["what", "is", "the", "drug", "?"]
+    pieces = sorted({p for own in source_pieces(small, words) for p in own})
+    generated = [small.tokenizer.sep_token_id, *pieces]
+    decoder = PointerDecoder(
+        DecoderConfig(32, layers=2, heads=2, inner=48, longest=16),
+        pointer_decoder.embeddings_of(small.model),
+        generated,
+    )
+    pointer_decoder.initialise_from_encoder(decoder, small.model, [0, 1])
+    vocabulary = ExtendedVocabulary.of_wordpiece(small.tokenizer, generated)
+    return PointerWriter(small, decoder.eval(), vocabulary, Search(beams=beams, longest=10))
+
+
+def template_weights(small: Encoder, *scores: float) -> torch.Tensor:
+    """Weights that give each template the same score for every text."""
+    weights = torch.zeros(small.dimension + len(CUES), len(scores))
+    weights[-1] = torch.tensor(scores)
+    return weights
+
+
+def ranked_writer(small: Encoder, *scores: float, by: str = "template_score") -> RankedWriter:
+    """A ranker that uses one feature."""
+    templates = TemplateWriter(small, RECOGNISER, TEMPLATES, template_weights(small, *scores))
+    return RankedWriter(pointer_writer(small), templates, [float(name == by) for name in FEATURES])

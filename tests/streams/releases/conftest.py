@@ -1,0 +1,31 @@
+"""Fixtures for the tests of loading and reloading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from models.releases.manifest import Canary
+from models.releases.store import bundled, open_release, publish
+from streams import metrics
+from tests.streams.releases.reloading import Store
+from tests.variants import variant
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    root = tmp_path_factory.mktemp("store")
+    one, two, three = (variant("summarization", root, note).version for note in ("one", "two", "three"))
+    original = open_release(bundled("summarization"))
+    canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
+    failing = publish(original.path, original.manifest.model_copy(update={"canary": canary}), root)
+    return Store(root, (one, two, three), failing.version)
+
+
+@pytest.fixture
+def empty_gauge() -> Iterator[None]:
+    """Removes the series of other tests from the gauge of live releases."""
+    metrics.MODEL.clear()
+    yield
+    metrics.MODEL.clear()

@@ -1,0 +1,71 @@
+"""A store of releases for summaries, handles and announcements, for the tests of loading and reloading."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from models.releases.loading import Loaded
+from streams import metrics
+from streams.records import Announcement
+from streams.releases.handle import Handle
+from streams.releases.opening import load_release
+from streams.settings import Settings
+
+WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store with releases for summaries: three that load, and one that fails its canary check."""
+
+    root: Path
+    sound: tuple[str, str, str]
+    failing: str
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(store=str(self.root), dtype="float32")
+
+
+class HeldLoader:
+    """A `load_release` that records the requested versions and waits until the test lets it load."""
+
+    def __init__(self) -> None:
+        self.requested: list[str] = []
+        self.may_load = threading.Event()
+
+    def __call__(self, task: str, name: str | Path | None, settings: Settings) -> Loaded:
+        self.requested.append(str(name))
+        assert self.may_load.wait(60)
+        return load_release(task, name, settings)
+
+
+def announcement(version: str, previous: str | None = None, task: Any = "summarization") -> Announcement:
+    return Announcement(task=task, version=version, reason="publish", announced_at=WHEN, previous=previous)
+
+
+def new_handle(store: Store, version: str | None = None, *, pinned: bool = False) -> Handle:
+    """A new handle of a release, None for the bundled one; each release is loaded once for all tests."""
+    return Handle(_loaded(store, version), pinned=pinned)
+
+
+@cache
+def _loaded(store: Store, version: str | None) -> Loaded:
+    return load_release("summarization", version, store.settings)
+
+
+def reloads(outcome: str) -> float:
+    """The counter of reloads with this outcome."""
+    labels = {"task": "summarization", "outcome": outcome}
+    return metrics.REGISTRY.get_sample_value("pv_reload_total", labels) or 0.0
+
+
+def live_series() -> list[tuple[str, float]]:
+    """Release and value of every series of the gauge of live releases."""
+    (gauge,) = metrics.MODEL.collect()
+    return [(s.labels["release"], s.value) for s in gauge.samples if s.labels["task"] == "summarization"]

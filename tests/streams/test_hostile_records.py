@@ -1,0 +1,125 @@
+"""Records that Kafka accepts and no producer should write: each is passed on, dropped or a dead letter."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from streams import metrics
+from streams.agents import ner
+from streams.app import bounded_batches
+from streams.dead_letters.headers import MAX_LETTER_BYTES
+from streams.dead_letters.redrive import redrive_headers
+from streams.records import Inbound, Report, TaggedReport
+from streams.stage import Stage, run_stage
+from streams.topics import MENTIONS, POSTS
+from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
+
+STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
+
+
+def post(offset: int) -> Inbound:
+    return inbound(offset, orjson.dumps({"id": f"r{offset}", "text": "fine"}))
+
+
+async def run(*batch: Inbound) -> FakePorts:
+    ports = FakePorts(loaded(FakeTagger()))
+    await asyncio.wait_for(run_stage(STAGE, batches_of(list(batch)), ports), 5)
+    assert ports.acked == [r.offset for r in batch]
+    return ports
+
+
+def dropped() -> float:
+    return (
+        metrics.REGISTRY.get_sample_value("pv_records_total", {"stage": "ner", "outcome": "dropped"}) or 0.0
+    )
+
+
+async def test_a_key_without_a_value_is_a_deletion_and_is_passed_on() -> None:
+    ports = await run(post(0), inbound(1, None), post(2))
+    assert [(key, value is None) for key, value, _ in ports.to("mentions")] == [
+        (b"r0", False),
+        (b"key-1", True),
+        (b"r2", False),
+    ]
+    assert ports.to("posts.dead") == []
+
+
+async def test_a_record_without_key_and_value_is_dropped_and_counted() -> None:
+    before = dropped()
+    ports = await run(post(0), replace(inbound(1, None), key=None), post(2))
+    assert len(ports.to("mentions")) == 2
+    assert ports.to("posts.dead") == []
+    assert dropped() == before + 1
+
+
+@pytest.mark.parametrize("timestamp", [-7e10, 7e15, float("inf"), float("nan")])
+async def test_a_timestamp_out_of_range_is_the_fault_of_that_record_alone(timestamp: float) -> None:
+    ports = await run(post(0), replace(post(1), timestamp=timestamp), post(2))
+    assert len(ports.to("mentions")) == 2
+    ((key, _, headers),) = ports.to("posts.dead")
+    assert (key, headers["pv-reason"]) == (b"key-1", b"bad_record")
+    assert headers["pv-detail"] == b"the timestamp of the record is out of range"
+
+
+async def test_a_record_too_large_for_the_dead_letter_topic_is_cut_and_says_so() -> None:
+    value = b"{" + b"x" * (3 * MAX_LETTER_BYTES)
+    ports = await run(post(0), inbound(1, value))
+    ((key, kept, headers),) = ports.to("posts.dead")
+    assert key == b"key-1"
+    assert kept is not None and value.startswith(kept)
+    assert MAX_LETTER_BYTES - 2000 < len(kept) <= MAX_LETTER_BYTES
+    assert headers["pv-truncated"] == str(len(value)).encode()
+    assert headers["pv-sha256"] == hashlib.sha256(value).hexdigest().encode()
+
+
+async def test_headers_and_a_key_too_large_for_a_dead_letter_are_left_out() -> None:
+    large = [(f"h{i}", b"x" * (MAX_LETTER_BYTES // 2)) for i in range(3)]
+    ports = await run(replace(inbound(0, b"no json"), headers=large))
+    ((key, value, headers),) = ports.to("posts.dead")
+    assert (key, value) == (b"key-0", b"no json")
+    assert not any(name.startswith("h") for name in headers)
+    assert headers["pv-truncated"] == b"7"
+    ports = await run(replace(inbound(0, b"no json"), key=b"k" * (2 * MAX_LETTER_BYTES)))
+    ((key, value, _),) = ports.to("posts.dead")
+    assert (key, value) == (None, b"no json")
+
+
+async def test_a_name_of_the_producers_is_in_no_header() -> None:
+    value = orjson.dumps({"id": "a", "text": 3, "releases": {"secret": 1}})
+    tagged = orjson.dumps({"id": "a", "text": "b", "releases": {"secret": 1}})
+    ports = await run(inbound(0, value))
+    ((_, _, headers),) = ports.to("posts.dead")
+    assert b"secret" not in (headers["pv-detail"] or b"")
+    later: Stage[TaggedReport, TaggedReport] = Stage(
+        "normalization", MENTIONS, MENTIONS, lambda m, b: list(b)
+    )
+    ports = FakePorts(loaded(FakeTagger()))
+    await run_stage(later, batches_of([inbound(0, tagged, "mentions")]), ports)
+    ((_, _, headers),) = ports.to("mentions.dead")
+    assert headers["pv-reason"] == b"bad_record"
+    assert b"secret" not in (headers["pv-detail"] or b"")
+
+
+def test_a_null_header_value_stays_null_when_a_letter_goes_back() -> None:
+    assert redrive_headers([("trace", None), ("pv-stage", b"ner")]) == [
+        ("trace", None),
+        ("pv-attempts", b"1"),
+    ]
+
+
+def test_a_batch_is_bounded_by_its_size_and_holds_every_record_in_order() -> None:
+    records = [inbound(i, b"x" * size) for i, size in enumerate([10, 500, 90, 5, 2000, 1, 1, None or 0])]
+    records.append(inbound(9, None))
+    batches = list(bounded_batches(records, 600))
+    assert [r for batch in batches for r in batch] == records
+    assert [[len(r.value or b"") for r in batch] for batch in batches] == [
+        [10, 500, 90],
+        [5],
+        [2000],
+        [1, 1, 0, 0],
+    ]

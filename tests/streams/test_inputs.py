@@ -1,0 +1,123 @@
+"""Reports as producers write them: formats that are accepted, and fields that are not theirs to set."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.codec import BadRecord
+from streams.inputs import MAX_META_BYTES, MAX_META_FIELDS, as_input, read_report
+from streams.records import Report
+
+MOMENT = datetime(2026, 3, 4, 9, 15, 30, tzinfo=UTC)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def read(**fields: Any) -> Report:
+    return read_report(orjson.dumps({"id": "a", "text": "b"} | fields))
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "assumed"),
+    [
+        ("2026-03-04T09:15:30Z", MOMENT, False),
+        ("2026-03-04T10:15:30+01:00", MOMENT, False),
+        ("2026-03-04T09:15:30", MOMENT, True),
+        ("2026-03-04", MOMENT.replace(hour=0, minute=0, second=0), True),
+        ("Wed Mar 04 09:15:30 +0000 2026", MOMENT, False),
+        (MOMENT.timestamp(), MOMENT, False),
+        (int(MOMENT.timestamp()), MOMENT, False),
+        (int(MOMENT.timestamp() * 1000), MOMENT, False),
+        (0, datetime(1970, 1, 1, tzinfo=UTC), False),
+        (None, None, False),
+    ],
+)
+def test_times_are_read_in_every_known_format(
+    written: object, expected: datetime | None, assumed: bool
+) -> None:
+    report = read(created_at=written)
+    assert (report.created_at, report.created_at_assumed_utc) == (expected, assumed)
+
+
+@pytest.mark.parametrize(
+    "written", ["last Tuesday", "", True, [], {}, 1e300, -1e300, "0001-01-01T00:00:00+14:00", "9" * 400]
+)
+def test_what_is_not_a_time_is_refused_without_being_quoted(written: object) -> None:
+    with pytest.raises(BadRecord, match=r"^created_at: not a time in any known format$"):
+        read(created_at=written)
+
+
+def test_a_numeric_id_is_read_and_a_fraction_or_a_truth_value_is_not() -> None:
+    assert read(id=1234567890123456789).id == "1234567890123456789"
+    for wrong in (1.5, True, None, ["a"]):
+        with pytest.raises(BadRecord, match=r"^id"):
+            read(id=wrong)
+
+
+def test_a_producer_cannot_speak_for_the_pipeline() -> None:
+    forged = {
+        "source": "events",
+        "releases": {"ner": "0123456789ab"},
+        "received_at": "1999-01-01T00:00:00Z",
+        "record_id": "forged",
+        "meta": {"forged": 1},
+        "meta_dropped": 7,
+        "created_at_assumed_utc": True,
+    }
+    assert read(**forged) == Report(id="a", text="b")
+
+
+def test_unknown_fields_are_kept_up_to_the_bounds() -> None:
+    assert read(likes=3, place={"country": "NL"}).meta == {"likes": 3, "place": {"country": "NL"}}
+    long = read(first="x" * 100, second="x" * MAX_META_BYTES, third=1)
+    assert (long.meta, long.meta_dropped) == ({"first": "x" * 100}, 2)
+    many = read(**{f"field_{i}": i for i in range(MAX_META_FIELDS + 5)})
+    assert (len(many.meta), many.meta_dropped) == (MAX_META_FIELDS, 5)
+
+
+def test_no_word_of_the_producer_is_in_a_refusal() -> None:
+    for data in (
+        b'{"id": "a", "text": {"secret": 1}}',
+        b"secret",
+        b'["secret"]',
+        b'{"id": {"secret": 2}, "text": "b"}',
+    ):
+        with pytest.raises(BadRecord) as refused:
+            read_report(data)
+        assert "secret" not in str(refused.value)
+
+
+@given(st.dictionaries(st.text(max_size=8), JSON, max_size=6), JSON, JSON)
+def test_any_object_becomes_a_report_or_is_refused(fields: dict[str, Any], created_at: Any, id_: Any) -> None:
+    try:
+        report = read_report(orjson.dumps({"text": "b"} | fields | {"created_at": created_at, "id": id_}))
+    except BadRecord:
+        return
+    except orjson.JSONEncodeError:
+        return
+    assert report.id
+    assert len(orjson.dumps(report.meta)) <= MAX_META_BYTES
+
+
+@given(
+    st.sampled_from(["2026-03-04", "2026-03-04T09:15:30Z", None]),
+    st.dictionaries(st.text(max_size=5), st.integers(0, 9)),
+)
+def test_a_report_that_is_sent_as_input_is_read_back(created_at: str | None, meta: dict[str, int]) -> None:
+    report = read(
+        created_at=created_at, drug="x", **{k: v for k, v in meta.items() if k not in {"id", "text"}}
+    )
+    assert read_report(as_input(report)) == report

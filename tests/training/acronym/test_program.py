@@ -1,0 +1,117 @@
+"""Whole runs of `python -m training.acronym` on a tiny base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from models.acronym.model import AcronymModel
+from models.acronym.prototypes import PrototypeEntry
+from models.acronym.scorers import TrainedScorer
+from models.encoder.weights import ADAPTER, WEIGHTS
+from models.releases.loading import load
+from models.releases.manifest import Release
+from models.releases.store import open_release
+from tests.training.acronym.corpus import DICTIONARY
+from training.acronym.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dictionary") / "dictionary.tsv"
+    rows = [f"{short}\t{form}" for short, forms in DICTIONARY.items() for form in forms]
+    path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def only_release(root: Path) -> Release:
+    (path,) = (root / "acronym").iterdir()
+    return open_release(path)
+
+
+def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
+    tiny_bert: str, folder: Path, dictionary: Path, tmp_path: Path
+) -> None:
+    main(
+        data=folder,
+        dictionary=dictionary,
+        output=tmp_path / "out",
+        base=tiny_bert,
+        run=tmp_path / "run",
+        layers=1,
+        epochs=1,
+        batch=8,
+        max_pieces=64,
+        held_out=0.25,
+        precision="float32",
+    )
+    release = only_release(tmp_path / "out")
+    files = {"dictionary.tsv", "head.safetensors", "prototypes.tsv", "prototypes.safetensors", ADAPTER}
+    assert set(release.manifest.files) == files
+    scores = {"accuracy", "macro_f1", "authors_f1", "accuracy_defined"}
+    assert {s.name for s in release.manifest.scores} == scores
+    names = " ".join(source.name for source in release.manifest.training_data)
+    assert all(name in names for name in ("SDU@AAAI-22", "CASI", "ADE"))
+    configuration = release.manifest.configuration
+    assert configuration["casi_rows"] == {"held_out": 0.3, "seed": 0}
+    assert configuration["training"]["corpora"] == ["sdu22_scientific"]
+    model = load(release, dtype="float32").model
+    assert isinstance(model, AcronymModel)
+    assert isinstance(model.scorer, TrainedScorer)
+    expansions, single = model.predict(["a pain with PD today; ONE and XYZ too", "ONE only"])
+    assert [(e.short_form, e.source) for e in expansions] == [("PD", "dictionary"), ("ONE", "dictionary")]
+    assert expansions[0].long_form in DICTIONARY["PD"]
+    assert 1 / 3 <= expansions[0].score <= 1
+    assert (expansions[1].long_form, expansions[1].score) == ("only this", 1.0)
+    assert single[0].score == 1.0
+    # UNSURED SENSE is a class of CASI and never offered as a long form.
+    assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
+
+
+def offered_prototypes(model: AcronymModel) -> list[PrototypeEntry]:
+    assert isinstance(model.scorer, TrainedScorer)
+    assert model.scorer.prototypes is not None
+    return [
+        u for u in model.scorer.prototypes.entries if u.long_form in model.dictionary.get(u.short_form, ())
+    ]
+
+
+def test_the_papers_network_is_published_without_prototypes(
+    tiny_bert: str, folder: Path, dictionary: Path, tmp_path: Path
+) -> None:
+    main(
+        data=folder,
+        dictionary=dictionary,
+        output=tmp_path / "out",
+        base=tiny_bert,
+        objective="m",
+        anchor="other",
+        pooling="mean",
+        distance=True,
+        fit=False,
+        alone=False,
+        surface=False,
+        uses=False,
+        dropout=0.5,
+        layers=1,
+        rank=0,
+        epochs=1,
+        max_pieces=64,
+        held_out=0.25,
+        precision="float32",
+    )
+    release = only_release(tmp_path / "out")
+    assert set(release.manifest.files) == {"dictionary.tsv", "head.safetensors", WEIGHTS}
+    assert "(m)" in release.manifest.kind
+    assert [s.name for s in release.manifest.training_data] == [
+        "SDU@AAAI-22 acronym disambiguation, scientific English, training part"
+    ]
+    ((expansion, *_),) = load(release, dtype="float32").model.predict(["a pain with PD today"])
+    assert expansion.long_form in DICTIONARY["PD"]
+
+
+def test_training_without_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="training needs --data"):
+        main(output=tmp_path)

@@ -1,0 +1,171 @@
+"""The loop of all programs: which epoch is kept, when training stops, and a run that is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from training.common.checkpoint import CheckpointError
+from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, stored_run, warmup_linear
+
+
+class Line(Trainee):
+    """Fits a straight line; its validation scores are given."""
+
+    def __init__(self, scores: Sequence[float | None], patience: int = 0, untrained: bool = False) -> None:
+        torch.manual_seed(1)
+        self.epochs, self.patience, self.scores_untrained = len(scores), patience, untrained
+        self.line = nn.Linear(1, 1)
+        self.given = scores
+        self.prepared: list[int] = []
+        self.optimizer = torch.optim.SGD(self.line.parameters(), lr=0.1)
+        self.schedule = warmup_linear(self.optimizer, steps_of(self.epochs, 3, 1))
+
+    def modules(self) -> Sequence[nn.Module]:
+        return (self.line,)
+
+    def prepare(self, number: int) -> None:
+        self.prepared.append(number)
+
+    def epoch(self, number: int) -> dict[str, float]:
+        def loss(x: float) -> Tensor:
+            assert self.line.training
+            difference: Tensor = self.line(torch.tensor([x])) - 3 * x + torch.rand(1)
+            return difference.square().sum()
+
+        return self.one_pass([1.0, 2.0, 0.5], loss, number)
+
+    def validate(self, number: int) -> dict[str, float]:
+        assert number == 0 or not self.line.training
+        score = 0.0 if number == 0 else self.given[number - 1]
+        return {} if score is None else {"score": score}
+
+
+def numbers(epochs: Iterator[Epoch]) -> list[int]:
+    return [epoch.number for epoch in epochs]
+
+
+def weight(trainee: Line) -> float:
+    return trainee.line.weight.item()
+
+
+def test_the_epoch_with_the_best_score_is_kept() -> None:
+    line = Line([0.2, 0.9, 0.9, 0.5])
+    loop, weights = TrainingLoop(line, {}), []
+    for _ in loop.epochs():
+        weights.append(weight(line))
+    assert [e.kept for e in loop.curve] == [True, True, False, False]
+    loop.load_best()
+    assert weight(line) == weights[1] != weights[3]
+    assert loop.best == loop.curve[1]
+
+
+def test_without_validation_the_last_epoch_is_kept() -> None:
+    loop = TrainingLoop(Line([None, None, None]), {})
+    assert [e.kept for e in loop.epochs()] == [False, False, True]
+
+
+def test_a_run_of_no_epochs_keeps_nothing_and_changes_nothing() -> None:
+    line = Line([])
+    before = weight(line)
+    loop = TrainingLoop(line, {})
+    loop.run()
+    assert (loop.best, loop.kept, weight(line)) == (None, None, before)
+
+
+def test_an_epoch_that_is_refused_is_not_kept_however_good_it_is() -> None:
+    class Strict(Line):
+        def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
+            return "too good" if scores["score"] - untrained["score"] > 0.8 else ""
+
+    loop = TrainingLoop(Strict([0.5, 0.9, 0.6], untrained=True), {})
+    rows = list(loop.epochs())
+    assert [(e.kept, e.note) for e in rows] == [(True, ""), (False, "too good"), (True, "")]
+    assert "too good" in rows[1].line()
+
+
+def test_training_stops_when_patience_runs_out() -> None:
+    loop = TrainingLoop(Line([0.5, 0.4, 0.6, 0.1, 0.2, 0.9], patience=2), {})
+    assert numbers(loop.epochs()) == [1, 2, 3, 4, 5]
+
+
+def test_the_untrained_model_is_the_first_row_of_the_curve_where_it_is_scored() -> None:
+    loop = TrainingLoop(Line([0.5], untrained=True), {})
+    assert numbers(loop.epochs()) == [1]
+    assert loop.curve[0] == Epoch(0, {}, {"score": 0.0}, 0.0)
+
+
+@pytest.mark.parametrize("killed_after", [1, 2, 3])
+@pytest.mark.parametrize("untrained", [False, True])
+def test_a_killed_run_resumes_to_the_same_curve_and_weights(
+    tmp_path: Path, killed_after: int, untrained: bool
+) -> None:
+    scores = [0.3, 0.1, 0.8, 0.2]
+    whole = TrainingLoop(Line(scores, untrained=untrained), {"a": 1})
+    whole.run()
+    broken = TrainingLoop(Line(scores, untrained=untrained), {"a": 1}, tmp_path)
+    for epoch in broken.epochs():
+        if epoch.number == killed_after:
+            break
+    line = Line(scores, untrained=untrained)
+    resumed = TrainingLoop(line, {"a": 1}, tmp_path)
+    torch.manual_seed(77)
+    resumed.run()
+    assert line.prepared == [killed_after, *range(killed_after + 1, 5)]
+    assert [(e.number, e.losses, e.scores, e.kept) for e in resumed.curve] == [
+        (e.number, e.losses, e.scores, e.kept) for e in whole.curve
+    ]
+    assert isinstance(whole.trainee, Line)
+    assert weight(line) == weight(whole.trainee)
+    assert numbers(TrainingLoop(Line(scores), {"a": 1}, tmp_path).epochs()) == []
+
+
+def test_patience_counts_the_epochs_before_a_kill(tmp_path: Path) -> None:
+    scores = [0.5, 0.4, 0.3, 0.9]
+    for epoch in TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs():
+        if epoch.number == 2:
+            break
+    assert numbers(TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs()) == [3]
+
+
+def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
+    list(TrainingLoop(Line([0.5]), {"lr": 1}, tmp_path).epochs())
+    with pytest.raises(CheckpointError, match="other settings"):
+        list(TrainingLoop(Line([0.5]), {"lr": 2}, tmp_path).epochs())
+
+
+def test_another_run_can_begin_with_the_last_weights_of_a_stored_one(tmp_path: Path) -> None:
+    line = Line([0.5, 0.1])
+    list(TrainingLoop(line, {"lr": 1}, tmp_path).epochs())
+    run = stored_run(tmp_path)
+    assert (run.settings, run.epochs) == ({"lr": 1}, 2)
+    other = Line([0.5])
+    other.load_weights(run.state["weights"])
+    assert weight(other) == weight(line)
+    with pytest.raises(CheckpointError, match="holds no run"):
+        stored_run(tmp_path / "nowhere")
+
+
+def test_of_several_losses_the_sum_is_minimised_and_each_is_reported() -> None:
+    class Two(Line):
+        def epoch(self, number: int) -> dict[str, float]:
+            def losses(x: float) -> dict[str, Tensor]:
+                found = self.line(torch.tensor([x])).square().sum()
+                return {"one": found, "other": 2 * found}
+
+            return self.one_pass([1.0, 2.0], losses, number)
+
+    (epoch,) = TrainingLoop(Two([None]), {}).epochs()
+    assert epoch.losses["other"] == pytest.approx(2 * epoch.losses["one"])
+    assert epoch.loss == pytest.approx(3 * epoch.losses["one"])
+
+
+def test_a_line_of_the_curve_has_losses_scores_and_what_was_decided() -> None:
+    epoch = Epoch(3, {"loss": 0.5}, {"F1": 0.25, "recall": 1.0}, 2.0, kept=True)
+    assert (
+        epoch.line("clner") == "clner epoch  3  loss 0.5000  validation: F1 0.2500, recall 1.0000  2 s  kept"
+    )

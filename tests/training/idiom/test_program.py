@@ -1,0 +1,79 @@
+"""Whole runs of `python -m training.idiom` on a tiny base, and what they publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+from safetensors.torch import load_file
+
+from models.encoder.added_tokens import ExtendedEmbedding
+from models.idiom.model import LAST_TWO, TOKENS, IdiomModel
+from models.releases.loading import load
+from models.releases.manifest import Release
+from models.releases.store import open_release
+from tests.models import tiny
+from tests.training.idiom.corpus import EXPRESSIONS
+from training.evaluation.idiom import PRIMARY, STS
+from training.idiom.__main__ import main
+from training.idiom.assemble import CANARY
+from training.idiom.trainer import IdiomTrainee
+
+
+def only_release(root: Path) -> Release:
+    (path,) = (root / "idiom").iterdir()
+    return open_release(path)
+
+
+@pytest.mark.parametrize("case", [("bert", 2, True), ("bert", 0, True), ("roberta", 2, False)])
+def test_a_run_publishes_what_it_trained(
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, int, bool]
+) -> None:
+    base, rank, mark = case
+    monkeypatch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
+    main(
+        data=semeval,
+        output=tmp_path,
+        base=getattr(tiny, base)(tmp_path / "base"),
+        run=tmp_path / "run",
+        pooling=LAST_TWO,
+        mark=mark,
+        epochs=2,
+        rank=rank,
+        lr=1e-2,
+        held_out=0.3,
+        lose=2.0,
+        batch=4,
+    )
+    release = only_release(tmp_path)
+    weights = "adapter.safetensors" if rank else "encoder.safetensors"
+    assert sorted(release.manifest.files) == sorted([weights, *([TOKENS] if mark else [])])
+    assert release.manifest.configuration["pooling"] == LAST_TWO
+    assert release.manifest.configuration["expressions"] == (sorted(EXPRESSIONS) if mark else [])
+    assert [s.name for s in release.manifest.scores] == 2 * [PRIMARY, STS, "spearman_all"]
+    assert len(release.manifest.canary.outputs) == len(CANARY) - 1
+    model = load(release, dtype="float32").model
+    assert isinstance(model, IdiomModel)
+    assert isinstance(model.encoder.model.model.get_input_embeddings(), ExtendedEmbedding) is mark
+
+
+def test_nothing_is_published_where_no_epoch_is_kept_and_no_token_has_a_meaning(
+    semeval: Path, tmp_path: Path
+) -> None:
+    base = tiny.bert(tmp_path / "base")
+    with pytest.raises(typer.Exit) as exited:
+        main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, mark=False, lose=-3.0)
+    assert exited.value.exit_code == 1
+    assert not (tmp_path / "idiom").exists()
+
+
+def test_untrained_tokens_are_published_where_no_epoch_is_kept(semeval: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2, lose=-3.0, compare=False)
+    adapter = load_file(only_release(tmp_path).file("adapter.safetensors"))
+    halves = [tensor for name, tensor in adapter.items() if name.endswith("lora_b")]
+    # The second half of an untrained adapter is zero.
+    assert halves
+    assert not any(bool(torch.any(tensor)) for tensor in halves)

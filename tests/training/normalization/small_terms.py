@@ -1,0 +1,54 @@
+"""Seven terms, a few mentions of patients, and an untrained network over a tiny base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from models.encoder.model import Encoder
+from models.terminology import Term
+from training.common.coding_split import Split, pts_by_term
+from training.common.corpora import GoldCoding
+from training.normalization.network import Encoders
+from training.normalization.settings import Settings
+from training.normalization.trainer import RefiningTrainee
+
+TERMS = [
+    Term("insomnia", "Insomnia", "-"),
+    Term("no sleep", "Insomnia", "-"),
+    Term("nausea", "Nausea", "-"),
+    Term("sick", "Nausea", "-"),
+    Term("pain", "Pain", "-"),
+    Term("aches", "Pain", "-"),
+    Term("rash", "Rash", "-"),
+]
+BY_TERM = pts_by_term(TERMS)
+LAY = {"awake": "insomnia", "queasy": "nausea", "hurts": "pain", "spots": "rash"}
+
+
+def gold(mention: str, term: str, drug: str = "a", sentence: str = "") -> GoldCoding:
+    return GoldCoding(mention, sentence or f"the drug gave me {mention} all day", drug, (term,))
+
+
+GOLDS = [
+    gold(f"{word} {n}", term, drug)
+    for n, drug in enumerate(["a", "a", "b", "c", "d", "e"])
+    for word, term in LAY.items()
+]
+
+
+def settings(**changes: Any) -> Settings:
+    small: dict[str, Any] = {
+        "epochs": 2,
+        "rank": 4,
+        "lr": 3e-3,
+        "batch": 4,
+        "window": 40,
+        "precision": "float32",
+    }
+    return Settings(**small | changes)
+
+
+def trainee_of(base: str, valid: list[GoldCoding] | None = None, **changes: Any) -> RefiningTrainee:
+    encoder = Encoder.load(base, max_pieces=32)
+    split = Split(GOLDS, GOLDS[:8] if valid is None else valid, [])
+    return RefiningTrainee(settings(**changes), Encoders(encoder, encoder), TERMS, split)

@@ -1,0 +1,156 @@
+"""The program run whole on a tiny base: releases with training, without training and over other terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from models import terminology
+from models.normalization.model import NormalizationModel
+from models.releases.loading import load
+from models.releases.manifest import Release, ReleaseError
+from models.releases.store import open_release
+from models.types import Query
+from tests.training.normalization.small_terms import GOLDS, TERMS
+from training.normalization.__main__ import main
+from training.normalization.nil_threshold import DEFAULT_NIL
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A corpus of six drugs and a terminology."""
+    (tmp_path / "data/psytar").mkdir(parents=True)
+    lines = [f'{g.drug}.1,{g.mention},"{g.sentence}",{g.terms[0]}' for g in GOLDS]
+    (tmp_path / "data/psytar/normalization.csv").write_text(
+        "\n".join(["drug_id,mention,sentence,sider_meddra_terms", *lines]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "data/psytar/ner_train.conll").write_text("pain\tB-ADR\n", encoding="utf-8")
+    table = "".join(f"{t.llt}\t{t.pt}\t{t.soc}\n" for t in TERMS)
+    (tmp_path / "terms.tsv").write_text("llt\tpt\tsoc\n" + table, encoding="utf-8")
+    return tmp_path
+
+
+def published(folder: Path, base: str, **options: Any) -> Path:
+    """The directory of the release that the program writes."""
+    common: dict[str, Any] = {"data": folder / "data", "terms": folder / "terms.tsv", "epochs": 1, "rank": 2}
+    output = folder / f"out{len(list(folder.iterdir()))}"
+    main(output=output, base=base, **common | options)
+    (path,) = (output / "normalization").iterdir()
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"isolated": True}, {"rank": 0}], ids=str)
+def test_the_program_publishes_a_release_that_reads_the_sentence(
+    folder: Path, tiny_bert: str, options: dict[str, Any]
+) -> None:
+    release = open_release(published(folder, tiny_bert, **options))
+    assert ("isolated.safetensors" in release.manifest.files) is ("isolated" in options)
+    coverage = [row["coverage"] for row in release.manifest.configuration["risk_coverage"]]
+    assert coverage == sorted(coverage, reverse=True)
+    loaded = load(release, dtype="float32")
+    inside, alone = loaded.model.predict(
+        [Query("it hurts all day", 3, 8, "hurts"), Query("hurts", 0, 5, "hurts")]
+    )
+    assert 0 < inside.context_weight < 1
+    assert alone.context_weight is None
+    names = {s.name: s for s in release.manifest.scores}
+    assert {"acc@1", "acc@5", "acc@10", "acc@1_seen", "acc@1_unseen", "context_weight", "f1"} <= names.keys()
+    assert names["acc@1"].baseline is not None
+
+
+def test_a_release_can_begin_with_anothers_adapter(folder: Path, tiny_bert: str) -> None:
+    first = published(folder, tiny_bert)
+    second = open_release(published(folder, tiny_bert, start=first, start_isolated=first))
+    one, other = load_file(first / "adapter.safetensors"), load_file(second.file("adapter.safetensors"))
+    assert all(other[n].numel() == 2 * t.numel() for n, t in one.items())
+    isolated = load_file(second.file("isolated.safetensors"))
+    assert all(torch.equal(isolated[n], t) for n, t in one.items())
+    assert load(second, dtype="float32").passes_canary()
+
+
+def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path, tiny_bert: str) -> None:
+    release = open_release(published(folder, tiny_bert))
+    files = {n: f for n, f in release.manifest.files.items() if n != "adapter.safetensors"}
+    release.manifest = release.manifest.model_copy(update={"files": files})
+    with pytest.raises(ReleaseError, match="without a trained S_context"):
+        load(release, dtype="float32")
+
+
+@pytest.mark.parametrize("options", [{}, {"isolated": True}, {"rank": 0}], ids=str)
+def test_other_terms_are_coded_to_with_the_same_encoders(
+    folder: Path, tiny_bert: str, options: dict[str, Any]
+) -> None:
+    first = published(folder, tiny_bert, **options)
+    (folder / "other.tsv").write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
+    other = open_release(published(folder, tiny_bert, data=None, terms=folder / "other.tsv", like=first))
+    queries = [Query("it hurts all day", 3, 8, "hurts")]
+    one, two = (NormalizationModel.load(open_release(p)) for p in (first, other.path))
+    (expected,), (coding,) = one.with_terms(two.terms, 5).predict(queries), two.predict(queries)
+    assert {c.pt for c in coding.candidates} == {"Pain", "Seizure"}
+    # The stored vectors have 8 bits.
+    assert coding.candidates[0].score == pytest.approx(expected.candidates[0].score, abs=0.01)
+    assert coding.context_weight == expected.context_weight
+    assert two.nil_below == one.nil_below
+    assert "risk_coverage" not in other.manifest.configuration
+
+
+def test_training_requires_data(folder: Path, tiny_bert: str) -> None:
+    with pytest.raises(Exception, match="--data"):
+        published(folder, tiny_bert, data=None)
+
+
+# Without training
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Path:
+    path = tmp_path / "terms.tsv"
+    rows = "Insomnia\tInsomnia\tP\nno sleep\tInsomnia\tP\nRash\tRash\tS\nThrowing up\tVomiting\tG\n"
+    path.write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
+    return path
+
+
+def zero_shot(output: Path, **options: Any) -> Release:
+    main(output=output, zero_shot=True, **options)
+    (path,) = (output / "normalization").iterdir()
+    return open_release(path)
+
+
+def test_a_release_without_training_has_terms_and_their_vectors(
+    tmp_path: Path, terms: Path, tiny_bert: str
+) -> None:
+    release = zero_shot(tmp_path / "out", terms=terms, base=tiny_bert, k=2)
+    assert release.manifest.scores == []
+    assert release.manifest.configuration["nil_below"] == DEFAULT_NIL
+    assert terminology.load(release.file("terminology.tsv")) == terminology.load(terms)
+    (coding,) = load(release, dtype="float32").model.predict([Query("no sleep", 0, 8, "no sleep")])
+    assert (coding.candidates[0].llt, coding.candidates[0].pt) == ("no sleep", "Insomnia")
+    assert len(coding.candidates) == 2
+
+
+def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_out_part(
+    tmp_path: Path, terms: Path, tiny_bert: str
+) -> None:
+    (tmp_path / "data/psytar").mkdir(parents=True)
+    (tmp_path / "data/psytar/normalization.csv").write_text(
+        "drug_id,mention,sentence,sider_meddra_terms\n"
+        "a.1,no sleep,No sleep.,Insomnia\n"
+        "b.1,Rash,Rash.,Rash\n"
+        "b.2,Rash,Rash.,Rash\n"
+        "a.3,odd,odd.,Unknown term\n",
+        encoding="utf-8",
+    )
+    manifest = zero_shot(tmp_path / "out", data=tmp_path / "data", terms=terms, base=tiny_bert).manifest
+    scores = {s.name: (s.value, s.records, s.baseline) for s in manifest.scores}
+    # The drug a is held out; its mentions were never trained on.
+    assert scores["acc@1"] == (0.5, 2, 0.5)
+    assert scores["acc@1_unseen"] == (1.0, 1, 1.0)
+    assert scores["acc@1_seen"] == (0.0, 0, 0.0)
+    assert (scores["known"], scores["exact"]) == ((0.5, 2, None), (0.5, 2, None))
+    # The validation mentions are a term: every threshold is as good, the lowest is chosen.
+    assert manifest.configuration["nil_below"] == 0.2
+    assert manifest.configuration["risk_coverage"][0] == {"threshold": 0.2, "coverage": 1.0, "accuracy": 1.0}

@@ -1,0 +1,172 @@
+"""Training Dynamic Context Refining: examples, negatives, a few epochs, and a run that is killed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from models.encoder.added_tokens import extended_embedding
+from models.encoder.model import Encoder
+from models.normalization.context_refining import marker_tokens
+from tests.models import tiny
+from tests.training.normalization.small_terms import GOLDS, TERMS, gold, trainee_of
+from training.common.checkpoint import CheckpointError
+from training.common.loop import TrainingLoop
+from training.normalization.data import examples
+from training.normalization.release import joined, trained_files
+from training.normalization.trainer import RefiningTrainee, accuracy
+
+
+def loop_of(base: str, folder: Path | None = None, **changes: Any) -> TrainingLoop:
+    trainee = trainee_of(base, **changes)
+    return TrainingLoop(trainee, asdict(trainee.settings), folder)
+
+
+def trainee_in(loop: TrainingLoop) -> RefiningTrainee:
+    assert isinstance(loop.trainee, RefiningTrainee)
+    return loop.trainee
+
+
+def test_an_example_has_its_gold_rows_and_all_rows_of_the_right_term(tiny_bert: str) -> None:
+    context = trainee_of(tiny_bert).network.context
+    golds = [gold("hurts", "Aches"), gold("x", "unknown"), gold("spots", "rash", sentence="spots")]
+    known, alone = examples(golds, TERMS, context)
+    assert (known.gold_rows, known.right_rows) == ((5,), (4, 5))
+    assert known.pieces is not None
+    assert marker_tokens(context)[0] in known.pieces
+    assert (alone.pieces, alone.gold_rows) == (None, (6,))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"hard_negatives": True},
+        {"in_batch": True},
+        {"in_batch": True, "hard_negatives": True, "synonyms": True},
+        {"all_terms": True},
+        {"all_terms": True, "synonyms": True, "isolated": True},
+        {"isolated": True},
+        {"rank": 0},
+        {"swap": 0.5, "synonyms": True, "all_terms": True},
+    ],
+    ids=str,
+)
+def test_training_lowers_the_loss_and_leaves_the_base_alone(tiny_bert: str, options: dict[str, Any]) -> None:
+    loop = loop_of(tiny_bert, epochs=4, valid=GOLDS, **options)
+    network = trainee_in(loop).network
+    base = Encoder.load(tiny_bert, max_pieces=32)
+    before = {n: p.clone() for n, p in base.model.named_parameters()}
+    curve = list(loop.epochs())
+    assert len(curve) == 4
+    # Hard negatives become harder.
+    assert min(epoch.loss for epoch in curve[1:]) < curve[0].loss
+    assert all(0 < epoch.scores["context weight"] < 1 for epoch in curve)
+    assert all(torch.equal(p, before[n]) for n, p in base.model.named_parameters())
+    assert all(p.grad is None for p in base.model.parameters())
+    if "isolated" not in options:
+        assert network.isolated.model is base.model
+        assert torch.equal(network.vectors, base.embed([t.llt for t in TERMS]))
+    rows = extended_embedding(network.context).rows
+    assert not torch.allclose(rows[0], rows[1])
+
+
+def test_a_swapped_mention_is_in_the_sentence_and_its_positives_are_the_other_terms(tiny_bert: str) -> None:
+    swapping = trainee_of(tiny_bert, swap=1.0)
+    data = examples(GOLDS, TERMS, swapping.network.context)
+    swapped = swapping.swapped(data, random.Random(4))
+    assert {e.query.surface for e in swapped} == {t.llt for t in TERMS if t.pt != "Rash"}
+    for before, after in zip(data, swapped, strict=True):
+        assert after.query.text == before.query.text
+        assert len(after.synonym_rows) == 1
+        own = [t.llt for t in TERMS].index(after.query.surface)
+        assert set(after.right_rows) - set(after.synonym_rows) == {own}
+        assert after.pieces != before.pieces
+    assert trainee_of(tiny_bert).swapped(data, random.Random(4)) == data
+
+
+def test_no_gradient_reaches_s_isolated(tiny_bert: str) -> None:
+    trainee = trainee_of(tiny_bert)
+    network = trainee.network
+    data = examples(GOLDS[:4], TERMS, network.context)
+    network.context.model.train()
+    loss = trainee.loss(list(zip(data, [0, 2, 4, 6], strict=True)), random.Random(1))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is None for p in network.isolated.model.parameters())
+    assert not network.isolated.model.training
+    assert all(p.grad is not None and p.grad.any() for p in network.refining.parameters())
+    assert extended_embedding(network.context).rows.grad is not None
+    trained = [n for n, p in network.context.model.named_parameters() if p.grad is not None]
+    assert all("lora_" in n or n.endswith(".rows") for n in trained)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_negative_is_of_another_preferred_term(tiny_bert: str, hard: bool) -> None:
+    trainee = trainee_of(tiny_bert, hard_negatives=hard)
+    data = examples(GOLDS, TERMS, trainee.network.context)
+    for seed in range(5):
+        negatives = trainee.negatives(data, random.Random(seed))
+        assert not [e for e, row in zip(data, negatives, strict=True) if row in e.right_rows]
+
+
+@pytest.mark.parametrize("killed_after", [1, 2])
+@pytest.mark.parametrize("options", [{}, {"isolated": True, "hard_negatives": True}], ids=str)
+def test_a_killed_run_resumes_to_the_same_weights(
+    tiny_bert: str, tmp_path: Path, killed_after: int, options: dict[str, Any]
+) -> None:
+    whole = loop_of(tiny_bert, epochs=3, **options)
+    curve = [(e.losses, e.scores, e.kept) for e in whole.epochs()]
+    for epoch in loop_of(tiny_bert, tmp_path, epochs=3, **options).epochs():
+        if epoch.number == killed_after:
+            break
+    torch.manual_seed(99)
+    resumed = loop_of(tiny_bert, tmp_path, epochs=3, **options)
+    assert [(e.losses, e.scores, e.kept) for e in resumed.epochs()] == curve[killed_after:]
+    for run in (whole, resumed):
+        run.load_best()
+    for one, other in zip(whole.trainee.weights(), resumed.trainee.weights(), strict=True):
+        assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    assert torch.equal(trainee_in(whole).network.vectors, trainee_in(resumed).network.vectors)
+    # A finished run trains no more.
+    assert list(loop_of(tiny_bert, tmp_path, epochs=3, **options).epochs()) == []
+    with pytest.raises(CheckpointError):
+        list(loop_of(tiny_bert, tmp_path, epochs=2, **options).epochs())
+
+
+def test_the_backbone_of_the_paper_trains_a_step(tmp_path: Path) -> None:
+    (epoch,) = loop_of(tiny.mpnet(tmp_path), epochs=1).epochs()
+    assert epoch.loss > 0
+    assert 0 < epoch.scores["context weight"] < 1
+
+
+def test_training_without_a_known_term_is_refused(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.training.normalization.small_terms.GOLDS", [gold("x", "unknown")])
+    with pytest.raises(ValueError, match="both a sentence and a term"):
+        trainee_of(tiny_bert, valid=[])
+
+
+def test_two_joined_adapters_add_what_both_add() -> None:
+    def adapter(rank: int, layer: str) -> dict[str, torch.Tensor]:
+        return {
+            f"{layer}.lora_a": torch.randn(rank, 5).half(),
+            f"{layer}.lora_b": torch.randn(3, rank).half(),
+        }
+
+    one, other, third = adapter(2, "x"), adapter(4, "x"), adapter(1, "y")
+    both = joined(one | third, other)
+    assert both["x.lora_a"].shape == (6, 5)
+    expected = torch.stack([a["x.lora_b"].float() @ a["x.lora_a"].float() for a in (one, other)]).sum(0)
+    assert torch.allclose(both["x.lora_b"].float() @ both["x.lora_a"].float(), expected, atol=1e-4)
+    assert torch.equal(both["y.lora_a"], third["y.lora_a"])
+
+
+def test_accuracy_is_over_the_mentions_whose_term_is_known(tiny_bert: str) -> None:
+    network = trainee_of(tiny_bert).network
+    golds = [gold("pain", "pain", sentence="pain"), gold("x", "unknown")]
+    assert accuracy(network.model(), golds) == (1.0, 0.0)
+    assert trained_files(network, {}, {}).keys() == {"dcr.safetensors", "adapter.safetensors"}

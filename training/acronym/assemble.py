@@ -1,0 +1,189 @@
+"""Trains an m-network and writes a release: the network, the dictionary and the prototypes of its long
+forms.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from models.acronym.m_network import MNetwork
+from models.acronym.model import load_dictionary
+from models.acronym.prototypes import Prototypes
+from models.acronym.scorers import HEAD
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
+from models.releases.manifest import Release, Score, TrainingData
+from training.acronym.data import CORPORA, read_training, split_by_acronym
+from training.acronym.settings import ReleaseOptions, Settings
+from training.acronym.trainer import AcronymTrainee
+from training.acronym.usage_examples import (
+    CachedOutputs,
+    release_prototypes,
+    score_on_definitions,
+    write_prototypes,
+)
+from training.common import adapter
+from training.common.loop import TrainingLoop
+from training.common.publish import publish_release
+from training.evaluation.acronym import HELD_OUT, SEED, SPLITS
+from training.evaluation.evaluate import manifest_scores
+
+ZERO_SHOT_PIECES = 192
+CANARY = [
+    "Toxic epidermal necrolysis (TEN) began on day 3; TEN resolved after MTX was stopped.",
+    "A patient with MS and optic neuritis received interferon beta.",
+    "The murmur of MS was louder after the mitral valve was examined.",
+    "RA was treated with gold; a CT of the chest was normal.",
+    "No acronym stands here.",
+]
+
+
+def make_zero_shot(settings: Settings, options: ReleaseOptions, data: Path | None, output: Path) -> Release:
+    """Writes a release under `output` of the base and a dictionary alone; scored where `data` is given."""
+    with tempfile.TemporaryDirectory(prefix="acronym-") as name:
+        folder = Path(name)
+        shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
+        return publish_release(
+            folder,
+            task="acronym",
+            kind="definitions in the text, else zero-shot sentence distance over a dictionary",
+            base=settings.base,
+            base_sha256=base_digest(settings.base),
+            configuration={
+                "max_pieces": ZERO_SHOT_PIECES,
+                "short_forms": len(load_dictionary(options.dictionary)),
+            },
+            training_data=[],
+            canary=CANARY,
+            scores=lambda model: split_scores(model, data, options.limit),
+            root=output,
+        )
+
+
+def train(
+    settings: Settings, data: Path, run: Path | None, device: torch.device | str = "cpu"
+) -> AcronymTrainee:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
+    parts = [
+        split_by_acronym(read_training(data, corpus), settings.held_out, settings.seed)
+        for corpus in settings.corpus_names
+    ]
+    training = [row for part, _ in parts for row in part]
+    held_out = [row for _, part in parts for row in part]
+    trainee = AcronymTrainee(settings, training, held_out, device)
+    TrainingLoop(trainee, asdict(settings), run).run()
+    return trainee
+
+
+def make(
+    settings: Settings,
+    options: ReleaseOptions,
+    *,
+    data: Path,
+    output: Path,
+    run: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> Release:
+    """Trains, builds prototypes where they are asked for, scores, and writes a release under `output`."""
+    trainee = train(settings, data, run, device)
+    dictionary = load_dictionary(options.dictionary)
+    with tempfile.TemporaryDirectory(prefix="acronym-") as name:
+        folder = Path(name)
+        shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
+        network = write_network(trainee, folder)
+        prototypes: Prototypes | None = None
+        if options.uses:
+            outputs = CachedOutputs(network, run, asdict(settings))
+            prototypes = release_prototypes(outputs, data, dictionary, settings.seed)
+            write_prototypes(prototypes, folder)
+        return _published(folder, settings, prototypes, dictionary, data=data, root=output)
+
+
+def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
+    """Writes the files of the trained network; the network as a release would load it, but for the head's
+    place on the CPU and the encoder's on the device of the training.
+    """
+    settings, head = trainee.settings, trainee.head.cpu()
+    save_file({n: t.contiguous() for n, t in head.state_dict().items()}, folder / HEAD)
+    for name, tensors in encoder_files(trainee).items():
+        save_file(tensors, folder / name)
+    adapter_file, weights = folder / ADAPTER, folder / WEIGHTS
+    encoder = Encoder.load(
+        settings.base,
+        device=str(trainee.device),
+        dtype=getattr(torch, settings.precision),
+        max_pieces=settings.max_pieces,
+        adapter=adapter_file if adapter_file.exists() else None,
+        weights=weights if weights.exists() else None,
+    )
+    return MNetwork(encoder, head)
+
+
+def encoder_files(trainee: AcronymTrainee) -> dict[str, dict[str, Tensor]]:
+    """File name to tensors; none where only the head was trained."""
+    if trainee.upper is None:
+        return {}
+    if trainee.settings.rank:
+        return adapter.files(trainee.upper.model)
+    # The trained model lacks the frozen layers.
+    whole = adapter.trainable(Encoder.load(trainee.settings.base), 0).model
+    whole.load_state_dict(trainee.upper.model.state_dict(), strict=False)
+    return adapter.files(whole)
+
+
+def _published(
+    folder: Path,
+    settings: Settings,
+    prototypes: Prototypes | None,
+    dictionary: Mapping[str, Sequence[str]],
+    *,
+    data: Path,
+    root: Path,
+) -> Release:
+    record = {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}}
+    network = f"definitions in the text, else an m-network ({settings.objective})"
+
+    def scores(model: Any) -> list[Score]:
+        has_definitions = dictionary and (data / "ade").exists()
+        defined = [score_on_definitions(model, data, dictionary)] if has_definitions else []
+        return [*split_scores(model, data), *defined]
+
+    return publish_release(
+        folder,
+        task="acronym",
+        kind=network if prototypes is None else f"{network} and prototypes",
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
+        configuration={
+            "max_pieces": settings.max_pieces,
+            "short_forms": len(dictionary),
+            "network": settings.shape.to_manifest(),
+            **({} if prototypes is None else {"mixture": prototypes.mixture._asdict()}),
+            "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
+            "training": record | {"corpora": list(settings.corpus_names)},
+        },
+        training_data=sources(settings, prototypes is not None),
+        canary=CANARY,
+        scores=scores,
+        root=root,
+    )
+
+
+def sources(settings: Settings, with_prototypes: bool) -> list[TrainingData]:
+    """The training data as a manifest names it."""
+    names = {*settings.corpus_names, *(("casi", "ade") if with_prototypes else ())}
+    return [source for name, source in CORPORA.items() if name in names]
+
+
+def split_scores(model: Any, data: Path | None, limit: int = 0) -> list[Score]:
+    """The scores on every split; none without data."""
+    return manifest_scores("acronym", model, data, SPLITS, limit) if data else []

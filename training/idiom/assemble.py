@@ -1,0 +1,141 @@
+"""Trains idiom-aware vectors and writes a release: the adapter or encoder layers, and the embeddings of the
+tokens.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from safetensors.torch import save_file
+
+from models.encoder.added_tokens import ExtendedEmbedding
+from models.encoder.weights import base_digest
+from models.idiom.model import LAST, POOLINGS, TOKENS, IdiomModel, Marker, with_pooling
+from models.releases.manifest import Release, TrainingData
+from training.common import adapter
+from training.common.loop import TrainingLoop
+from training.common.publish import publish_release
+from training.evaluation.evaluate import manifest_scores
+from training.evaluation.idiom import FOLDER, halves, pair_counts, read_pairs, scores
+from training.idiom.data import read_groups
+from training.idiom.settings import Settings
+from training.idiom.trainer import IdiomTrainee
+
+console = Console()
+SEMEVAL = TrainingData(
+    name="SemEval-2022 task 2B (Tayyar Madabushi et al. 2022), training part", licence="GPL-3.0"
+)
+CANARY = [
+    "My head is killing me since I take these pills.",
+    "My head hurts badly since I take these pills.",
+    "My head is murdering me since I take these pills.",
+    "I am a night owl and could not sleep a wink.",
+    "I am a nocturnal person and could not sleep at all.",
+    "The weather was fine.",
+]
+
+
+def train(
+    settings: Settings, data: Path, run: Path | None, device: torch.device | str = "cpu"
+) -> tuple[IdiomTrainee, TrainingLoop]:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch, or as it was
+    before training where no epoch was kept.
+    """
+    sts, _ = halves(read_pairs(data / FOLDER, settings.language))
+    groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language)
+    trainee = IdiomTrainee(settings, groups, sts, device)
+    console.print(f"{len(trainee.data)} rows, {len(trainee.validation)} pairs for validation")
+    untrained = trainee.weights()
+    loop = TrainingLoop(trainee, asdict(settings), run)
+    loop.run()
+    if loop.best is None:
+        trainee.load_weights(untrained)
+    return trainee, loop
+
+
+def make(
+    settings: Settings,
+    data: Path,
+    output: Path,
+    *,
+    compare: bool,
+    run: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> Release | None:
+    """Trains, scores, and writes a release under `output`; None where no epoch was kept and the untrained
+    model is no better than the base. `compare`: whether `comparison` is printed.
+    """
+    trainee, loop = train(settings, data, run, device)
+    # Tokens whose embeddings are those of paraphrases are worth a release without any training.
+    if loop.best is None and not (settings.mark and settings.paraphrase):
+        return None
+    if compare:
+        console.print(comparison(trainee, data))
+    with tempfile.TemporaryDirectory(prefix="idiom-") as name:
+        write_files(trainee, Path(name))
+        return _published(Path(name), trainee, round(loop.seconds), data, output)
+
+
+def write_files(trainee: IdiomTrainee, folder: Path) -> None:
+    """Writes the files of a release: the trained weights, and the embeddings of the tokens where expressions
+    are marked.
+    """
+    model = trainee.encoder.model.model if trainee.settings.pooling != LAST else trainee.encoder.model
+    embedding = model.get_input_embeddings()
+    if isinstance(embedding, ExtendedEmbedding):
+        save_file({"rows": embedding.rows.detach().half().cpu().contiguous()}, folder / TOKENS)
+        # The names of the trained weights must be those of the base.
+        model.set_input_embeddings(embedding.base)
+    for name, tensors in adapter.files(model).items():
+        save_file(tensors, folder / name)
+    model.set_input_embeddings(embedding)
+
+
+def comparison(trainee: IdiomTrainee, data: Path) -> Table:
+    """Scores on the dev file before and after training, with and without marking, by both poolings."""
+    table = Table("model", "marked", "pooling", "idiom", "STS", "all")
+    pairs = read_pairs(data / FOLDER, trainee.settings.language)
+    trained = trainee.model()
+    unmarked = Marker([])
+    for pooling in POOLINGS:
+        encoder = with_pooling(trained.encoder, pooling)
+        rows = [
+            ("untrained", with_pooling(trained.untrained().encoder, pooling), unmarked),
+            ("trained", encoder, unmarked),
+            ("trained", encoder, trainee.marker),
+        ]
+        for name, row_encoder, marker in rows if trainee.marker.tokens else rows[:2]:
+            model = IdiomModel(row_encoder, marker, trained.base, pooling)
+            values = scores(pair_counts(model, pairs)).values()
+            marked = "yes" if marker.tokens else "no"
+            table.add_row(name, marked, pooling, *(f"{value:.4f}" for value in values))
+    return table
+
+
+def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: Path) -> Release:
+    settings = trainee.settings
+    language = settings.language.lower()
+    splits = (f"dev_{language}", "dev_en_heldout") if language == "en" else (f"dev_{language}",)
+    return publish_release(
+        folder,
+        task="idiom",
+        kind="idiom-aware sentence vectors by triplets",
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
+        configuration={
+            "max_pieces": trainee.encoder.max_pieces,
+            "pooling": settings.pooling,
+            "expressions": list(trainee.marker.expressions),
+            "training_seconds": seconds,
+            "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "pooling"}},
+        },
+        training_data=[SEMEVAL],
+        canary=CANARY,
+        scores=lambda model: manifest_scores("idiom", model, data, splits),
+        root=root,
+    )

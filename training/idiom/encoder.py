@@ -1,0 +1,66 @@
+"""The encoder of a run: what of it is trained, the tokens of the expressions, and pooling with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from models.encoder.model import Encoder
+from models.idiom.model import add_tokens, idiom_token, with_pooling
+from training.common import adapter
+from training.common.batching import by_length
+from training.idiom.settings import Settings
+
+#: Texts of one forward pass.
+CHUNK = 16
+
+
+def trainable_encoder(settings: Settings, meanings: Mapping[str, Sequence[str]]) -> Encoder:
+    """A copy of the base whose last `layers` layers (0: all) can be trained, through an adapter or whole.
+
+    Each expression of `meanings` gets a token whose initial embedding is the mean of its meanings.
+    """
+    encoder = adapter.trainable(Encoder.load(settings.base), settings.rank, dropout=0.0)
+    frozen = encoder.model.config.num_hidden_layers - settings.layers if settings.layers else 0
+    for name, parameter in encoder.model.named_parameters():
+        if any(f".layer.{n}." in name for n in range(frozen)) or (frozen and ".embeddings." in f".{name}"):
+            parameter.requires_grad_(False)
+    if meanings:
+        texts = [m if m and settings.paraphrase else [e] for e, m in meanings.items()]
+        add_tokens(encoder, [idiom_token(e) for e in meanings], mean_embeddings(encoder, texts))
+    for module in encoder.model.modules():
+        if isinstance(module, nn.Dropout) and module.p:
+            module.p = settings.dropout
+    return with_pooling(encoder, settings.pooling)
+
+
+def mean_embeddings(encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
+    """(tokens, dimension) for the texts of each token: the mean over its texts of the mean embedding of a
+    text's pieces.
+    """
+    weight = encoder.model.get_input_embeddings().weight.detach()
+    rows = [torch.stack([weight[p].mean(0) for p in _pieces(encoder, own)]).mean(0) for own in texts]
+    return torch.stack(rows)
+
+
+def mean_vectors(encoder: Encoder, texts: Sequence[str]) -> Tensor:
+    """(texts, dimension): the mean over each text's pieces, as `Encoder.embed` but with gradients and not
+    scaled to unit length.
+    """
+    pieces = _pieces(encoder, texts)
+    vectors: list[Tensor] = [torch.empty(0)] * len(pieces)
+    for batch in by_length([len(p) for p in pieces], CHUNK):
+        hidden = encoder.forward([pieces[i] for i in batch])
+        for row, i in enumerate(batch):
+            vectors[i] = hidden[row, : len(pieces[i]) + 2].mean(0)
+    return torch.stack(vectors)
+
+
+def _pieces(encoder: Encoder, texts: Sequence[str]) -> list[list[int]]:
+    limit = encoder.max_pieces - 2
+    encoded = encoder.tokenizer(
+        list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+    )
+    return [ids[:limit] for ids in encoded["input_ids"]]

@@ -1,0 +1,40 @@
+"""Settings of a run of idiom-aware vectors; the fields are the options of `python -m training.idiom`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from models.idiom.model import LAST
+from training.common.precision import PrecisionOption
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What determines the weights of a run; the defaults are those of the bundled release."""
+
+    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
+    language: Annotated[str, typer.Option(help="EN, or PT over a multilingual base")] = "EN"
+    pooling: Annotated[str, typer.Option(help="last_two as in the paper, or last")] = LAST
+    mark: Annotated[bool, typer.Option(help="write each expression as one token, as in the paper")] = True
+    paraphrase: Annotated[
+        bool, typer.Option(help="a token's initial vector is that of the right paraphrase")
+    ] = True
+    epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 6
+    rank: Annotated[int, typer.Option(help="of the adapter; 0: all weights, with --lr 2e-5")] = 16
+    layers: Annotated[int, typer.Option(help="the last ones that are trained; 0: all")] = 0
+    lr: Annotated[float, typer.Option(help="2e-5 in the paper, which trains all weights")] = 3e-4
+    token_lr: Annotated[float, typer.Option(help="of the embeddings of the tokens")] = 3e-3
+    batch: Annotated[int, typer.Option(help="rows of a batch")] = 64
+    triplet: Annotated[float, typer.Option(help="weight of the triplet loss")] = 1.0
+    keep: Annotated[
+        float, typer.Option(help="weight of the loss that keeps the cosines of different sentences")
+    ] = 20.0
+    sentences: Annotated[int, typer.Option(help="of each expression at most; 0: all")] = 5
+    held_out: Annotated[float, typer.Option(help="share of the expressions, for validation")] = 0.1
+    lose: Annotated[float, typer.Option(help="Spearman on STS pairs that an epoch may lose at most")] = 0.05
+    seed: Annotated[int, typer.Option(help="of weights and validation part")] = 42
+    precision: PrecisionOption = "auto"
+    dropout: Annotated[float, typer.Option(help="of the encoder in training")] = 0.05

@@ -1,0 +1,127 @@
+"""Trains CONORM-NER and writes a release: adapter or encoder layers, the head, and the drug lexicon."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from safetensors.torch import save_file
+
+from models import drugs
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest
+from models.ner.decoding import tags_of
+from models.ner.model import NerModel
+from models.releases.manifest import Release, TrainingData
+from models.scores import SpanScores, strict_spans
+from models.types import LABELS
+from training.common.corpora import GoldText
+from training.common.loop import TrainingLoop
+from training.common.publish import publish_release
+from training.common.spans import gold_spans, mention_spans
+from training.evaluation.evaluate import manifest_scores
+from training.evaluation.ner import ade_part
+from training.ner.data import Corpus, Example, examples, read
+from training.ner.settings import Settings
+from training.ner.trainer import TaggerTrainee
+
+console = Console()
+CITATION = "none stated, citation asked"
+PSYTAR = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
+CANARY = [
+    "Zoloft gave me awful insomnia and night sweats, no nausea though.",
+    "Intravenous azithromycin - induced ototoxicity .",
+    "brain zaps since I stopped effexor, was on it for depression",
+    "The weather was fine.",
+]
+
+
+def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
+    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
+
+
+def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> list[Example]:
+    """The training sentences of all corpora as pieces with tags."""
+    encoder, tags = Encoder.load(settings.base), tags_of(LABELS)
+    return [
+        example
+        for corpus in corpora.values()
+        for example in examples(
+            corpus.train, encoder, tags, corpus.lexicon, biox=settings.biox, flag=settings.flag
+        )
+    ]
+
+
+def train(
+    corpora: Mapping[str, Corpus], settings: Settings, run: Path | None, device: torch.device | str = "cpu"
+) -> tuple[TaggerTrainee, TrainingLoop]:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
+    data = training_sentences(corpora, settings)
+    valid = sum(len(c.valid) for c in corpora.values())
+    console.print(f"{len(data)} training sentences, {valid} for validation")
+
+    def scores(model: NerModel) -> dict[str, float]:
+        return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items()}
+
+    trainee = TaggerTrainee(settings, data, scores, device)
+    loop = TrainingLoop(trainee, asdict(settings), run)
+    loop.run()
+    return trainee, loop
+
+
+def make(
+    settings: Settings, data: Path, output: Path, run: Path | None = None, device: torch.device | str = "cpu"
+) -> Release:
+    """Trains, scores on the test parts of the training corpora, and writes a release under `output`."""
+    corpora = read(data, settings)
+    trainee, loop = train(corpora, settings, run, device)
+    with tempfile.TemporaryDirectory(prefix="ner-") as name:
+        folder = Path(name)
+        for file, tensors in trainee.release_files().items():
+            save_file(tensors, folder / file)
+        shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
+        return _published(settings, trainee, round(loop.seconds), folder, list(corpora), data, output)
+
+
+def _published(
+    settings: Settings,
+    trainee: TaggerTrainee,
+    seconds: int,
+    folder: Path,
+    corpora: list[str],
+    data: Path,
+    root: Path,
+) -> Release:
+    learned = "a low-rank adapter" if settings.rank or settings.factor else "a trained encoder"
+    configuration: dict[str, Any] = {
+        "labels": list(LABELS),
+        "max_pieces": trainee.encoder.max_pieces,
+        "repair": settings.repair,
+        "training": asdict(settings),
+        "training_seconds": seconds,
+    }
+    splits = {"clinical": settings.split, "posts": "psytar_test"}
+    return publish_release(
+        folder,
+        task="ner",
+        kind="CONORM-NER head over " + learned,
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
+        configuration=configuration,
+        training_data=[PSYTAR if name == "posts" else ade_corpus(settings.split) for name in corpora],
+        canary=CANARY,
+        scores=lambda model: manifest_scores("ner", model, data, [splits[name] for name in corpora]),
+        root=root,
+    )
+
+
+def ade_corpus(split: str) -> TrainingData:
+    """The training part of a split of the ADE corpus, as manifests name it."""
+    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {ade_part(split)} training part"
+    return TrainingData(name=name, licence=CITATION)

@@ -1,0 +1,65 @@
+"""Settings of a run of CONORM-NER; the fields are the options of `python -m training.ner`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from training.common.precision import PrecisionOption
+
+Corpora = Literal["both", "ade", "psytar"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What makes a run what it is; `make train` has the settings of the bundled release."""
+
+    base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini"
+    corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
+    split: Annotated[
+        str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
+    ] = "ade_fold_1"
+    epochs: Annotated[int, typer.Option(help="of both phases together")] = 12
+    rank: Annotated[int, typer.Option(help="of the adapter; 0: the layers are trained and stored")] = 16
+    factor: Annotated[
+        int,
+        typer.Option(help="with --rank 0: changes are stored as an adapter of this rank; 0: whole layers"),
+    ] = 0
+    lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4
+    batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
+    seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42
+    limit: Annotated[int, typer.Option(help="training sentences of each corpus at most; 0: all")] = 0
+    biox: Annotated[
+        bool, typer.Option(help="pieces inside a word are tagged X; ablation: with their word's tag (BIO)")
+    ] = True
+    flag: Annotated[
+        bool, typer.Option(help="the head is given which pieces begin no word; ablation: it is not")
+    ] = True
+    phases: Annotated[
+        int, typer.Option(min=1, max=2, help="2: first the head alone; ablation 1: everything at once")
+    ] = 2
+    repair: Annotated[bool, typer.Option(help="gaps in a mention are repaired; ablation: they are not")] = (
+        True
+    )
+    precision: PrecisionOption = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Consecutive epochs with an optimizer and a schedule of their own."""
+
+    first: int
+    """number of its first epoch, from 1"""
+    epochs: int
+    lr: float
+    encoder: bool
+    """whether the encoder is trained in addition to the head"""
+
+
+def phases_of(settings: Settings) -> list[Phase]:
+    """Phase 1 trains the head for one epoch at 1e-3, phase 2 everything (CONORM, section 3.1)."""
+    if settings.phases == 1:
+        return [Phase(1, settings.epochs, settings.lr, True)]
+    return [Phase(1, 1, 1e-3, False), Phase(2, settings.epochs - 1, settings.lr, True)]

@@ -1,0 +1,119 @@
+"""Trains Dynamic Context Refining on PsyTAR's mentions in their sentences and writes a release: terminology,
+vectors, patients' phrases, trained files and the NIL threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from rich.console import Console
+from torch import Tensor
+
+from models import terminology
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER, base_digest
+from models.normalization.patient_phrases import Phrases
+from models.releases.manifest import Release
+from models.releases.store import open_release
+from models.releases.tensors import read_tensors
+from training.common.coding_split import Split, listed, pts_by_term
+from training.common.corpora import GoldCoding
+from training.common.loop import TrainingLoop
+from training.normalization.data import read
+from training.normalization.network import Encoders, RefiningNetwork
+from training.normalization.nil_threshold import calibrated
+from training.normalization.patient_phrases import effects, phrases_of, threshold
+from training.normalization.release import MAX_PIECES, TRAINED, Parts, publish, trained_files
+from training.normalization.settings import ReleaseOptions, Settings
+from training.normalization.trainer import RefiningTrainee
+
+console = Console()
+
+
+def make(
+    settings: Settings,
+    options: ReleaseOptions,
+    data: Path | None,
+    output: Path,
+    *,
+    run: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> Release:
+    """Trains, scores on the held-out mentions, and writes a release under `output`."""
+    split = read(data)
+    if not split.train:
+        raise typer.BadParameter("training requires --data; --zero-shot and --like do without it")
+    console.print(listed(split, pts_by_term(terminology.load())))
+    terms = terminology.load(options.terms)
+    trainee, loop = train(settings, options, terms, split, run=run, device=device)
+    network = trainee.network
+    configuration = _configuration(settings, options, len(terms)) | {"training_seconds": round(loop.seconds)}
+    phrases = None
+    if options.phrases:
+        phrases, chosen = phrases_of_training(network, split.train, settings.seed)
+        configuration |= chosen
+    model = network.model(options.k, phrases=phrases)
+    configuration |= calibrated(model, split.valid, options.nil_below)
+    trained = trained_files(network, adapter_of(options.start), adapter_of(options.start_isolated))
+    console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
+    parts = Parts(terms, network.vectors, phrases, trained)
+    return publish(parts, configuration, base=settings.base, sources=[TRAINED], data=data, output=output)
+
+
+def train(
+    settings: Settings,
+    options: ReleaseOptions,
+    terms: Sequence[terminology.Term],
+    split: Split,
+    *,
+    run: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> tuple[RefiningTrainee, TrainingLoop]:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
+    isolated = _encoder(settings.base, options.start_isolated, device)
+    # S_context is copied and moved to the device by the loop.
+    context = _encoder(settings.base_of_context, options.start, "cpu")
+    trainee = RefiningTrainee(settings, Encoders(isolated, context), terms, split, device)
+    console.print(f"{len(trainee.data)} training mentions, {len(split.valid)} for validation")
+    loop = TrainingLoop(trainee, asdict(settings), run)
+    loop.run()
+    return trainee, loop
+
+
+def phrases_of_training(
+    network: RefiningNetwork, golds: Sequence[GoldCoding], seed: int
+) -> tuple[Phrases, dict[str, Any]]:
+    """Patients' phrases with the threshold chosen on these mentions, and what each threshold would do."""
+    grid = effects(network.isolated, network.terms, network.vectors, golds, seed)
+    at_least = threshold(grid)
+    phrases = phrases_of(network.isolated, network.terms, golds, at_least)
+    return phrases, {"phrases_at_least": at_least, "phrases": [e._asdict() for e in grid]}
+
+
+def adapter_of(release: Path | None) -> dict[str, Tensor]:
+    """The adapter of a release's encoder; nothing without a release."""
+    return read_tensors(open_release(release).file(ADAPTER)) if release else {}
+
+
+def _encoder(base: str, start: Path | None, device: torch.device | str) -> Encoder:
+    adapter = open_release(start).file(ADAPTER) if start else None
+    return Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, adapter=adapter)
+
+
+def _configuration(settings: Settings, options: ReleaseOptions, terms: int) -> dict[str, Any]:
+    configuration: dict[str, Any] = {
+        "max_pieces": MAX_PIECES,
+        "k": options.k,
+        "terms": terms,
+        "window": settings.window,
+        "training": asdict(settings),
+    }
+    context_base = settings.base_of_context
+    if context_base != settings.base:
+        configuration |= {"context_base": context_base, "context_base_sha256": base_digest(context_base)}
+    return configuration

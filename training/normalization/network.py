@@ -1,0 +1,114 @@
+"""The encoders, matrices and term vectors of Dynamic Context Refining while they are trained."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from models.encoder.added_tokens import extended_embedding
+from models.encoder.model import Encoder
+from models.normalization.context_refining import (
+    DynamicContextRefining,
+    Refiner,
+    context_encoder,
+    pool_with_gradients,
+)
+from models.normalization.model import NormalizationModel
+from models.normalization.patient_phrases import Phrases
+from models.terminology import Term
+from training.common.adapter import trainable
+from training.common.precision import mixed
+from training.normalization.data import Example
+from training.normalization.settings import Settings
+
+#: Rank of S_isolated's adapter where S_context is trained whole.
+ISOLATED_RANK = 16
+
+
+class Encoders(NamedTuple):
+    """S_isolated and S_context before training."""
+
+    isolated: Encoder
+    context: Encoder
+
+
+class RefiningNetwork:
+    """S_context, M_K and M_Q, and S_isolated, which is frozen without --isolated."""
+
+    def __init__(
+        self, encoders: Encoders, terms: Sequence[Term], settings: Settings, device: torch.device
+    ) -> None:
+        """The encoders are left as they are: copies are trained. S_isolated must be on the device."""
+        self.terms, self.device = list(terms), device
+        self.trains_isolated, self._precision = settings.isolated, settings.precision
+        isolated, context = encoders
+        own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
+        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
+        extended_embedding(self.context).rows.requires_grad_(True)
+        self.isolated = trainable(isolated, settings.rank or ISOLATED_RANK) if settings.isolated else isolated
+        self.isolated.model.eval()
+        self.refining = DynamicContextRefining(isolated.dimension)
+        self._frozen_vectors: dict[str, Tensor] = {}
+        self.embed_terms()
+
+    def modules(self) -> list[nn.Module]:
+        """The modules that are trained."""
+        trained = [self.context.model, self.refining]
+        return [*trained, self.isolated.model] if self.trains_isolated else trained
+
+    def embed_terms(self) -> None:
+        """Sets `vectors`, (terms, d) unit vectors of S_isolated on the CPU."""
+        self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
+
+    def refiner(self) -> Refiner:
+        """Encoders and matrices as they are served: the matrices on the CPU."""
+        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu())
+
+    def model(self, k: int = 5, nil_below: float = 0.0, phrases: Phrases | None = None) -> NormalizationModel:
+        """The network as it is served."""
+        return NormalizationModel(
+            self.isolated,
+            self.terms,
+            self.vectors,
+            k=k,
+            nil_below=nil_below,
+            refiner=self.refiner(),
+            phrases=phrases,
+        )
+
+    def refined(self, batch: Sequence[Example]) -> Tensor:
+        """e' (batch, d) with gradients, e_isolated where there is no context."""
+        surfaces = [e.query.surface for e in batch]
+        e_isolated = self._embedded(surfaces) if self.trains_isolated else self._frozen(surfaces)
+        inside = [i for i, e in enumerate(batch) if e.pieces is not None]
+        if not inside:
+            return e_isolated
+        with mixed(self._precision, self.device):
+            e_context = pool_with_gradients(self.context, [e.pieces for e in batch if e.pieces is not None])
+        refined, _ = self.refining(e_context, e_isolated[inside])
+        return e_isolated.index_copy(0, torch.tensor(inside, device=refined.device), refined)
+
+    def term_vectors(self, rows: Sequence[int]) -> Tensor:
+        """(rows, d) on the device, with gradients where S_isolated is trained."""
+        if self.trains_isolated:
+            return self._embedded([self.terms[r].llt for r in rows])
+        return self.vectors[list(rows)].to(self.device)
+
+    def _frozen(self, surfaces: Sequence[str]) -> Tensor:
+        """e_isolated (surfaces, d) of the frozen S_isolated, which encodes each text once in a run."""
+        new = [s for s in dict.fromkeys(surfaces) if s not in self._frozen_vectors]
+        if new:
+            # A copy: tensors computed in inference mode cannot be saved for a gradient.
+            self._frozen_vectors |= dict(zip(new, self.isolated.mean_pooled(new).clone(), strict=True))
+        return torch.stack([self._frozen_vectors[s] for s in surfaces]).to(self.device)
+
+    def _embedded(self, texts: Sequence[str]) -> Tensor:
+        """(texts, d) of the trained S_isolated, with gradients."""
+        limit = self.isolated.max_pieces - 2
+        encoded = self.isolated.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+        with mixed(self._precision, self.device):
+            return pool_with_gradients(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])

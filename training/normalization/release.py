@@ -1,0 +1,149 @@
+"""The contents of a normalization release, and how it is written and published."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from models import terminology
+from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
+from models.normalization import patient_phrases
+from models.normalization.context_refining import stored_tensors
+from models.normalization.model import DCR, ISOLATED, PHRASE_VECTORS, PHRASES, NormalizationModel
+from models.normalization.patient_phrases import Phrases
+from models.releases.manifest import Release, Score, TrainingData
+from models.types import Query
+from training.common.adapter import adapter_tensors, files
+from training.common.publish import publish_release
+from training.evaluation.evaluate import manifest_scores
+from training.evaluation.normalization import SIDER
+from training.normalization.network import RefiningNetwork
+
+#: Pieces of a term or a mention.
+MAX_PIECES = 64
+LICENCE = "CC BY 4.0"
+CALIBRATION = TrainingData(
+    name="PsyTAR (Zolnoori et al. 2019), validation mentions, for the NIL threshold only", licence=LICENCE
+)
+TRAINED = TrainingData(
+    name="PsyTAR (Zolnoori et al. 2019), mentions without the held-out drugs and preferred terms",
+    licence=LICENCE,
+)
+Adapter = Mapping[str, Tensor]
+
+
+def _alone(mention: str) -> Query:
+    return Query(mention, 0, len(mention), mention)
+
+
+def _inside(text: str, mention: str, surface: str = "") -> Query:
+    start = text.index(mention)
+    return Query(text, start, start + len(mention), surface or mention)
+
+
+CANARY = [
+    _alone("couldn't sleep a wink"),
+    _alone("head is killing me"),
+    _alone("raised liver enzymes"),
+    _alone("Stevens-Johnson syndrome"),
+    _alone("purple bicycle"),
+    _inside("Zoloft gave me awful insomnia and night sweats, no nausea though.", "night sweats"),
+    _inside("I feel like a zombie all day since I take it, cannot think.", "like a zombie"),
+    _inside("HA every evening since the dose was raised.", "HA", "headache"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The contents of a release."""
+
+    terms: Sequence[terminology.Term]
+    vectors: Tensor
+    """(terms, dimension), by S_isolated"""
+    phrases: Phrases | None = None
+    trained: Mapping[str, dict[str, Tensor]] = field(default_factory=dict)
+    """file name to tensors; empty for a release without training"""
+
+
+def trained_files(network: RefiningNetwork, start: Adapter, start_isolated: Adapter) -> dict[str, Any]:
+    """File name to stored_tensors, in 16 bits; an adapter that S_context or S_isolated began with is
+    included.
+    """
+    trained = {DCR: stored_tensors(network.refining, network.context)}
+    encoder = files(network.context.model)
+    if WEIGHTS in encoder:
+        trained[WEIGHTS] = encoder[WEIGHTS]
+    else:
+        trained[ADAPTER] = joined(start, encoder[ADAPTER])
+    isolated = joined(start_isolated, adapter_tensors(network.isolated.model))
+    return trained | ({ISOLATED: isolated} if isolated else {})
+
+
+def joined(one: Adapter, other: Adapter) -> dict[str, Tensor]:
+    """The adapter that adds what both add: b a + b' a' = [b b'] [a ; a']."""
+    result = {**one, **other}
+    for name in one.keys() & other.keys():
+        dim = 0 if name.endswith(".lora_a") else 1
+        result[name] = torch.cat([one[name].half(), other[name].half()], dim).contiguous()
+    return result
+
+
+def publish(
+    parts: Parts,
+    configuration: dict[str, Any],
+    *,
+    base: str,
+    sources: Sequence[TrainingData],
+    data: Path | None,
+    output: Path,
+) -> Release:
+    """Writes a release under `output`, with scores where there is data."""
+    with tempfile.TemporaryDirectory(prefix="normalization-") as name:
+        _write(Path(name), parts)
+        return publish_release(
+            Path(name),
+            task="normalization",
+            kind="CONORM-EN over a terminology"
+            if parts.trained
+            else "zero-shot sentence encoder over a terminology",
+            base=base,
+            base_sha256=base_digest(base),
+            configuration=configuration,
+            training_data=sources,
+            canary=CANARY,
+            scores=lambda model: _scores(model, data) if data else [],
+            root=output,
+        )
+
+
+def _write(folder: Path, parts: Parts) -> None:
+    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\n" for t in parts.terms)
+    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
+    save_file(NormalizationModel.pack(parts.vectors), folder / "vectors.safetensors")
+    phrases = parts.phrases
+    if phrases is not None and phrases.texts:
+        patient_phrases.write(folder / PHRASES, phrases.texts, phrases.pts)
+        save_file(NormalizationModel.pack(phrases.vectors), folder / PHRASE_VECTORS)
+    for name, content in parts.trained.items():
+        save_file(content, folder / name)
+
+
+def _scores(model: NormalizationModel, data: Path) -> list[Score]:
+    """On the held-out mentions over the release's terms, with SIDER's names and with the bundled tagger,
+    where their files are in `data`.
+    """
+    required = {
+        "heldout": "psytar/normalization.csv",
+        "heldout_sider": SIDER,
+        "sider": SIDER,
+        "end_to_end": "psytar/ner_train.conll",
+    }
+    splits = [split for split, file in required.items() if (data / file).exists()]
+    return manifest_scores("normalization", model, data, splits)

@@ -1,0 +1,72 @@
+"""Settings of a run of Dynamic Context Refining and of the release that it makes; the fields are the options
+of `python -m training.normalization`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from models import terminology
+from training.common.precision import PrecisionOption
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What makes a run what it is; `make train` has the settings of the bundled release.
+
+    The defaults are the paper's: cosine embedding loss with a random term of another preferred term for each
+    positive, S_isolated frozen.
+    """
+
+    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
+    context_base: Annotated[str | None, typer.Option(help="base of S_context; without it, --base")] = None
+    epochs: Annotated[int, typer.Option(help="the one with the best validation acc@1 is kept")] = 20
+    rank: Annotated[int, typer.Option(help="of S_context's adapter; 0: the whole S_context is trained")] = 16
+    lr: Annotated[float, typer.Option(help="peak of the one-cycle schedule")] = 3e-4
+    batch: Annotated[int, typer.Option(help="mentions of a batch")] = 32
+    seed: Annotated[int, typer.Option(help="of weights, order and negatives")] = 42
+    window: Annotated[int, typer.Option(help="pieces of a sentence that S_context reads")] = 16
+    in_batch: Annotated[
+        bool, typer.Option(help="softmax over the terms of a batch instead of the cosine embedding loss")
+    ] = False
+    all_terms: Annotated[bool, typer.Option(help="softmax over all terms instead")] = False
+    temperature: Annotated[float, typer.Option(help="of the softmax")] = 0.05
+    hard_negatives: Annotated[
+        bool, typer.Option(help="the negative is one of the nearest wrong terms, searched before each epoch")
+    ] = False
+    synonyms: Annotated[
+        bool, typer.Option(help="all lowest-level terms of a right preferred term are positives")
+    ] = False
+    swap: Annotated[
+        float,
+        typer.Option(
+            help="share of mentions replaced by a term in their sentences, drawn anew in each epoch; the "
+            "other terms of its preferred term are its positives"
+        ),
+    ] = 0.0
+    isolated: Annotated[bool, typer.Option(help="train S_isolated too, with an adapter")] = False
+    precision: PrecisionOption = "auto"
+
+    @property
+    def base_of_context(self) -> str:
+        return self.context_base or self.base
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOptions:
+    """The contents of a release in addition to the trained network."""
+
+    terms: Annotated[
+        Path, typer.Option(help="a .tsv with llt, pt, soc, or a folder with MedDRA's .asc files")
+    ] = terminology.BUNDLED
+    k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5
+    nil_below: Annotated[float | None, typer.Option(help="NIL threshold; without it, from --data")] = None
+    phrases: Annotated[bool, typer.Option(help="search training mentions in addition to the terms")] = True
+    start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
+    start_isolated: Annotated[
+        Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
+    ] = None

@@ -1,0 +1,97 @@
+"""What a release of the summarizer contains and states: canary texts, sources, known words, scores."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from models.encoder.weights import base_digest
+from models.releases.manifest import Release, TrainingData
+from models.summarization.medical_entities import word_keys
+from training.common.publish import publish_release
+from training.evaluation.evaluate import manifest_scores
+from training.summarization.data import Corpora
+
+CANARY = [
+    "SUBJECT: metformin\nMESSAGE: On it for two years. Can metformin cause hair loss? Thanks a lot.",
+    "My father takes warfarin and likes spinach. What foods should he avoid with warfarin? Is tea fine?",
+    "SUBJECT: Ehlers-Danlos\nMESSAGE: I want to know everything about how it is treated, my son has it.",
+    "tell me about gout",
+]
+SOURCES = {
+    "meqsum": TrainingData(
+        name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
+    ),
+    "rqe": TrainingData(name="RQE (Ben Abacha and Demner-Fushman 2016), training part", licence="CC BY 4.0"),
+    "mediqa": TrainingData(name="MEDIQA 2021 task 1, validation part", licence="CC BY 4.0"),
+    "ade": TrainingData(
+        name="ADE corpus v2 (Gurulingappa et al. 2012), sentences without an event",
+        licence="none stated, citation asked",
+    ),
+    "psytar": TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0"),
+}
+
+
+def sources_of(configuration: Mapping[str, Any]) -> list[TrainingData]:
+    """The corpora of a run with this configuration, and of the runs that it started from."""
+    pairs = configuration["data"]["pairs"]
+    messages = _has_messages(configuration["training"]) or _has_messages(configuration.get("start"))
+    names = ["meqsum"]
+    names += ["rqe", "mediqa"] if pairs["rqe"] else []
+    names += ["ade"] if pairs["denoising"] else []
+    names += ["psytar"] if pairs["denoising"] or messages else []
+    return [SOURCES[name] for name in names]
+
+
+def _has_messages(settings: Mapping[str, Any] | None) -> bool:
+    """Whether a run with these settings, or one that it started from, put questions into patients'
+    sentences.
+    """
+    if settings is None:
+        return False
+    first_stage = settings["pretraining"] or settings["replay"]
+    return bool(settings["message_share"] and first_stage) or _has_messages(settings.get("start"))
+
+
+def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[str]:
+    """Words that are in at least so many training summaries, and those of the forms."""
+    pairs = [*corpora.pretraining, *corpora.training]
+    counts = Counter(word for p in pairs for word in set(word_keys(p.summary)))
+    frequent = {word for word, n in counts.items() if n >= least}
+    return sorted(frequent | {word for form in forms for word in word_keys(form)})
+
+
+def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:
+    """Publishes the files of a folder with their scores on MeQSum's test part; `parts`: kind, configuration,
+    training_data.
+    """
+    scores: Callable[[Any], Any] = lambda model: (  # noqa: E731
+        manifest_scores("summarization", model, data, ("meqsum_test",)) if data else []
+    )
+    return publish_release(
+        folder,
+        task="summarization",
+        base=base,
+        base_sha256=base_digest(base),
+        canary=CANARY,
+        scores=scores,
+        root=root,
+        **parts,
+    )
+
+
+def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
+    """The release that only picks sentences; nothing is trained for it."""
+    with tempfile.TemporaryDirectory(prefix="summarization-") as folder:
+        return publish(
+            Path(folder),
+            kind="extractive: the asking sentence nearest to the whole question",
+            base=base,
+            configuration={"max_pieces": 256},
+            training_data=[],
+            data=data,
+            root=root,
+        )

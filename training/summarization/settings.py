@@ -1,0 +1,111 @@
+"""Settings of a run of ECL (Lu et al. 2024) and of the release that it makes; the fields are the options of
+`python -m training.summarization`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from models.encoder.weights import MINI
+from training.common.precision import PrecisionOption
+
+Choose = Literal["auto", "pointer", "templates", "ranked"]
+#: Names of the stages.
+PAIRS, MEQSUM = "pairs", "meqsum"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What makes a run what it is; `make train` has the settings of the bundled release."""
+
+    backbone: Annotated[
+        str,
+        typer.Option(
+            "--backbone",
+            "--base",
+            help="an encoder (`mini`, a hub name or a path), which gets a small decoder with copying, or an "
+            "encoder-decoder of the hub (facebook/bart-large)",
+        ),
+    ] = MINI
+    layers: Annotated[int, typer.Option(help="of the pointer decoder")] = 3
+    rank: Annotated[int, typer.Option(help="of the encoder's adapter; 0: its layers are trained")] = 32
+    trained_layers: Annotated[int, typer.Option(help="of the encoder, the last ones")] = 3
+    denoise: Annotated[int, typer.Option(help="sentences with gaps in the first stage")] = 0
+    pretraining: Annotated[int, typer.Option(help="epochs of the first stage")] = 10
+    epochs: Annotated[int, typer.Option(help="of MeQSum, the second stage")] = 6
+    pretraining_lr: Annotated[float, typer.Option(help="of the first stage")] = 4e-4
+    lr: Annotated[float, typer.Option(help="of MeQSum; 1e-5 in the paper, for BART-large")] = 2e-4
+    batch: Annotated[int, typer.Option(help="questions of a batch")] = 16
+    smoothing: Annotated[float, typer.Option(help="lambda of Eq. 3")] = 0.1
+    simple: Annotated[
+        float, typer.Option(help="weight of Eq. 5 (other summaries), 1 in the paper; 0: ECL-s of Table 5")
+    ] = 0.3
+    hard: Annotated[
+        float, typer.Option(help="weight of Eq. 6 (replaced entities), 1 in the paper; 0: ECL-h")
+    ] = 0.3
+    negatives: Annotated[int, typer.Option(help="hard negatives of a question; 128 in the paper")] = 8
+    queue: Annotated[int, typer.Option(help="keys of earlier summaries")] = 4096
+    temperature: Annotated[float, typer.Option(help="of Eq. 5 and 6")] = 0.07
+    momentum: Annotated[float, typer.Option(help="of the key encoder, Eq. 4")] = 0.999
+    positive: Annotated[
+        bool, typer.Option(help="the right summary in the denominator, as MoCo; Eq. 5 and 6 leave it out")
+    ] = True
+    swap: Annotated[
+        float, typer.Option(help="share of pairs whose entities are replaced on both sides, drawn each epoch")
+    ] = 0.5
+    message_share: Annotated[
+        float, typer.Option("--told", help="share of the first stage that is put into patients' messages")
+    ] = 0.8
+    replay: Annotated[
+        int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn each epoch")
+    ] = 400
+    held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100
+    seed: Annotated[int, typer.Option(help="of weights, order, draws and validation part")] = 42
+    limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0
+    precision: PrecisionOption = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOptions:
+    """How a release writes, in addition to a trained network."""
+
+    tagger: Annotated[
+        Path | None, typer.Option(help="NER release of the guard; without it, the bundled one")
+    ] = None
+    beams: Annotated[
+        int, typer.Option(help="of the search; 0: 1 or 4, whichever is better on the held-out part")
+    ] = 4
+    length_penalty: Annotated[float, typer.Option(help="of the beam search")] = 1.0
+    choose: Annotated[
+        Choose, typer.Option(help="how a summary is chosen; auto: the best way on the held-out part")
+    ] = "pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Consecutive epochs over some pairs, with an optimizer and a schedule of their own."""
+
+    name: str
+    first: int
+    """number of its first epoch, from 1"""
+    epochs: int
+    lr: float
+    contrastive: bool
+    """whether the contrastive losses are computed"""
+    message_share: float = 0.0
+    """share of the pairs whose question is put into a patient's message, drawn anew in each epoch"""
+    replay: int = 0
+    """pairs of the first stage in each epoch, drawn anew, in messages as they were there"""
+
+
+def stages_of(settings: Settings) -> tuple[Stage, Stage]:
+    """First long questions and their short forms, then MeQSum with the contrastive losses."""
+    s = settings
+    return (
+        Stage(PAIRS, 1, s.pretraining, s.pretraining_lr, False, message_share=s.message_share),
+        Stage(MEQSUM, s.pretraining + 1, s.epochs, s.lr, True, replay=s.replay),
+    )
