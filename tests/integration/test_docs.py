@@ -65,11 +65,20 @@ class Site:
         assert [process.wait(60) for process in self._started] == [0] * len(self._started)
 
     def arguments(self, command: Command) -> list[str]:
+        """What is run, once it can be: `tail` would wait for ever for records that do not come."""
         words = self.workspace.words(command, worker=f"127.0.0.1:{self.ports[0]}")[1:]
-        more = MORE.get(words[0], ())
-        if words[0] == "tail" and "--count" not in words:
-            more = ("--count", "1")
-        return [*words, *more]
+        if words[0] != "tail":
+            return [*words, *MORE.get(words[0], ())]
+        if "--count" not in words:
+            words += ["--count", "1"]
+        self._wait_for(words[1], int(words[words.index("--count") + 1]))
+        return words
+
+    def _wait_for(self, topic: str, records: int) -> None:
+        bootstrap = self.kafka.bootstrap
+        processes.wait_until(
+            lambda: processes.count(bootstrap, topic) >= records, f"{records} records in {topic}", 300
+        )
 
 
 def test_every_command_of_the_documentation_that_needs_a_broker_works(
