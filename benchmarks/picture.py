@@ -2,7 +2,8 @@
 
     python -m benchmarks.picture --output docs/demo.svg
 
-All samples run through the pipeline; the picture shows some of the results, and the counts at the end.
+All samples run through the pipeline; the picture shows some of the results, and the counts at the end
+without the speed, which depends on the machine.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ TITLE = "make demo"
 SHOWN = ("post-008", "post-046", "sentence-003", "question-002")
 #: The first line of a result: the topic that it came from, and its id.
 _RESULT = re.compile(r"^(?:posts|sentences|questions) (\S+)")
+_SPEED = re.compile(r"^\d+ records in ")
 #: What moves the cursor, or erases a line: the progress bar overwrites itself.
 _CONTROL = re.compile(r"\x1b\[\??\d*[AKhl]")
 #: The fonts that rich names are on another site; without them any monospaced font is used.
@@ -45,12 +47,17 @@ def lines_of(output: str) -> list[Text]:
 
 
 def selected(lines: Sequence[Text], shown: Sequence[str]) -> list[Text]:
-    """What comes before the first result and after the last, and between them the results with these ids."""
+    """What comes before the first result and after the last, and between them the results with these ids.
+
+    The line with the speed, and what follows it, is left out.
+    """
     results: dict[str, list[Text]] = {}
     head: list[Text] = []
     counts: list[Text] = []
     current = head
     for line in lines:
+        if _SPEED.match(line.plain):
+            break
         if found := _RESULT.match(line.plain):
             current = results.setdefault(found[1], [])
         elif results and line.plain and not line.plain.startswith(" "):

@@ -90,17 +90,9 @@ def topics_table() -> list[str]:
         readers = sources.get(topic.name) or (["every worker"] if topic == RELEASES else ["you"])
         kind = topic.record.__name__ if topic.record else "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
-    some = STAGES[0]
-    rows.append(
-        (
-            "`<source>.dead`",
-            "the original bytes",
-            "any stage",
-            "`pvstream redrive`",
-            *_kept(some.source.dead_letters),
-        )
-    )
-    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(some.sink.shadow)))
+    dead, shadow = (next(t for t in TOPICS if t.name.endswith(end)) for end in (".dead", ".shadow"))
+    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *_kept(dead)))
+    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(shadow)))
     return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)
 
 

@@ -131,6 +131,37 @@ def redrive(
     )
 
 
+@app.command()
+def skip(
+    topic: Annotated[str, typer.Argument(help="a topic that a stage reads, for example `posts`")],
+    partition: Annotated[int, typer.Argument(min=0)],
+    offset: Annotated[int, typer.Argument(min=0, help="of the record that the stage cannot pass")],
+    group: Annotated[str, typer.Option(help="the stage, for example `ner`")],
+) -> None:
+    """Moves one record that stops a stage to the dead letters, and lets the stage continue behind it.
+
+    The workers of the stage must be stopped. Their log names the topic, the partition and the offset.
+    """
+    from streams.dead_letters.skip import skip as step_over
+    from streams.pipeline import stage_named
+    from streams.topics import by_name
+
+    settings, source = broker_settings(), by_name(topic)
+    try:
+        stage = stage_named(group)
+    except KeyError as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--group") from None
+    if stage.source != source:
+        raise typer.BadParameter(f"the stage {group} reads {stage.source.name}, not {topic}")
+    was_read = asyncio.run(step_over(settings, source, partition, offset, group))
+    how = "" if was_read else ", without key and value: it could not be read"
+    out.print(
+        f"{topic}/{partition}@{offset} moved to {source.dead_letters.name}{how}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 @terminology.command()
 def diff(
     old: Annotated[str, typer.Argument(help="a normalization release: a version or a directory")],

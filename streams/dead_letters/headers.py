@@ -14,7 +14,7 @@ from streams.topics import MAX_DEAD_MESSAGE
 HEADER_OVERHEAD = 10
 #: How often a redrive has sent the record back; the only `pv-` header that goes back with a record.
 ATTEMPTS = "pv-attempts"
-Reason = Literal["bad_record", "poison", "output_too_large", "not_encodable"]
+Reason = Literal["bad_record", "poison", "output_too_large", "not_encodable", "skipped"]
 #: A dead letter whose value was cut: the full length in bytes, and the sha256 of the whole value.
 TRUNCATED, DIGEST = "pv-truncated", "pv-sha256"
 #: Size of the largest dead letter, with room for what the record format and the headers of a fault add.

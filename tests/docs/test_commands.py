@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from streams.__main__ import app
 from streams.settings import Settings
-from tests.docs.documents import ROOT, Command, commands
+from tests.docs.documents import ALONE, ROOT, Command, commands
 from tests.docs.workspace import Workspace
 from tests.streams.command_line import CommandLine
 
@@ -31,8 +31,6 @@ COMMANDS = commands()
 MOST_NOT_RUN = 15
 #: Programs of others. All but openssl are in blocks that are not run.
 OTHERS = frozenset({".", "pip", "docker", "kubectl", "openssl"})
-#: Commands of pvstream that need no broker.
-ALONE = frozenset({"schema", "evaluate", "verify", "sign"})
 
 
 def is_run_here(command: Command) -> bool:
@@ -121,6 +119,14 @@ def test_every_task_has_a_training_command() -> None:
     modules = {c.words[2] for c in COMMANDS if c.words[:2] == ("python", "-m")}
     tasks = {path.parent.name for path in (ROOT / "training").glob("*/__main__.py")}
     assert {f"training.{task}" for task in tasks} <= modules
+
+
+def test_the_page_about_training_has_the_commands_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = re.findall(r"^\t\$\(BIN\)/python -m (training\..+)$", makefile, re.MULTILINE)
+    stated = {" ".join(c.words[2:]) for c in COMMANDS if c.document == "docs/train.md"}
+    assert len(lines) > 5
+    assert {line.replace("$(DATA)", "corpora") for line in lines} <= stated
 
 
 @pytest.mark.slow

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from docs import generate
+from streams.dead_letters.headers import Reason
+from streams.records import Announcement
+from streams.topics import TOPICS
 from tests.docs import documents
 from tests.docs.documents import DOCUMENTS, README, ROOT
 from tests.test_deploy import alerts
@@ -63,6 +68,19 @@ def test_every_code_block_names_its_language(path: Path) -> None:
 def test_every_alert_has_a_section_that_says_what_to_do() -> None:
     anchors = documents.anchors(ROOT / "docs/operate.md")
     assert {alert["alert"].lower() for alert in alerts()} <= anchors
+
+
+def test_every_field_of_a_record_is_described() -> None:
+    text = (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+    kinds = {topic.record for topic in TOPICS if topic.record is not None} - {Announcement}
+    names = {field.name for kind in kinds for field in fields(kind)}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_every_reason_of_a_dead_letter_is_described() -> None:
+    for page in ("docs/replay.md", "docs/operate.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert [reason for reason in get_args(Reason) if f"`{reason}`" not in text] == []
 
 
 def test_the_glossary_is_in_alphabetical_order() -> None:

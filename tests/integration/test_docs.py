@@ -5,15 +5,16 @@ tests/docs/test_commands.py runs the commands that need none, and checks that al
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.docs.documents import Command, commands
-from tests.docs.test_commands import ALONE
+from tests.docs.documents import ALONE, Command, commands
 from tests.docs.workspace import Workspace
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
@@ -21,10 +22,10 @@ from tests.streams.command_line import CommandLine
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-#: Commands that run until they are stopped: the first one serves the others until the end of the test.
+#: Commands that run until they are stopped. They start while the next commands run, and serve these.
 LASTING = frozenset({"up", "worker"})
 #: What a command gets in addition, so that it ends or is quick.
-MORE: dict[str, tuple[str, ...]] = {"demo": ("--limit", "4")}
+MORE: dict[str, tuple[str, ...]] = {"demo": ("--limit", "1")}
 
 
 def is_run_here(command: Command) -> bool:
@@ -32,40 +33,52 @@ def is_run_here(command: Command) -> bool:
 
 
 class Site:
-    """A broker, a workspace, and `pvstream up` as the documentation starts it."""
+    """A broker, a workspace, and the processes that were started."""
 
     def __init__(self, kafka: LocalKafka, workspace: Workspace, stack: ExitStack) -> None:
         self.kafka = kafka
         self.workspace = workspace
-        self.port = processes.free_port()
+        self.ports: list[int] = [processes.free_port()]
         self._stack = stack
-        self._serving = False
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def environment(self, port: int) -> dict[str, str]:
         store = self.workspace.folder / "store"
         return processes.environment(self.kafka.bootstrap, port, PV_STORE=str(store))
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Starts a command that lasts and waits until it is ready; all but the first are stopped again."""
-        port = processes.free_port() if self._serving else self.port
+        """Starts a command that lasts."""
+        if self._started:
+            self.ports.append(processes.free_port())
+        else:
+            processes.produce(self.kafka.bootstrap, "posts", [(b"broken", b"{")])
         log = self.workspace.folder / f"{arguments[0]}.log"
-        process = self._stack.enter_context(
-            processes.running(*arguments, env=self.environment(port), log=log)
-        )
-        processes.wait_until(lambda: processes.is_ready(port), f"{arguments} is ready")
-        if self._serving:
+        running = processes.running(*arguments, env=self.environment(self.ports[-1]), log=log)
+        self._started.append(self._stack.enter_context(running))
+
+    def stop(self) -> None:
+        """Waits until all that was started is ready, and stops it; fails where it does not end well."""
+        for port in self.ports:
+            processes.wait_until(partial(processes.is_ready, port), f"ready on port {port}")
+        for process in self._started:
             process.terminate()
-            assert process.wait(60) == 0, log.read_text(encoding="utf-8")
-            return
-        self._serving = True
-        processes.produce(self.kafka.bootstrap, "posts", [(b"broken", b"{")])
+        assert [process.wait(60) for process in self._started] == [0] * len(self._started)
 
     def arguments(self, command: Command) -> list[str]:
-        words = self.workspace.words(command, worker=f"127.0.0.1:{self.port}")[1:]
-        more = MORE.get(words[0], ())
-        if words[0] == "tail" and "--count" not in words:
-            more = ("--count", "1")
-        return [*words, *more]
+        """What is run, once it can be: `tail` would wait for ever for records that do not come."""
+        words = self.workspace.words(command, worker=f"127.0.0.1:{self.ports[0]}")[1:]
+        if words[0] != "tail":
+            return [*words, *MORE.get(words[0], ())]
+        if "--count" not in words:
+            words += ["--count", "1"]
+        self._wait_for(words[1], int(words[words.index("--count") + 1]))
+        return words
+
+    def _wait_for(self, topic: str, records: int) -> None:
+        bootstrap = self.kafka.bootstrap
+        processes.wait_until(
+            lambda: processes.count(bootstrap, topic) >= records, f"{records} records in {topic}", 300
+        )
 
 
 def test_every_command_of_the_documentation_that_needs_a_broker_works(
@@ -94,5 +107,6 @@ def test_every_command_of_the_documentation_that_needs_a_broker_works(
                 if answer.code:
                     failed.append(f"{command}\n{answer.out}{answer.err}")
             seconds[str(command)] = time.monotonic() - started
+        site.stop()
     print("\n".join(f"{took:5.1f} s  {command}" for command, took in seconds.items()))
     assert failed == []

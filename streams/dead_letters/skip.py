@@ -1,0 +1,85 @@
+"""Steps over one record that a stage cannot pass, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalGenerationError, UnknownMemberIdError
+
+from streams.broker.consumer import kafka_consumer
+from streams.dead_letters.headers import Fault, dead_letter
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.topics import MAX_DEAD_MESSAGE, Topic, TopicsError, require
+
+#: Seconds to wait for the record before it is taken for unreadable.
+READ_SECONDS = 15.0
+
+
+async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: int, stage: str) -> bool:
+    """Writes the record at an offset to the dead letters, as far as it can be read, and lets the stage's
+    consumer group continue behind it; returns whether the record could be read.
+
+    The letter is confirmed before the offset is committed, so a crash between the two loses nothing. Raises
+    TopicsError where the topic or the offset does not exist, where unprocessed records are before it, where
+    the stage has passed it already, or while workers of the stage are running.
+    """
+    await require(settings, (topic, topic.dead_letters))
+    tp = TopicPartition(topic.name, partition)
+    consumer = kafka_consumer(settings, group_id=f"pv-{stage}", enable_auto_commit=False)
+    await consumer.start()
+    try:
+        consumer.assign([tp])
+        await _check(consumer, tp, offset)
+        record = await _read(consumer, tp, offset)
+        await _send_letter(settings, topic, record, stage)
+        try:
+            await consumer.commit({tp: offset + 1})
+        except (CommitFailedError, IllegalGenerationError, UnknownMemberIdError):
+            raise TopicsError(f"workers of the stage {stage} are running: stop them first") from None
+    finally:
+        await consumer.stop()
+    return record.value is not None or record.key is not None
+
+
+async def _check(consumer: Any, tp: Any, offset: int) -> None:
+    """Raises TopicsError unless the record at `offset` is the next one that the group will read."""
+    first = (await consumer.beginning_offsets([tp]))[tp]
+    last = (await consumer.end_offsets([tp]))[tp]
+    if not first <= offset < last:
+        raise TopicsError(f"{tp.topic}/{tp.partition} has no offset {offset}: it holds {first} to {last - 1}")
+    committed = await consumer.committed(tp)
+    position = max(first, committed if committed is not None else first)
+    if position > offset:
+        raise TopicsError(f"the stage has passed offset {offset} already: it continues at {position}")
+    if position < offset:
+        raise TopicsError(f"{offset - position} records before offset {offset} are not processed yet")
+
+
+async def _read(consumer: Any, tp: Any, offset: int) -> Inbound:
+    """The record, or, where it cannot be read, one without key and value in its place."""
+    consumer.seek(tp, offset)
+    try:
+        m = await asyncio.wait_for(consumer.getone(tp), READ_SECONDS)
+    except Exception:
+        m = None
+    if m is None or m.offset != offset:
+        return Inbound(tp.topic, tp.partition, offset, None, None, 0.0)
+    return Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))
+
+
+async def _send_letter(settings: Settings, topic: Topic[Any], record: Inbound, stage: str) -> None:
+    letter = dead_letter(record, stage, Fault("skipped", "skipped by an operator"), "none")
+    producer = AIOKafkaProducer(
+        **settings.client(), acks="all", enable_idempotence=True, max_request_size=2 * MAX_DEAD_MESSAGE
+    )
+    await producer.start()
+    try:
+        # A message needs a key or a value.
+        value = b"" if letter.key is None and letter.value is None else letter.value
+        headers = list(letter.headers)
+        await producer.send_and_wait(topic.dead_letters.name, key=letter.key, value=value, headers=headers)
+    finally:
+        await producer.stop()
