@@ -86,7 +86,7 @@ def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: 
     assert f"{release.version} runs as a shadow of the live release on 25.00% of the records" in answer.out
     assert listed(pvstream, "summarization")[release.version] == (False, True)
     answer = pvstream("shadow", "summarization", "--stop")
-    assert (answer.code, answer.out) == (0, "summarization: the shadow ends\n")
+    assert (answer.code, answer.out) == (0, "summarization: the shadow is stopped\n")
     assert listed(pvstream, "summarization")[release.version] == (False, False)
 
 

@@ -17,6 +17,7 @@ from streams.records import Announcement
 from streams.releases import reload
 from streams.releases.handle import Handle
 from streams.releases.reload import Reloader
+from streams.settings import Settings
 from tests.streams.polling import until
 from tests.streams.releases.reloading import HeldLoader, Store, announcement, new_handle
 
@@ -45,7 +46,7 @@ class FakeTopic:
         self.messages.append(Message(key, value, len(self.messages)))
         self.arrived.set()
 
-    def consumer(self, *topics: str, **options: Any) -> FakeConsumer:
+    def consumer(self, settings: Settings, *topics: str, **options: Any) -> FakeConsumer:
         chosen = (topics, options["group_id"], options["auto_offset_reset"])
         assert chosen == (("releases",), None, "earliest")
         return FakeConsumer(self)
