@@ -23,15 +23,15 @@ from rich.console import Console
 from benchmarks.machine import provenance, write_atomically
 from models.ner.model import NerModel
 from models.summarization import medical_entities
-from models.summarization.beam_search import Search
+from models.summarization.decoding.beam_search import Search
 from training.common.loop import TrainingLoop
 from training.common.precision import Precision, resolved
 from training.evaluation.summarization import ROUGES, bundled_tagger, summary_counts
 from training.summarization.data import Corpora, Pair, read, read_meqsum
 from training.summarization.examples import Material, material_of
-from training.summarization.hub_network import network_of
 from training.summarization.messages import patient_sentences
-from training.summarization.network import Network
+from training.summarization.networks.hub_network import network_of
+from training.summarization.networks.network import Network
 from training.summarization.settings import Settings
 from training.summarization.trainer import SCORE, SummarizerTrainee
 

@@ -19,8 +19,8 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from models.releases.loading import load
 from models.releases.store import open_release
-from models.summarization.generation import PointerWriter
-from models.summarization.hub_generation import HubWriter
+from models.summarization.decoding.generation import PointerWriter
+from models.summarization.decoding.hub_generation import HubWriter
 from models.summarization.model import SummarizationModel
 from models.summarization.reranker import RankedWriter
 from training.evaluation.summarization import read, summary_counts

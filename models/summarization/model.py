@@ -13,9 +13,9 @@ import torch
 
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
-from models.summarization.beam_search import Search
-from models.summarization.generation import DECODER, PointerWriter, Summary, Writer
-from models.summarization.hub_generation import CHANGED, HubWriter
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.generation import DECODER, PointerWriter, Summary, Writer
+from models.summarization.decoding.hub_generation import CHANGED, HubWriter
 from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
 from models.summarization.question_templates import TEMPLATES, TemplateWriter
 from models.summarization.reranker import RankedWriter

@@ -16,7 +16,7 @@ from torch import Tensor
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.generation import Summary
+from models.summarization.decoding.generation import Summary
 from models.summarization.medical_entities import Entity, Recogniser, word_keys
 from models.summarization.question_cues import CUES, SLOT
 from models.tables import read_tsv

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from models.summarization.generation import PointerWriter, Summary
+from models.summarization.decoding.generation import PointerWriter, Summary
 from models.summarization.question_templates import TemplateWriter
 
 #: The features of a candidate, in the order of the weights.

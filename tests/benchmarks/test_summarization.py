@@ -18,8 +18,8 @@ from training.common.loop import TrainingLoop
 from training.evaluation.summarization import ROUGES
 from training.summarization.data import read
 from training.summarization.examples import material_of
-from training.summarization.hub_network import network_of
-from training.summarization.network import Network
+from training.summarization.networks.hub_network import network_of
+from training.summarization.networks.network import Network
 from training.summarization.settings import Settings
 from training.summarization.trainer import SummarizerTrainee
 

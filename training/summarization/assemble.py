@@ -18,7 +18,7 @@ from models.ner.model import NerModel
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.summarization import medical_entities
-from models.summarization.beam_search import Search
+from models.summarization.decoding.beam_search import Search
 from models.summarization.medical_entities import Recogniser
 from models.summarization.model import WORDS
 from training.common.loop import TrainingLoop
@@ -26,9 +26,9 @@ from training.evaluation.summarization import bundled_tagger
 from training.summarization import question_types
 from training.summarization.data import Corpora, read
 from training.summarization.examples import Material, material_of
-from training.summarization.hub_network import MAX_PIECES, network_of
 from training.summarization.messages import patient_sentences
-from training.summarization.network import Network
+from training.summarization.networks.hub_network import MAX_PIECES, network_of
+from training.summarization.networks.network import Network
 from training.summarization.question_types import Choice
 from training.summarization.release import known_words, publish, sources_of
 from training.summarization.selection import Forms, Trained, best_search, forms_of, sentence_base

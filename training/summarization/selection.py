@@ -11,8 +11,8 @@ from models.encoder.model import Encoder
 from models.encoder.weights import MINI
 from models.ner.model import NerModel
 from models.releases.manifest import Release
-from models.summarization.beam_search import Search
-from models.summarization.generation import PointerWriter
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.generation import PointerWriter
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from models.summarization.question_templates import TemplateWriter
@@ -20,8 +20,8 @@ from models.summarization.reranker import UNFITTED, RankedWriter
 from training.evaluation.summarization import summary_counts
 from training.summarization.data import Corpora
 from training.summarization.examples import Material
-from training.summarization.hub_network import MAX_PIECES
-from training.summarization.network import Network
+from training.summarization.networks.hub_network import MAX_PIECES
+from training.summarization.networks.network import Network
 from training.summarization.question_types import FOLDS, Choice, fit_forms, fit_ranker
 from training.summarization.release import known_words
 from training.summarization.settings import Choose

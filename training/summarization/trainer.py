@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.summarization.beam_search import Search
+from models.summarization.decoding.beam_search import Search
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, stored_run, warmup_linear
@@ -25,7 +25,7 @@ from training.summarization.data import Pair, text_key
 from training.summarization.examples import Example, ExampleSampler, Material
 from training.summarization.losses import Queue, contrast, with_positive
 from training.summarization.negatives import hard_negatives
-from training.summarization.network import KeyEncoder, Network, pooled
+from training.summarization.networks.network import KeyEncoder, Network, pooled
 from training.summarization.settings import Settings, Stage, stages_of
 
 #: Batches out of which questions of like length are put together.

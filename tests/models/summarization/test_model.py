@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.generation import Summary
+from models.summarization.decoding.generation import Summary
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from models.types import ShortQuestion

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from models.encoder.model import Encoder
-from models.summarization.generation import Summary
+from models.summarization.decoding.generation import Summary
 from models.summarization.reranker import FEATURES, UNFITTED, RankedWriter, candidate_features, f1
 from tests.models.summarization.tiny_writers import pointer_writer, ranked_writer
 

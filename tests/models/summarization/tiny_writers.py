@@ -6,17 +6,17 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization import pointer_decoder
-from models.summarization.beam_search import Search
-from models.summarization.decoder_layers import DecoderConfig
-from models.summarization.extended_vocabulary import ExtendedVocabulary
-from models.summarization.generation import PointerWriter
+from models.summarization.decoding import pointer_decoder
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.decoder_layers import DecoderConfig
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.generation import PointerWriter
+from models.summarization.decoding.pointer_decoder import PointerDecoder
+from models.summarization.decoding.source_pieces import source_pieces
 from models.summarization.medical_entities import OwnRecogniser
-from models.summarization.pointer_decoder import PointerDecoder
 from models.summarization.question_cues import CUES
 from models.summarization.question_templates import TemplateWriter
 from models.summarization.reranker import FEATURES, RankedWriter
-from models.summarization.source_pieces import source_pieces
 
 RECOGNISER = OwnRecogniser(None, ["pain"], DrugLexicon({"zoloft": "sertraline"}))
 TEMPLATES = ["What of {}?", "Is {} bad?", "Why {}?", "How {}?"]

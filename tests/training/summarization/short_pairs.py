@@ -14,7 +14,7 @@ from models.summarization.medical_entities import OwnRecogniser
 from training.common.loop import TrainingLoop
 from training.summarization.data import Corpora, Pair
 from training.summarization.examples import Example, Material, material_of
-from training.summarization.pointer_network import PointerNetwork
+from training.summarization.networks.pointer_network import PointerNetwork
 from training.summarization.settings import Settings
 from training.summarization.trainer import SummarizerTrainee
 

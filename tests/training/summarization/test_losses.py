@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.training.summarization.short_pairs import PAIRS, examples, network, trainee_of
 from training.summarization.data import Pair
 from training.summarization.losses import Queue, contrast, with_positive
-from training.summarization.network import Encoded, pooled
+from training.summarization.networks.network import Encoded, pooled
 
 
 def unit(*rows: list[float]) -> Tensor:

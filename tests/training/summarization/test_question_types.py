@@ -9,7 +9,7 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.generation import Summary
+from models.summarization.decoding.generation import Summary
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.question_cues import CUES
 from models.summarization.reranker import FEATURES

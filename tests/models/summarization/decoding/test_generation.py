@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.encoder.model import Encoder
-from models.summarization.source_pieces import source_pieces
+from models.summarization.decoding.source_pieces import source_pieces
 from tests.models.summarization.tiny_writers import pointer_writer
 
 TEXTS = [
@@ -23,7 +23,7 @@ TEXTS = [
 def test_summaries_are_batch_invariant(
     small: Encoder, beams: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.summarization.generation.WIDTH", width)
+    monkeypatch.setattr("models.summarization.decoding.generation.WIDTH", width)
     writer = pointer_writer(small, beams)
     together = writer.write(TEXTS)
     assert [writer.write([t])[0] for t in TEXTS] == together

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.weights import resolve_base
-from models.summarization.beam_search import Search
-from models.summarization.generation import Writer
-from models.summarization.hub_generation import CHANGED, HubWriter, hub_source, load_hub
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.generation import Writer
+from models.summarization.decoding.hub_generation import CHANGED, HubWriter, hub_source, load_hub
 from training.summarization.data import Corpora
-from training.summarization.network import Encoded, KeyEncoder, Network
-from training.summarization.pointer_network import PointerNetwork
+from training.summarization.networks.network import Encoded, KeyEncoder, Network
+from training.summarization.networks.pointer_network import PointerNetwork
 from training.summarization.settings import Settings
 
 #: Of a question, the pieces that open and close it included.

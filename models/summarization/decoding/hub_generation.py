@@ -10,9 +10,9 @@ import torch
 from models.encoder.weights import base_digest, resolve_base
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.beam_search import Search
-from models.summarization.generation import Summary
-from models.summarization.source_pieces import both_ends
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.generation import Summary
+from models.summarization.decoding.source_pieces import both_ends
 
 #: The weights of the encoder-decoder that training changed.
 CHANGED = "changed.safetensors"

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.summarization import pointer_decoder
-from models.summarization.beam_search import Search
-from models.summarization.decoder_layers import DecoderConfig
-from models.summarization.extended_vocabulary import ExtendedVocabulary
-from models.summarization.generation import DECODER, PointerWriter, Writer
-from models.summarization.pointer_decoder import PointerDecoder
-from models.summarization.source_pieces import source_of, source_pieces
+from models.summarization.decoding import pointer_decoder
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.decoder_layers import DecoderConfig
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.generation import DECODER, PointerWriter, Writer
+from models.summarization.decoding.pointer_decoder import PointerDecoder
+from models.summarization.decoding.source_pieces import source_of, source_pieces
 from training.common import adapter
-from training.summarization.network import Encoded, KeyEncoder
+from training.summarization.networks.network import Encoded, KeyEncoder
 from training.summarization.settings import Settings
 
 #: A piece that is rarer in the training summaries can only be copied.

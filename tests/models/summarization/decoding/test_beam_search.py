@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.summarization.beam_search import Hypothesis, Search, Step, search
+from models.summarization.decoding.beam_search import Hypothesis, Search, Step, search
 
 END = 0
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.summarization import pointer_decoder
+from models.summarization.decoding import pointer_decoder
 
 
 def probabilities() -> Tensor:

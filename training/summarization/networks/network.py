@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from models.summarization.beam_search import Search
-from models.summarization.generation import Writer
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.generation import Writer
 from training.common.batching import by_length
 
 #: Texts that the key encoder reads together.

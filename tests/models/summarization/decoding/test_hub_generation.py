@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.summarization.beam_search import Search
-from models.summarization.hub_generation import HubWriter, hub_source, load_hub
+from models.summarization.decoding.beam_search import Search
+from models.summarization.decoding.hub_generation import HubWriter, hub_source, load_hub
 from tests.models.summarization import tiny_seq2seq
 
 

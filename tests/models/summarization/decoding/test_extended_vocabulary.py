@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.summarization.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
 
 CLS, SEP, UNKNOWN = 2, 3, 1
 #: Pieces 21 and 22 continue a word.

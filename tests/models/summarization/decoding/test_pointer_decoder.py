@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.summarization import pointer_decoder
-from models.summarization.decoder_layers import DecoderConfig, Source
-from models.summarization.extended_vocabulary import ExtendedVocabulary
-from models.summarization.pointer_decoder import PointerDecoder
+from models.summarization.decoding import pointer_decoder
+from models.summarization.decoding.decoder_layers import DecoderConfig, Source
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.pointer_decoder import PointerDecoder
 
 CLS, SEP, UNKNOWN = 2, 3, 1
 #: Pieces 21 and 22 continue a word.

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from models.encoder.model import Encoder
-from models.summarization.decoder_layers import Source
-from models.summarization.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.decoder_layers import Source
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
 
 #: The last 1/TAIL of the pieces that are read of a long text are taken from its end.
 TAIL = 4

@@ -19,7 +19,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from models.summarization.decoder_layers import Cache, DecoderConfig, DecoderLayer, Masks, Source
+from models.summarization.decoding.decoder_layers import Cache, DecoderConfig, DecoderLayer, Masks, Source
 
 #: The smallest probability in a logarithm.
 TINY = 1e-7

@@ -12,12 +12,12 @@ from torch import Tensor
 from models.encoder.model import PAD_TO, Encoder, encoder_of, padded
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.beam_search import Hypothesis, Search, search
-from models.summarization.decoder_layers import DecoderConfig, Source
-from models.summarization.detokenization import detokenize
-from models.summarization.extended_vocabulary import ExtendedVocabulary
-from models.summarization.pointer_decoder import TINY, PointerDecoder, embeddings_of
-from models.summarization.source_pieces import source_of, source_pieces, with_special_pieces
+from models.summarization.decoding.beam_search import Hypothesis, Search, search
+from models.summarization.decoding.decoder_layers import DecoderConfig, Source
+from models.summarization.decoding.detokenization import detokenize
+from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.pointer_decoder import TINY, PointerDecoder, embeddings_of
+from models.summarization.decoding.source_pieces import source_of, source_pieces, with_special_pieces
 
 DECODER = "decoder.safetensors"
 #: Padded pieces of the questions of one search, times beams.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.summarization.detokenization import detokenize
+from models.summarization.decoding.detokenization import detokenize
 
 
 @pytest.mark.parametrize(

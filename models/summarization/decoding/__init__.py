@@ -1,0 +1,1 @@
+"""Writing of short questions: the pointer decoder, encoder-decoders of the hub, beam search."""

@@ -1,0 +1,1 @@
+"""The networks that the summarizer is trained with."""
