@@ -37,8 +37,8 @@ def trained_parameters(model: nn.Module) -> list[nn.Parameter]:
 
 
 def trained_state(model: nn.Module) -> dict[str, Tensor]:
-    """Copies of the trainable parameters by name, in 32 bits."""
-    return {n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad}
+    """Copies of the trainable parameters by name, on the CPU."""
+    return {n: p.detach().to("cpu", copy=True) for n, p in model.named_parameters() if p.requires_grad}
 
 
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:

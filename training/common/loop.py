@@ -19,7 +19,7 @@ from rich.progress import track
 from torch import Tensor, nn
 from transformers import get_linear_schedule_with_warmup
 
-from training.common.adapter import trained_parameters
+from training.common.adapter import restore, trained_parameters, trained_state
 from training.common.checkpoint import Checkpoint, read_run
 
 console = Console()
@@ -105,19 +105,13 @@ class Trainee(ABC):
 
     def weights(self) -> list[dict[str, Tensor]]:
         """Copies of the trained tensors of each module by name, on the CPU."""
-        return [
-            {n: p.detach().to("cpu", copy=True) for n, p in module.named_parameters() if p.requires_grad}
-            for module in self.modules()
-        ]
+        return [trained_state(module) for module in self.modules()]
 
     def load_weights(self, weights: Sequence[Mapping[str, Tensor]]) -> None:
         """Puts `weights` back; raises KeyError where they are of another model."""
-        with torch.no_grad():
-            for module, tensors in zip(self.modules(), weights, strict=True):
-                parameters = dict(module.named_parameters())
-                for name, tensor in tensors.items():
-                    parameters[name].copy_(tensor)
-                module.eval()
+        for module, tensors in zip(self.modules(), weights, strict=True):
+            restore(module, tensors)
+            module.eval()
 
     def state(self) -> dict[str, Any]:
         """What a resumed run needs: tensors and plain values."""
