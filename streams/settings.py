@@ -71,7 +71,7 @@ class Settings(BaseSettings):
     """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
     memory and add latency."""
 
-    batch_characters: int = Field(default=200_000, ge=1000)
+    batch_characters: int = Field(default=100_000, ge=1000)
     """Largest size of a batch in bytes of text; a record that is larger is a batch of its own. It bounds the
     time of one inference."""
 
