@@ -13,8 +13,6 @@ import itertools
 import json
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -32,6 +30,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from benchmarks.machine import described
 from models.releases.manifest import Release
+from models.types import DRUG
 from streams.cli.demo import samples
 from streams.releases.publishing import publish
 from streams.settings import Settings
@@ -47,6 +46,22 @@ EDITIONS = 5
 BURST = 150
 #: Until every record of a round must have come out.
 ROUND_SECONDS = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the rounds are made of."""
+
+    seed: int
+    records: int = 1000
+    """in each round"""
+    actions: int = 4
+    """in each round"""
+    batch: int = 32
+    original: Release | None = None
+    """the tagger whose variants are published; None: the bundled one"""
+    forked: bool = False
+    """workers are forked, which starts them sooner"""
 
 
 @dataclass(slots=True)
@@ -77,20 +92,20 @@ class Result:
 class Fleet:
     """Worker processes of one stage, started and ended by their pids."""
 
-    def __init__(self, env: dict[str, str], logs: Path) -> None:
+    def __init__(self, env: dict[str, str], logs: Path, *, forked: bool) -> None:
         self._env = env
         self._logs = logs
+        self._forked = forked
         self._started = 0
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[processes.Running] = []
         self._ports: dict[int, int] = {}
 
     def add(self) -> None:
         port = processes.free_port()
-        command = [sys.executable, "-m", "streams", "worker", "--stage", "ner"]
         self._started += 1
-        with (self._logs / f"worker-{self._started}.log").open("ab") as file:
-            env = self._env | {"PV_HTTP_PORT": str(port)}
-            worker = subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
+        log = self._logs / f"worker-{self._started}.log"
+        env = self._env | {"PV_HTTP_PORT": str(port)}
+        worker = processes.started("worker", "--stage", "ner", env=env, log=log, forked=self._forked)
         self.workers.append(worker)
         self._ports[worker.pid] = port
 
@@ -130,18 +145,20 @@ class Fleet:
 class Chaos:
     """A broker, a fleet, a few releases, and what was ever sent and seen."""
 
-    def __init__(self, kafka: LocalKafka, folder: Path, logs: Path) -> None:
+    def __init__(self, kafka: LocalKafka, plan: Plan, folder: Path, logs: Path) -> None:
         self.kafka = kafka
-        settings = {"PV_STORE": str(folder / "store"), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "32"} | {
+        self.plan = plan
+        store = str(folder / "store")
+        settings = {"PV_STORE": store, "PV_SESSION_TIMEOUT": "6", "PV_BATCH": str(plan.batch)} | {
             # Two workers on a few processors: threads of both would wait for each other.
             "PV_THREADS": "1"
         }
         self.env = processes.environment(kafka.bootstrap, 0, **settings)
-        self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
-        self.releases = [marked(folder / "made", f"mark-{name}") for name in "abc"]
+        self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=store)
+        self.releases = [marked(folder / "made", f"mark-{name}", plan.original) for name in "abc"]
         self.marks = {r.version: f"mark-{name}" for r, name in zip(self.releases, "abc", strict=True)}
         self.live: Release | None = None
-        self.fleet = Fleet(self.env, logs)
+        self.fleet = Fleet(self.env, logs, forked=plan.forked)
         self._read: dict[TopicPartition, int] = {}
 
     def publish(self, rng: random.Random) -> None:
@@ -149,9 +166,10 @@ class Chaos:
         asyncio.run(publish(release.path, self.settings, None, force=True))
         self.live = release
 
-    def round(self, seed: int, number: int, records: int, actions: int) -> Result:
+    def round(self, number: int) -> Result:
         """Sends, disturbs, waits, and counts; the seed and the number make the round."""
-        rng = random.Random(f"{seed}/{number}")
+        records, actions = self.plan.records, self.plan.actions
+        rng = random.Random(f"{self.plan.seed}/{number}")
         result = Result(number, records)
         started = time.monotonic()
         self.fleet.two()
@@ -278,7 +296,9 @@ def _count(
     for record in found:
         what = (record["id"], record["text"])
         edition = int(record["text"].rsplit(" ", 1)[1])
-        names = {m["generic"] for m in record["mentions"] if m["text"].lower() == MARKER}
+        names = {
+            m["generic"] for m in record["mentions"] if m["text"].lower() == MARKER and m["label"] == DRUG
+        }
         result.mixed += names != {marks[record["releases"]["ner"]]}
         if record["record_id"] in first:
             same = record == first[record["record_id"]]
@@ -299,19 +319,16 @@ def _count(
     )
 
 
-def run(
-    kafka: LocalKafka, rounds: Sequence[int], seed: int, records: int, actions: int, folder: Path, logs: Path
-) -> list[Result]:
+def run(kafka: LocalKafka, plan: Plan, rounds: Sequence[int], folder: Path, logs: Path) -> list[Result]:
     """Starts two workers and plays the rounds of these numbers; stops at the first that is not sound."""
     with ExitStack() as stack:
-        chaos = Chaos(kafka, folder, logs)
+        chaos = Chaos(kafka, plan, folder, logs)
         stack.callback(chaos.fleet.close)
-        made = processes.command("topics", "--create", env=chaos.env)
-        assert made.returncode == 0, made.stderr
-        chaos.publish(random.Random(seed))
+        processes.create_topics(chaos.settings)
+        chaos.publish(random.Random(plan.seed))
         results = []
         for number in rounds:
-            results.append(chaos.round(seed, number, records, actions))
+            results.append(chaos.round(number))
             print(json.dumps(asdict(results[-1])), flush=True)
             if not results[-1].sound:
                 break
@@ -333,7 +350,8 @@ def main(
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         numbers = range(rounds) if only is None else [only]
         with own_kafka() as kafka:
-            results = run(kafka, numbers, seed, records, actions, Path(folder), logs or Path(folder))
+            plan = Plan(seed, records, actions)
+            results = run(kafka, plan, numbers, Path(folder), logs or Path(folder))
     names = (
         "records", "kills", "published", "missing", "mixed", "out_of_order", "repeated",
         "repeated_otherwise", "again_after_reload",

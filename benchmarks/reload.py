@@ -38,8 +38,23 @@ from tests.variants import MARKER, marked
 
 #: Seconds that a swap may take before the next one is asked for.
 SWAP_SECONDS = 60.0
-#: Records at once, to find the capacity.
-BURST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is made of."""
+
+    swaps: int
+    pause: float
+    """seconds between swaps"""
+    share: float
+    """of the worker's capacity"""
+    quiet: float
+    """seconds without swaps, before and after"""
+    burst: int = 500
+    """records at once, to find the capacity"""
+    forked: bool = False
+    """the worker is forked, which starts it sooner"""
 
 
 @dataclass(slots=True)
@@ -142,22 +157,22 @@ class Bench:
             return json.loads(answer.read())
 
 
-def measure(bench: Bench, swaps: int, pause: float, share: float, quiet: float) -> Figures:
+def measure(bench: Bench, plan: Plan) -> Figures:
     """Capacity, then three phases: quiet, swaps, quiet."""
-    figures = Figures(swaps=swaps, share_of_capacity=share)
+    figures = Figures(swaps=plan.swaps, share_of_capacity=plan.share)
     asyncio.run(bench.swap(bench.releases[1]))
     bench.swap_seconds.clear()
-    figures.capacity_records_per_second = max(_capacity(bench, done) for done in (0, BURST, 2 * BURST))
+    figures.capacity_records_per_second = max(_capacity(bench, i * plan.burst, plan.burst) for i in range(3))
     figures.batch_seconds = bench.settings.batch / figures.capacity_records_per_second
-    rate = share * figures.capacity_records_per_second
+    rate = plan.share * figures.capacity_records_per_second
 
-    quiet_ids = asyncio.run(bench.send(quiet, rate))
+    quiet_ids = asyncio.run(bench.send(plan.quiet, rate))
     figures.memory_before = bench.resident()
-    swap_ids = asyncio.run(_with_swaps(bench, swaps, pause, rate))
-    bench.wait_for(3 * BURST + len(quiet_ids) + len(swap_ids))
+    swap_ids = asyncio.run(_with_swaps(bench, plan.swaps, plan.pause, rate))
+    bench.wait_for(3 * plan.burst + len(quiet_ids) + len(swap_ids))
     figures.memory_after = bench.resident()
-    quiet_ids |= asyncio.run(bench.send(quiet, rate))
-    figures.records = 3 * BURST + len(quiet_ids) + len(swap_ids)
+    quiet_ids |= asyncio.run(bench.send(plan.quiet, rate))
+    figures.records = 3 * plan.burst + len(quiet_ids) + len(swap_ids)
     bench.wait_for(figures.records)
     time.sleep(2)
     _count(figures, bench, quiet_ids, swap_ids)
@@ -174,12 +189,12 @@ async def _with_swaps(bench: Bench, swaps: int, pause: float, rate: float) -> se
     return ids
 
 
-def _capacity(bench: Bench, done: int) -> float:
+def _capacity(bench: Bench, done: int, burst: int) -> float:
     """Records a second over the middle of a burst that comes after `done` records. Of several bursts the best
     counts: on a shared machine a slow one tells of the neighbours.
     """
-    asyncio.run(bench.send(BURST, 0))
-    bench.wait_for(done + BURST)
+    asyncio.run(bench.send(burst, 0))
+    bench.wait_for(done + burst)
     times = sorted(m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "mentions"))[done:]
     middle = times[len(times) // 4 : -len(times) // 8]
     return float((len(middle) - 1) / (middle[-1] - middle[0]) * 1000)
@@ -217,17 +232,17 @@ def slope(values: Sequence[float]) -> float:
     return float(statistics.linear_regression(range(len(values)), values).slope) if len(values) > 1 else 0.0
 
 
-def run(kafka: LocalKafka, swaps: int, pause: float, share: float, quiet: float, folder: Path) -> Figures:
+def run(kafka: LocalKafka, plan: Plan, folder: Path) -> Figures:
     """A worker of its own on this broker, and the three phases."""
     with ExitStack() as stack:
         port = processes.free_port()
         bench = Bench(kafka, port, folder)
-        made = processes.command("topics", "--create", env=bench.env)
-        assert made.returncode == 0, made.stderr
-        worker = processes.running("worker", "--stage", "ner", env=bench.env, log=folder / "worker.log")
-        stack.enter_context(worker)
+        processes.create_topics(bench.settings)
+        arguments = ("worker", "--stage", "ner")
+        log = folder / "worker.log"
+        stack.enter_context(processes.running(*arguments, env=bench.env, log=log, forked=plan.forked))
         processes.wait_until(lambda: processes.is_ready(port), "a worker that is ready")
-        return measure(bench, swaps, pause, share, quiet)
+        return measure(bench, plan)
 
 
 def main(
@@ -238,7 +253,7 @@ def main(
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="reload-") as folder, own_kafka() as kafka:
-        figures = run(kafka, swaps, pause, share, quiet, Path(folder))
+        figures = run(kafka, Plan(swaps, pause, share, quiet), Path(folder))
     row = {**asdict(figures), **described("reload")}
     row["memory"] = " ".join(f"{m / 1e6:.0f}" for m in figures.memory)
     print(json.dumps(row, indent=2))
