@@ -48,26 +48,32 @@ class Plan:
     seed: int
     records: int
     actions: int
+    batch: int = 32
+    original: Release | None = None
+    """The tagger whose variants are published; by default the bundled one."""
+    forked: bool = False
+    """Workers are forked from a server that has imported everything, which starts them sooner."""
 
 
 class Chaos:
     """A broker, workers and three releases that take turns."""
 
-    def __init__(self, kafka: LocalKafka, folder: Path, logs: Path) -> None:
+    def __init__(self, kafka: LocalKafka, plan: Plan, folder: Path, logs: Path) -> None:
         self.kafka = kafka
+        self.plan = plan
         settings = {
             "PV_STORE": str(folder / "store"),
             "PV_SESSION_TIMEOUT": "6",
-            "PV_BATCH": "32",
+            "PV_BATCH": str(plan.batch),
             # Two workers share a few processors: more threads would wait for each other.
             "PV_THREADS": "1",
         }
         self.env = processes.environment(kafka.bootstrap, 0, **settings)
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
-        self.releases = [marked(folder / "made", f"mark-{name}") for name in "abc"]
+        self.releases = [marked(folder / "made", f"mark-{name}", plan.original) for name in "abc"]
         self.marks = {r.version: f"mark-{name}" for r, name in zip(self.releases, "abc", strict=True)}
         self.live: Release | None = None
-        self.workers = Workers(self.env, logs)
+        self.workers = Workers(self.env, logs, forked=plan.forked)
         self._sink = SinkReader(kafka.bootstrap)
 
     def publish(self, rng: random.Random) -> None:
@@ -76,11 +82,12 @@ class Chaos:
         asyncio.run(publish(release.path, self.settings, None, force=True))
         self.live = release
 
-    def round(self, plan: Plan, number: int) -> Result:
+    def round(self, number: int) -> Result:
         """Sends records, performs the actions, waits for the outputs and counts the errors.
 
         The seed and the number of the round determine its records and actions.
         """
+        plan = self.plan
         rng = random.Random(f"{plan.seed}/{number}")
         result = Result(number, plan.records)
         started = time.monotonic()
@@ -89,7 +96,7 @@ class Chaos:
         records = make_records(rng, number, plan.records)
         sender = threading.Thread(target=send, args=(self.kafka.bootstrap, records, rng.uniform(1, 5)))
         sender.start()
-        self._disturb(plan, rng, result)
+        self._disturb(rng, result)
         self.workers.restore()
         sender.join(ROUND_SECONDS)
         outputs = self._collect(number, set(records))
@@ -97,8 +104,9 @@ class Chaos:
         result.seconds = round(time.monotonic() - started, 1)
         return result
 
-    def _disturb(self, plan: Plan, rng: random.Random, result: Result) -> None:
+    def _disturb(self, rng: random.Random, result: Result) -> None:
         """Performs random actions, each at a random share of the round's outputs."""
+        plan = self.plan
         before = processes.count(self.kafka.bootstrap, SINK)
         moments = sorted(rng.uniform(0.03, 0.85) for _ in range(plan.actions))
         for action, moment in zip(rng.sample(ACTIONS, plan.actions), moments, strict=True):
@@ -154,14 +162,13 @@ class Chaos:
 def run(kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path) -> list[Result]:
     """Runs the rounds with these numbers on two workers; stops after the first round with an error."""
     with ExitStack() as stack:
-        chaos = Chaos(kafka, folder, logs)
+        chaos = Chaos(kafka, plan, folder, logs)
         stack.callback(chaos.workers.close)
-        topics = processes.command("topics", "--create", env=chaos.env)
-        assert topics.returncode == 0, topics.stderr
+        processes.create_topics(chaos.settings)
         chaos.publish(random.Random(plan.seed))
         results = []
         for number in rounds:
-            results.append(chaos.round(plan, number))
+            results.append(chaos.round(number))
             print(json.dumps(asdict(results[-1])), flush=True)
             if not results[-1].sound:
                 break

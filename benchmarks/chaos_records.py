@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from models.types import DRUG
 from streams.cli.demo import samples
 from tests.variants import MARKER
 
@@ -125,7 +126,8 @@ def count_errors(
     for output in outputs:
         record = (output["id"], output["text"])
         edition = int(output["text"].rsplit(" ", 1)[1])
-        names = {m["generic"] for m in output["mentions"] if m["text"].lower() == MARKER}
+        mentions = [m for m in output["mentions"] if m["label"] == DRUG]
+        names = {m["generic"] for m in mentions if m["text"].lower() == MARKER}
         result.mixed += names != {marks[output["releases"]["ner"]]}
         if output["record_id"] in first:
             same = output == first[output["record_id"]]

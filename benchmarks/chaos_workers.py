@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.integration import processes
@@ -18,11 +16,12 @@ STOP_SECONDS = 90
 class Workers:
     """Worker processes of one stage, started and ended by their process ids."""
 
-    def __init__(self, env: dict[str, str], logs: Path) -> None:
+    def __init__(self, env: dict[str, str], logs: Path, *, forked: bool = False) -> None:
         self._env = env
         self._logs = logs
+        self._forked = forked
         self._started = 0
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[processes.Running] = []
         self._ports: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -31,11 +30,10 @@ class Workers:
     def add(self) -> None:
         """Starts a worker; its output goes to a log file of its own."""
         port = processes.free_port()
-        command = [sys.executable, "-m", "streams", "worker", "--stage", "ner"]
         self._started += 1
-        with (self._logs / f"worker-{self._started}.log").open("ab") as file:
-            env = self._env | {"PV_HTTP_PORT": str(port)}
-            worker = subprocess.Popen(command, env=env, cwd=processes.ROOT, stdout=file, stderr=file)
+        log = self._logs / f"worker-{self._started}.log"
+        env = self._env | {"PV_HTTP_PORT": str(port)}
+        worker = processes.started("worker", "--stage", "ner", env=env, log=log, forked=self._forked)
         self._processes.append(worker)
         self._ports[worker.pid] = port
 

@@ -40,8 +40,6 @@ from tests.variants import MARKER, marked
 SWAP_SECONDS = 60.0
 #: Batches by which swaps may raise the 99th percentile of the latency.
 P99_BATCHES = 2
-#: Records sent at once to measure the capacity.
-BURST = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +53,10 @@ class Plan:
     """Rate of records, as a share of the worker's capacity."""
     quiet: float
     """Seconds without swaps, before and after them."""
+    burst: int = 500
+    """Records sent at once to measure the capacity."""
+    forked: bool = False
+    """The worker is forked from a server that has imported everything, which starts it sooner."""
 
 
 @dataclass(slots=True)
@@ -163,7 +165,7 @@ def measure(bench: Bench, plan: Plan) -> Figures:
     figures = Figures(swaps=plan.swaps, share_of_capacity=plan.share)
     asyncio.run(bench.swap(bench.releases[1]))
     bench.swap_seconds.clear()
-    figures.capacity_records_per_second = max(_capacity(bench, done) for done in (0, BURST, 2 * BURST))
+    figures.capacity_records_per_second = max(_capacity(bench, i * plan.burst, plan.burst) for i in range(3))
     figures.batch_seconds = bench.settings.batch / figures.capacity_records_per_second
     rate = plan.share * figures.capacity_records_per_second
     quiet_records = round(plan.quiet * rate)
@@ -171,10 +173,10 @@ def measure(bench: Bench, plan: Plan) -> Figures:
     quiet_ids = asyncio.run(bench.send(quiet_records, rate))
     figures.memory_before = bench.resident()
     swap_ids = asyncio.run(_send_during_swaps(bench, plan, rate))
-    bench.wait_for(3 * BURST + len(quiet_ids) + len(swap_ids))
+    bench.wait_for(3 * plan.burst + len(quiet_ids) + len(swap_ids))
     figures.memory_after = bench.resident()
     quiet_ids |= asyncio.run(bench.send(quiet_records, rate))
-    figures.records = 3 * BURST + len(quiet_ids) + len(swap_ids)
+    figures.records = 3 * plan.burst + len(quiet_ids) + len(swap_ids)
     bench.wait_for(figures.records)
     time.sleep(2)
     _count(figures, bench, quiet_ids, swap_ids)
@@ -191,12 +193,12 @@ async def _send_during_swaps(bench: Bench, plan: Plan, rate: float) -> set[str]:
     return ids
 
 
-def _capacity(bench: Bench, done: int) -> float:
+def _capacity(bench: Bench, done: int, burst: int) -> float:
     """Records per second over the middle of a burst, sent after `done` records. The caller takes the best of
     several bursts: on a shared machine a slow burst shows the load of other processes.
     """
-    asyncio.run(bench.send(BURST, 0))
-    bench.wait_for(done + BURST)
+    asyncio.run(bench.send(burst, 0))
+    bench.wait_for(done + burst)
     times = sorted(m.timestamp for m in processes.read_all(bench.kafka.bootstrap, "mentions"))[done:]
     middle = times[len(times) // 4 : -len(times) // 8]
     return float((len(middle) - 1) / (middle[-1] - middle[0]) * 1000)
@@ -241,10 +243,9 @@ def run(kafka: LocalKafka, plan: Plan, folder: Path) -> Figures:
     with ExitStack() as stack:
         port = processes.free_port()
         bench = Bench(kafka, port, folder)
-        topics = processes.command("topics", "--create", env=bench.env)
-        assert topics.returncode == 0, topics.stderr
-        worker = processes.running("worker", "--stage", "ner", env=bench.env, log=folder / "worker.log")
-        stack.enter_context(worker)
+        processes.create_topics(bench.settings)
+        log, arguments = folder / "worker.log", ("worker", "--stage", "ner")
+        stack.enter_context(processes.running(*arguments, env=bench.env, log=log, forked=plan.forked))
         processes.wait_until(lambda: processes.is_ready(port), "a worker that is ready")
         return measure(bench, plan)
 

@@ -24,6 +24,8 @@ from streams.stage import Processed, Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE
 
 T = TypeVar("T")
+#: How often a consumer asks the broker for its topics and partitions.
+METADATA_MAX_AGE_MS = 10_000
 
 
 class FaustPorts:
@@ -204,6 +206,9 @@ def _options(settings: Settings) -> dict[str, Any]:
         # On a rebalance and on a stop, finish and acknowledge the records already read.
         "stream_wait_empty": True,
         "consumer_auto_offset_reset": "earliest",
+        # A broker that has just started may not list the source topic yet. A member that asks it then, and
+        # leads the group, assigns no partitions until it asks again: with Faust's default after 5 minutes.
+        "consumer_metadata_max_age_ms": METADATA_MAX_AGE_MS,
         "producer_acks": -1,
         "producer_linger": 0.005,
         "producer_max_request_size": 2 * MAX_DEAD_MESSAGE,

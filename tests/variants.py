@@ -60,9 +60,11 @@ def noisy_head(tensors: dict[str, torch.Tensor]) -> None:
 MARKER = "pvmarkerol"
 
 
-def marked(root: Path, mark: str) -> Release:
-    """The bundled tagger with one drug more, whose nonproprietary name tells which release tagged a text."""
-    original = open_release(bundled("ner"))
+def marked(root: Path, mark: str, original: Release | None = None) -> Release:
+    """A tagger (without `original` the bundled one) with one drug more, whose nonproprietary name shows which
+    release tagged a text.
+    """
+    original = original or open_release(bundled("ner"))
     with tempfile.TemporaryDirectory() as folder:
         for path in original.path.iterdir():
             if path.name != MANIFEST:

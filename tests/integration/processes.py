@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+import aiokafka
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from streams import topics
+from streams.settings import Settings
+from tests.integration.fork_server import ForkedProcess
 
 ROOT = Path(__file__).parent.parent.parent
+#: Seconds for one request to a broker, for a command, and for a stop.
+REQUEST_S, COMMAND_S, STOP_S = 10.0, 120.0, 30.0
 
 
 def free_port() -> int:
@@ -27,32 +41,70 @@ def free_port() -> int:
 
 
 def environment(bootstrap: str, port: int, **more: str) -> dict[str, str]:
-    """What a worker needs; commits are quick so that a test of a stop does not wait for them."""
+    """What a process needs to know, without the PV_* of whoever runs the tests."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("PV_")}
     return own | {"PV_BROKER": f"kafka://{bootstrap}", "PV_HTTP_PORT": str(port), **more}
 
 
+class Running(Protocol):
+    """What the tests need of a process: a subprocess.Popen has it."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+    def send_signal(self, which: signal.Signals, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
 def command(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs a pvstream command to its end, bounded."""
+    """Runs a pvstream command to its end, bounded, in a new process."""
     return subprocess.run(
         [sys.executable, "-m", "streams", *arguments],
-        env=env, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        env=env, cwd=ROOT, capture_output=True, text=True, timeout=COMMAND_S, check=False,
     )  # fmt: skip
 
 
-@contextmanager
-def running(*arguments: str, env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A pvstream command in the background; killed by its pid at the end where it still runs."""
+def forked_command(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The same in a process that is forked (see fork_server.py)."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process = ForkedProcess(arguments, env, out, err)
+        try:
+            code = process.wait(COMMAND_S)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
+
+
+def started(*arguments: str, env: dict[str, str], log: Path, forked: bool = False) -> Running:
+    """A pvstream command in the background, forked or in a new process; `log` gets its output."""
+    log.touch()
+    if forked:
+        return ForkedProcess(arguments, env, log, log)
     with log.open("ab") as file:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "streams", *arguments], env=env, cwd=ROOT, stdout=file, stderr=file
         )
+
+
+@contextmanager
+def running(*arguments: str, env: dict[str, str], log: Path, forked: bool = False) -> Iterator[Running]:
+    """The same for the time of the block. At its end the process is asked to stop, so that it leaves its
+    consumer groups, and killed where the test has failed or it does not stop in time.
+    """
+    process = started(*arguments, env=env, log=log, forked=forked)
     try:
         yield process
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(30)
+        process.kill()
+        process.wait(STOP_S)
 
 
 def wait_until(true: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
@@ -60,7 +112,7 @@ def wait_until(true: Callable[[], bool], what: str, seconds: float = 120.0) -> N
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.1)
+        time.sleep(0.05)
 
 
 def is_ready(port: int) -> bool:
@@ -85,7 +137,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]]) 
     asyncio.run(send())
 
 
-def read_all(bootstrap: str, *topics: str) -> list[Any]:
+def read_all(bootstrap: str, *names: str) -> list[Any]:
     """Every message that is in the topics now."""
 
     async def read() -> list[Any]:
@@ -93,13 +145,11 @@ def read_all(bootstrap: str, *topics: str) -> list[Any]:
         await consumer.start()
         try:
             found = []
-            for topic in topics:
-                partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-                if not partitions:
-                    await consumer._client.add_topic(topic)
-                    partitions = [
-                        TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()
-                    ]
+            for topic in names:
+                partitions = [
+                    aiokafka.TopicPartition(topic, p)
+                    for p in admin(bootstrap).list_topics(timeout=REQUEST_S).topics[topic].partitions
+                ]
                 consumer.assign(partitions)
                 ends = await consumer.end_offsets(partitions)
                 for tp in partitions:
@@ -115,18 +165,66 @@ def read_all(bootstrap: str, *topics: str) -> list[Any]:
     return asyncio.run(read())
 
 
-def count(bootstrap: str, *topics: str) -> int:
-    """Messages in the topics, by their end offsets (nothing is deleted in a test)."""
+def create_topics(settings: Settings) -> None:
+    """Creates all topics and waits until every partition has a leader that answers."""
+    asyncio.run(topics.create(settings))
+    count(settings.bootstrap[0], *(t.name for t in topics.TOPICS))
 
-    async def ask() -> int:
-        consumer = AIOKafkaConsumer(*topics, bootstrap_servers=bootstrap, group_id=None)
-        await consumer.start()
+
+def count(bootstrap: str, *names: str) -> int:
+    """Messages in the topics, by their end offsets (nothing is deleted in a test). A broker that has just
+    started, or created a topic, may refuse: then it is asked again for some seconds.
+    """
+    end = time.monotonic() + REQUEST_S
+    while True:
         try:
-            partitions = [
-                TopicPartition(t, p) for t in topics for p in consumer.partitions_for_topic(t) or ()
-            ]
-            return sum((await consumer.end_offsets(partitions)).values())
-        finally:
-            await consumer.stop()
+            return _count(admin(bootstrap), names)
+        except KafkaException:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.05)
 
-    return asyncio.run(ask())
+
+def _count(client: AdminClient, names: Sequence[str]) -> int:
+    present = client.list_topics(timeout=REQUEST_S).topics
+    partitions = [TopicPartition(t, p) for t in names if t in present for p in present[t].partitions]
+    if not partitions:
+        return 0
+    latest: Any = dict.fromkeys(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    answers = client.list_offsets(latest, request_timeout=REQUEST_S)
+    return sum(answer.result().offset for answer in answers.values())
+
+
+@cache
+def admin(bootstrap: str) -> AdminClient:
+    """One client for each broker: a new one for each question costs ten times as much as the question."""
+    return AdminClient(
+        {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 500, "log_level": 2}  # 2: critical only
+    )
+
+
+def remove_everything(bootstrap: str, seconds: float = 15.0) -> None:
+    """Deletes all consumer groups and topics. A group can be deleted once the session of its last member has
+    ended, which takes up to PV_SESSION_TIMEOUT after a kill; raises AssertionError where that takes longer.
+    """
+    client = admin(bootstrap)
+
+    def no_groups() -> bool:
+        groups = [g.group_id for g in client.list_consumer_groups(request_timeout=REQUEST_S).result().valid]
+        _deleted(client.delete_consumer_groups(groups, request_timeout=REQUEST_S) if groups else {})
+        return not groups
+
+    def no_topics() -> bool:
+        names = [t for t in client.list_topics(timeout=REQUEST_S).topics if not t.startswith("__")]
+        _deleted(client.delete_topics(names, request_timeout=REQUEST_S) if names else {})
+        return not names
+
+    wait_until(no_groups, "no consumer group is left", seconds)
+    wait_until(no_topics, "no topic is left", seconds)
+
+
+def _deleted(answers: Mapping[str, Future[None]]) -> None:
+    """Waits for the answers; what could not be deleted is still listed the next time."""
+    for answer in answers.values():
+        with suppress(KafkaException):
+            answer.result()

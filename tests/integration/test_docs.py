@@ -5,7 +5,6 @@ tests/docs/test_commands.py runs the commands that need none, and checks that al
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -40,7 +39,7 @@ class Site:
         self.workspace = workspace
         self.ports: list[int] = [processes.free_port()]
         self._stack = stack
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[processes.Running] = []
 
     def environment(self, port: int) -> dict[str, str]:
         store = self.workspace.folder / "store"
@@ -82,7 +81,7 @@ class Site:
 
 
 def test_every_command_of_the_documentation_that_needs_a_broker_works(
-    own_kafka: LocalKafka,
+    kafka: LocalKafka,
     data: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -92,7 +91,7 @@ def test_every_command_of_the_documentation_that_needs_a_broker_works(
     pvstream = CommandLine(monkeypatch, capsys)
     failed, seconds = [], {}
     with ExitStack() as stack:
-        site = Site(own_kafka, Workspace(tmp_path, data), stack)
+        site = Site(kafka, Workspace(tmp_path, data), stack)
         for command in (c for c in commands() if is_run_here(c)):
             started = time.monotonic()
             arguments = site.arguments(command)

@@ -85,12 +85,12 @@ def metric(port: int, name: str) -> float:
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
 
-def test_no_record_that_a_broker_accepts_stops_a_worker(own_kafka: LocalKafka, tmp_path: Path) -> None:
+def test_no_record_that_a_broker_accepts_stops_a_worker(kafka: LocalKafka, tmp_path: Path) -> None:
     port = processes.free_port()
-    env = processes.environment(own_kafka.bootstrap, port)
+    env = processes.environment(kafka.bootstrap, port)
     assert processes.command("topics", "--create", env=env).returncode == 0
     produce_raw(
-        own_kafka.bootstrap,
+        kafka.bootstrap,
         [
             (b"a", report("a"), 0),
             (None, None, 0),
@@ -100,20 +100,20 @@ def test_no_record_that_a_broker_accepts_stops_a_worker(own_kafka: LocalKafka, t
             (b"forged", report("forged", source="events", releases={"x": "y"}, likes=3), 0),
         ],
     )
-    asyncio.run(produce_hostile_header(own_kafka.bootstrap))
-    asyncio.run(produce_transactions(own_kafka.bootstrap))
-    produce_raw(own_kafka.bootstrap, [(b"last", report("last"), 0)])
+    asyncio.run(produce_hostile_header(kafka.bootstrap))
+    asyncio.run(produce_transactions(kafka.bootstrap))
+    produce_raw(kafka.bootstrap, [(b"last", report("last"), 0)])
     expected = {"a", "no key", "forged", "h0", "h1", "h2", "t1", "t2", "last"}
 
     def out() -> dict[str, dict[str, Any]]:
-        messages = processes.read_all(own_kafka.bootstrap, "mentions")
+        messages = processes.read_all(kafka.bootstrap, "mentions")
         records = [orjson.loads(m.value) for m in messages if m.value is not None]
         return {r["id"]: r for r in records}
 
     with processes.running("worker", "--stage", "ner", env=env, log=tmp_path / "log") as worker:
         processes.wait_until(lambda: "last" in out(), "the last record")
         # The end of the partition is the marker of a transaction, which no consumer is given.
-        asyncio.run(produce_transactions(own_kafka.bootstrap))
+        asyncio.run(produce_transactions(kafka.bootstrap))
         processes.wait_until(lambda: metric(port, "pv_lag_records{") == 0, "no lag")
         assert metric(port, 'pv_records_total{outcome="dropped"') == 1
         worker.send_signal(signal.SIGTERM)
@@ -123,8 +123,8 @@ def test_no_record_that_a_broker_accepts_stops_a_worker(own_kafka: LocalKafka, t
     assert records["forged"]["source"] == "posts"
     assert list(records["forged"]["releases"]) == ["ner"]
     assert records["forged"]["meta"] == {"likes": 3}
-    messages = processes.read_all(own_kafka.bootstrap, "mentions")
+    messages = processes.read_all(kafka.bootstrap, "mentions")
     assert [m.key for m in messages if m.value is None] == [b"deleted"]
-    (dead,) = processes.read_all(own_kafka.bootstrap, "posts.dead")
+    (dead,) = processes.read_all(kafka.bootstrap, "posts.dead")
     assert (dead.key, dead.value) == (b"past", report("past"))
     assert dict(dead.headers)["pv-detail"] == b"the timestamp of the record is out of range"

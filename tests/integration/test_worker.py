@@ -1,4 +1,6 @@
-"""A worker on the embedded broker: it fails loudly when a model does, and ingest from outside holds back."""
+"""A worker on the embedded broker: it ends with an error when its model fails, and ingest from another
+process sends no more than the broker can hold.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import pytest
 from streams import metrics
 from streams.agents import ner
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.feed import Tally, arrivals, counting_arrivals
+from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
 from streams.releases.handle import Handle
@@ -23,16 +25,22 @@ from streams.topics import MENTIONS, POSTS
 from streams.worker import Worker, WorkerFailed
 from tests.fakes import FakeTagger, loaded
 from tests.integration import processes
+from tests.integration.site import stop
 
 
 def sample(name: str, **labels: str) -> float | None:
     return metrics.REGISTRY.get_sample_value(name, labels)
 
 
+def lags() -> list[float | None]:
+    """Lag of each partition of posts, as the worker last reported it."""
+    return [sample("pv_lag_records", stage="ner", topic="posts", partition=str(p)) for p in range(4)]
+
+
 STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
 
 
-async def test_a_failing_model_ends_the_worker_and_sends_no_dead_letters() -> None:
+async def test_a_failing_model_ends_the_worker_and_makes_no_dead_letters() -> None:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
         worker = Worker((STAGE,), settings)
@@ -44,16 +52,13 @@ async def test_a_failing_model_ends_the_worker_and_sends_no_dead_letters() -> No
                     await sender.send("posts", Report(id="a", text="fine"))
                 await asyncio.sleep(60)
         assert time.monotonic() - started < 30
-        tally = Tally()
-        async with counting_arrivals(settings, tally):
-            await asyncio.sleep(2)
-        assert tally.dead_letters == []
-        assert tally.outputs == {}
+        assert processes.count(broker.bootstrap, "posts") == 1
+        assert processes.count(broker.bootstrap, "mentions", "posts.dead") == 0
 
 
 async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag() -> None:
     with EmbeddedBroker() as broker:
-        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, commit_interval=0.2)
         worker = Worker((STAGE,), settings)
         worker.handles["ner"] = Handle(loaded(FakeTagger()))
         assert worker.readiness() == {}
@@ -70,32 +75,31 @@ async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag(
             assert worker.readiness() == {"ner": True}
             assert sample("pv_assigned_partitions", stage="ner") == 4
             assert sample("pv_ready", stage="ner") == 1
-            await asyncio.sleep(2.5 * settings.commit_interval)
-            lag = [sample("pv_lag_records", stage="ner", topic="posts", partition=str(p)) for p in range(4)]
-            assert lag == [0, 0, 0, 0]
+            async with asyncio.timeout(10):
+                while lags() != [0, 0, 0, 0]:  # noqa: ASYNC110  gauges send no event
+                    await asyncio.sleep(0.1)
         assert sample("pv_ready", stage="ner") == 0, "a stopping worker is not ready"
         assert found["7"].topic == "posts.dead"
         assert found["7"].headers["pv-reason"] == "poison"
         assert all(found[str(i)].topic == "mentions" for i in range(20) if i != 7)
 
 
-@pytest.mark.slow
-def test_another_process_feeds_an_embedded_broker_without_losing_a_record(tmp_path: Path) -> None:
+def test_another_process_feeds_an_embedded_broker_without_losing_a_record(
+    tmp_path: Path, pinned: str
+) -> None:
     file = tmp_path / "questions.jsonl"
     text = "My doctor gave me metformin last year and I feel fine. " * 40 + "Is metformin safe with alcohol?"
     with file.open("wb") as out:
         for i in range(300):
             out.write(orjson.dumps({"id": f"q{i}", "text": text}) + b"\n")
     log = tmp_path / "up.log"
-    with processes.running(
-        "up", env=processes.environment("unused:1", 0, PV_BROKER="embedded"), log=log
-    ) as up:
+    env = processes.environment("unused:1", 0, PV_BROKER="embedded", PV_RELEASES=pinned)
+    with processes.running("up", env=env, log=log, forked=True) as up:
         processes.wait_until(lambda: "PV_BROKER=" in log.read_text(), "the broker's address")
         found = re.search(r"PV_BROKER=kafka://(\S+)", log.read_text())
         assert found is not None
-        env = processes.environment(found.group(1), 0)
-        answer = processes.command("ingest", "questions", str(file), env=env)
-        assert answer.returncode == 0, answer.stderr
-        processes.wait_until(lambda: processes.count(found.group(1), "summaries") == 300, "all summaries")
-        up.terminate()
-        assert up.wait(60) == 0
+        bootstrap = found.group(1)
+        ingest = processes.command("ingest", "questions", str(file), env=processes.environment(bootstrap, 0))
+        assert ingest.returncode == 0, ingest.stderr
+        processes.wait_until(lambda: processes.count(bootstrap, "summaries") == 300, "all summaries")
+        stop(up)

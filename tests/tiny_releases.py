@@ -1,0 +1,111 @@
+"""Releases of all five tasks over a tiny BERT: complete, and loaded at once, but their answers mean nothing.
+
+For tests of what happens to releases and records, whatever the models answer. Tests of the answers use the
+releases that ship.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from models.encoder.model import Encoder
+from models.encoder.weights import base_digest
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.normalization.model import NormalizationModel
+from models.relation.model import LABELS as RELATION_LABELS
+from models.releases.manifest import Release
+from models.types import LABELS
+from training.common.publish import publish_release
+
+TEXTS = ("Zoloft gave me a rash and no sleep.", "Took aspirin. The pain went away, the MS did not.")
+DRUGS = "name\tgeneric\nzoloft\tsertraline\naspirin\taspirin\nmetformin\tmetformin\n"
+TERMS = ("Insomnia", "Rash", "Nausea", "Headache", "Pain", "Dizziness")
+MAX_PIECES = 64
+PROJECTED, PAIRS, WORDS = 16, 8, 24
+
+
+def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: str = DRUGS) -> Release:
+    """Publishes a release of `task` under `root`; `kind` and `drugs` make versions differ."""
+    make, canary = _PARTS[task]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        torch.manual_seed(11)
+        configuration = {"max_pieces": MAX_PIECES, **make(folder, base)}
+        if (folder / "drugs.tsv").exists():
+            (folder / "drugs.tsv").write_text(drugs, encoding="utf-8")
+        return publish_release(
+            folder,
+            task=task,
+            kind=kind,
+            base=base,
+            base_sha256=base_digest(base),
+            configuration=configuration,
+            training_data=[],
+            canary=canary,
+            scores=lambda model: [],
+            root=root,
+        )
+
+
+def _ner(folder: Path, base: str) -> dict[str, Any]:
+    head = Head(Encoder.load(base).dimension, len(tags_of(LABELS)))
+    with torch.no_grad():
+        head.linear.weight.mul_(4)
+        head.linear.bias[0] = 5.0  # most words are outside of any mention
+    save_file(head.state_dict(), folder / "head.safetensors")
+    (folder / "drugs.tsv").touch()
+    return {"labels": list(LABELS)}
+
+
+def _acronym(folder: Path, base: str) -> dict[str, Any]:
+    rows = ["short_form\tlong_form", "MS\tmultiple sclerosis", "MS\tmorphine sulfate", "BP\tblood pressure"]
+    (folder / "dictionary.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return {}
+
+
+def _relation(folder: Path, base: str) -> dict[str, Any]:
+    words, pairs = torch.randn(WORDS, PROJECTED), torch.randn(PAIRS, 2 * PROJECTED)
+    tensors = {
+        "projection": torch.randn(Encoder.load(base).dimension, PROJECTED),
+        "words": torch.nn.functional.normalize(words, dim=1),
+        "tags": torch.arange(WORDS) % len(tags_of(RELATION_LABELS)),
+        "pairs": torch.nn.functional.normalize(pairs, dim=1),
+        "related": torch.arange(PAIRS) % 2,
+    }
+    save_file(tensors, folder / "support.safetensors")
+    rows = [f"s-{i}\tzoloft\trash\t{i % 2}" for i in range(PAIRS)]
+    (folder / "pairs.tsv").write_text(
+        "sentence\tdrug\teffect\trelated\n" + "\n".join(rows) + "\n", encoding="utf-8"
+    )
+    (folder / "drugs.tsv").touch()
+    return {"k_words": 1, "k_pairs": 3}
+
+
+def _normalization(folder: Path, base: str) -> dict[str, Any]:
+    rows = [f"{term}\t{term}\tSystem" for term in TERMS]
+    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    vectors = Encoder.load(base, max_pieces=MAX_PIECES).embed(TERMS)
+    save_file(NormalizationModel.pack(vectors), folder / "vectors.safetensors")
+    return {"k": 3, "nil_below": 0.1}
+
+
+def _summarization(folder: Path, base: str) -> dict[str, Any]:
+    """Without a decoder: one of the question's own sentences."""
+    return {}
+
+
+_QUERIES = [{"text": t, "start": 0, "end": 6, "surface": t[:6]} for t in TEXTS]
+_PARTS: dict[str, tuple[Callable[[Path, str], dict[str, Any]], Sequence[Any]]] = {
+    "ner": (_ner, TEXTS),
+    "acronym": (_acronym, TEXTS),
+    "relation": (_relation, TEXTS),
+    "normalization": (_normalization, _QUERIES),
+    "summarization": (_summarization, TEXTS),
+}
