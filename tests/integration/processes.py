@@ -166,9 +166,12 @@ def read_all(bootstrap: str, *names: str) -> list[Any]:
 
 
 def create_topics(settings: Settings) -> None:
-    """Creates all topics and waits until every partition has a leader that answers."""
+    """Creates all topics and waits until the broker lists them and every partition has a leader."""
     asyncio.run(topics.create(settings))
-    count(settings.bootstrap[0], *(t.name for t in topics.TOPICS))
+    bootstrap, names = settings.bootstrap[0], {t.name for t in topics.TOPICS}
+    client = admin(bootstrap)
+    wait_until(lambda: names <= set(client.list_topics(timeout=REQUEST_S).topics), "all topics are listed")
+    count(bootstrap, *names)
 
 
 def count(bootstrap: str, *names: str) -> int:

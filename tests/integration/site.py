@@ -32,12 +32,14 @@ class Site:
         own = {"PV_STORE": self.settings.store, "PV_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self.env = processes.environment(kafka.bootstrap, self.port, **own | env)
         self.log = folder / "log"
+        self._process: processes.Running | None = None
         processes.create_topics(self.settings)
 
     @contextmanager
     def running(self, *arguments: str, forked: bool = True, **env: str) -> Iterator[processes.Running]:
         """A command in the background; what it logs is added to `log`."""
         with processes.running(*arguments, env=self.env | env, log=self.log, forked=forked) as process:
+            self._process = process
             yield process
 
     def must(self, *arguments: str) -> str:
@@ -47,7 +49,13 @@ class Site:
         return answer.stdout
 
     def wait_ready(self, seconds: float = 120.0) -> None:
-        processes.wait_until(lambda: processes.is_ready(self.port), "ready", seconds)
+        """Waits until the process that was started last is ready; fails where it has ended."""
+
+        def is_ready() -> bool:
+            assert self._process is not None and self._process.poll() is None, self.log.read_text()
+            return processes.is_ready(self.port)
+
+        processes.wait_until(is_ready, "ready", seconds)
 
     def live(self, task: str) -> dict[str, Any]:
         """What the worker says of the release that it runs."""
