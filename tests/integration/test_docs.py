@@ -52,7 +52,7 @@ class Site:
         else:
             processes.produce(self.kafka.bootstrap, "posts", [(b"broken", b"{")])
         log = self.workspace.folder / f"{arguments[0]}.log"
-        running = processes.running(*arguments, env=self.environment(self.ports[-1]), log=log)
+        running = processes.running(*arguments, env=self.environment(self.ports[-1]), log=log, forked=True)
         self._started.append(self._stack.enter_context(running))
 
     def stop(self) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import struct
-from pathlib import Path
+import urllib.request
 from typing import Any
 
 import orjson
@@ -16,7 +15,7 @@ from aiokafka.record.util import calc_crc32c
 from confluent_kafka import Producer
 
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka
+from tests.integration.site import Site, stop
 
 pytestmark = pytest.mark.kafka
 
@@ -78,19 +77,16 @@ async def produce_transactions(bootstrap: str) -> None:
 
 
 def metric(port: int, name: str) -> float:
-    import urllib.request  # noqa: PLC0415
-
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
 
-def test_no_record_that_a_broker_accepts_stops_a_worker(kafka: LocalKafka, tmp_path: Path) -> None:
-    port = processes.free_port()
-    env = processes.environment(kafka.bootstrap, port)
-    assert processes.command("topics", "--create", env=env).returncode == 0
+def test_no_record_that_a_broker_accepts_stops_a_worker(tiny_site: Site) -> None:
+    site = tiny_site
+    bootstrap = site.kafka.bootstrap
     produce_raw(
-        kafka.bootstrap,
+        bootstrap,
         [
             (b"a", report("a"), 0),
             (None, None, 0),
@@ -100,31 +96,30 @@ def test_no_record_that_a_broker_accepts_stops_a_worker(kafka: LocalKafka, tmp_p
             (b"forged", report("forged", source="events", releases={"x": "y"}, likes=3), 0),
         ],
     )
-    asyncio.run(produce_hostile_header(kafka.bootstrap))
-    asyncio.run(produce_transactions(kafka.bootstrap))
-    produce_raw(kafka.bootstrap, [(b"last", report("last"), 0)])
+    asyncio.run(produce_hostile_header(bootstrap))
+    asyncio.run(produce_transactions(bootstrap))
+    produce_raw(bootstrap, [(b"last", report("last"), 0)])
     expected = {"a", "no key", "forged", "h0", "h1", "h2", "t1", "t2", "last"}
 
     def out() -> dict[str, dict[str, Any]]:
-        messages = processes.read_all(kafka.bootstrap, "mentions")
+        messages = site.read_all("mentions")
         records = [orjson.loads(m.value) for m in messages if m.value is not None]
         return {r["id"]: r for r in records}
 
-    with processes.running("worker", "--stage", "ner", env=env, log=tmp_path / "log") as worker:
+    with site.running("worker", "--stage", "ner") as worker:
         processes.wait_until(lambda: "last" in out(), "the last record")
         # The end of the partition is the marker of a transaction, which no consumer is given.
-        asyncio.run(produce_transactions(kafka.bootstrap))
-        processes.wait_until(lambda: metric(port, "pv_lag_records{") == 0, "no lag")
-        assert metric(port, 'pv_records_total{outcome="dropped"') == 1
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(60) == 0
+        asyncio.run(produce_transactions(bootstrap))
+        processes.wait_until(lambda: metric(site.port, "pv_lag_records{") == 0, "no lag")
+        assert metric(site.port, 'pv_records_total{outcome="dropped"') == 1
+        stop(worker)
     records = out()
     assert records.keys() == expected
     assert records["forged"]["source"] == "posts"
     assert list(records["forged"]["releases"]) == ["ner"]
     assert records["forged"]["meta"] == {"likes": 3}
-    messages = processes.read_all(kafka.bootstrap, "mentions")
+    messages = site.read_all("mentions")
     assert [m.key for m in messages if m.value is None] == [b"deleted"]
-    (dead,) = processes.read_all(kafka.bootstrap, "posts.dead")
+    (dead,) = site.read_all("posts.dead")
     assert (dead.key, dead.value) == (b"past", report("past"))
     assert dict(dead.headers)["pv-detail"] == b"the timestamp of the record is out of range"

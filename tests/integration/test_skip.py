@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka
+from tests.integration.site import Site
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(kafka: LocalKafka, tmp_path: Path) -> None:
-    env = processes.environment(kafka.bootstrap, processes.free_port())
-    assert processes.command("topics", "--create", env=env).returncode == 0
+def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(tiny_site: Site) -> None:
+    site = tiny_site
     key = b"one-key"
-    processes.produce(kafka.bootstrap, "questions", [(key, b"%d" % i) for i in range(3)])
-    (partition,) = {m.partition for m in processes.read_all(kafka.bootstrap, "questions")}
+    site.produce("questions", [(key, b"%d" % i) for i in range(3)])
+    (partition,) = {m.partition for m in site.read_all("questions")}
 
     def skip(offset: int, stage: str = "summarization") -> tuple[int, str]:
-        answer = processes.command(
-            "skip", "questions", str(partition), str(offset), "--group", stage, env=env
+        answer = processes.forked_command(
+            "skip", "questions", str(partition), str(offset), "--group", stage, env=site.env
         )
         return answer.returncode, answer.stdout + answer.stderr
 
@@ -34,16 +31,13 @@ def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(kafka: LocalKa
     assert (code, "has passed offset 0 already: it continues at 1" in text) == (1, True)
     code, text = skip(7)
     assert (code, "has no offset 7: it holds 0 to 2" in text) == (1, True)
-    (letter,) = processes.read_all(kafka.bootstrap, "questions.dead")
+    (letter,) = site.read_all("questions.dead")
     headers = dict(letter.headers)
     assert (letter.key, letter.value) == (key, b"0")
     assert (headers["pv-reason"], headers["pv-offset"]) == (b"skipped", b"0")
-    with processes.running("worker", "--stage", "summarization", env=env, log=tmp_path / "log"):
-        processes.wait_until(
-            lambda: processes.count(kafka.bootstrap, "questions.dead") == 3,
-            "the other two as bad records",
-        )
+    with site.running("worker", "--stage", "summarization"):
+        site.wait_count(3, "questions.dead")
         code, text = skip(2)
         assert code == 1
-    letters = processes.read_all(kafka.bootstrap, "questions.dead")
+    letters = site.read_all("questions.dead")
     assert sorted(m.value for m in letters) == [b"0", b"1", b"2"]
