@@ -1,31 +1,48 @@
 # Everything is done in .venv; `make demo` and `make test` set it up themselves.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-BIN := .venv/bin
+VENV := .venv
+BIN := $(VENV)/bin
 # Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
 
-.PHONY: install demo test lint bench train clean
+.PHONY: install demo test unit lint check check-all bench train clean
 
-install: .venv/.installed
+install: $(VENV)/.installed
 
-.venv/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)) and "Python 3.11 to 3.13 is wanted")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 demo: install
 	$(BIN)/pvstream demo --report demo-report.json
 
-# Two at once, each on one core, but for those that start servers and measure time.
-test: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist loadfile --durations 12
+# Unit tests two at once, each on one core; then those that start servers and measure time.
+test: install unit
 	$(BIN)/python -m pytest tests/integration --durations 12
+
+unit: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+
+# What to run before a commit.
+check: lint unit
+
+# The same on every supported Python that is on this machine, each in an environment of its own.
+check-all:
+	@for version in 3.11 3.12 3.13; do \
+		python=$$(for candidate in "python$$version" "$$(pyenv prefix $$version 2>/dev/null)/bin/python"; do \
+			"$$candidate" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "'$$version'")' 2>/dev/null \
+				&& echo "$$candidate" && break; done); \
+		if [ -z "$$python" ]; then echo "Python $$version: not on this machine, skipped"; continue; fi; \
+		$(MAKE) check BIN=.venv-$$version/bin VENV=.venv-$$version PYTHON="$$python" || exit 1; \
+	done
 
 # Throughput, start-up and memory over the streams in $(DATA); without them, over the bundled samples.
 bench: install
@@ -41,4 +58,4 @@ train: install
 	$(BIN)/python -m training.summarization --data $(DATA) --output runs
 
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -20,7 +20,7 @@ def output(edition: int, version: str = "v1", mark: str = "mark-a", **more: Any)
         "text": f"text edition {edition}",
         "record_id": f"0-0/{edition}@{version}",
         "releases": {"ner": version},
-        "mentions": [{"text": MARKER, "generic": mark}],
+        "mentions": [{"text": MARKER, "generic": mark, "label": "DRUG"}],
         **more,
     }
 

@@ -146,6 +146,8 @@ def test_every_command_that_needs_no_broker_works(
                     assert answer.code == 0, f"{command}\n{answer.err}"
                 case ["python", "-m", module, *arguments]:
                     patch.setattr(sys, "argv", [module, *arguments])
+                    # Another test may have imported the program, which runpy warns of.
+                    patch.delitem(sys.modules, f"{module}.__main__", raising=False)
                     with pytest.raises(SystemExit) as ended:
                         runpy.run_module(module, run_name="__main__")
                     assert not ended.value.code, command

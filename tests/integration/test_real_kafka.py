@@ -102,7 +102,7 @@ def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_is_processed(tiny
         b"",
         b"no json",
         b"\xff\xfe\xfd",
-        b'{"id": 1, "text": "x"}',
+        b'{"id": 1.5, "text": "x"}',
         b'{"id": "a", "text": "\\ud83d"}',
         b"[" * 5000,
     ]

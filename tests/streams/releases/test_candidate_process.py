@@ -19,7 +19,7 @@ from streams.settings import Settings
 from tests.streams.releases.shadowing import NO_VERSION, STAGE, reports
 
 #: Limit for a test, most of it for the start of a process.
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 @pytest.fixture
