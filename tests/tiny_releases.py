@@ -15,18 +15,27 @@ import torch
 from safetensors.torch import save_file
 
 from models.encoder.model import Encoder
-from models.encoder.weights import base_digest
+from models.encoder.weights import ADAPTER, base_digest
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.model import NormalizationModel
 from models.relation.model import LABELS as RELATION_LABELS
-from models.releases.manifest import Release
+from models.releases.manifest import Release, Score
 from models.types import LABELS
 from training.common.publish import publish_release
 
 TEXTS = ("Zoloft gave me a rash and no sleep.", "Took aspirin. The pain went away, the MS did not.")
 DRUGS = "name\tgeneric\nzoloft\tsertraline\naspirin\taspirin\nmetformin\tmetformin\n"
 TERMS = ("Insomnia", "Rash", "Nausea", "Headache", "Pain", "Dizziness")
+SCORE = Score(
+    name="f1",
+    value=0.5,
+    definition="not measured",
+    data="none",
+    records=1,
+    baseline=None,
+    baseline_definition="none",
+)
 MAX_PIECES = 64
 PROJECTED, PAIRS, WORDS = 16, 8, 24
 
@@ -49,7 +58,7 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
             configuration=configuration,
             training_data=[],
             canary=canary,
-            scores=lambda model: [],
+            scores=lambda model: [SCORE],
             root=root,
         )
 
@@ -60,6 +69,13 @@ def _ner(folder: Path, base: str) -> dict[str, Any]:
         head.linear.weight.mul_(4)
         head.linear.bias[0] = 5.0  # most words are outside of any mention
     save_file(head.state_dict(), folder / "head.safetensors")
+    # With an adapter the weights are the release's own; without one they are shared in the process.
+    layer, dimension = "encoder.layer.0.attention.self.query", head.linear.in_features - 1
+    adapter = {
+        f"{layer}.lora_a": torch.randn(2, dimension),
+        f"{layer}.lora_b": torch.randn(dimension, 2) / 10,
+    }
+    save_file(adapter, folder / ADAPTER)
     (folder / "drugs.tsv").touch()
     return {"labels": list(LABELS)}
 
@@ -97,7 +113,8 @@ def _normalization(folder: Path, base: str) -> dict[str, Any]:
 
 
 def _summarization(folder: Path, base: str) -> dict[str, Any]:
-    """Without a decoder: one of the question's own sentences."""
+    """Without a decoder: one of the question's own sentences. The file is there to be copied and verified."""
+    (folder / "words.tsv").write_text("word\ntea\n", encoding="utf-8")
     return {}
 
 

@@ -13,7 +13,7 @@ from tests.streams.releases.reloading import Store
 from tests.variants import variant
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     root = tmp_path_factory.mktemp("store")
     one, two, three = (variant("summarization", root, note).version for note in ("one", "two", "three"))

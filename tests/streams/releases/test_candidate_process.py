@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from models.releases.store import bundled
+from models.releases.remote import deliver
+from models.releases.store import bundled, open_release
 from streams.releases.opening import load_release
 from streams.releases.shadow import CandidateProcess
 from streams.settings import Settings
@@ -39,6 +40,8 @@ async def candidate(version: str, settings: Settings) -> AsyncIterator[Candidate
 
 async def test_the_process_gives_the_live_models_outputs_until_it_is_killed(settings: Settings) -> None:
     version = bundled(STAGE.name).name
+    # The process finds it in the store: what is bundled in this process is not what is bundled in another.
+    deliver(open_release(bundled(STAGE.name)), settings.store)
     live = load_release(STAGE.name, None, settings)
     async with candidate(version, settings) as process, asyncio.timeout(SECONDS):
         assert await process.wait_loaded() is None
