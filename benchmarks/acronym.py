@@ -41,7 +41,7 @@ class Clock:
 
 def texts(data: Path | None, limit: int) -> list[str]:
     """Sentences of the stream, evenly spaced; of the samples where no folder is given."""
-    from streams.cli.demo import samples  # noqa: PLC0415
+    from streams.cli.demo.run import samples  # noqa: PLC0415
 
     path = data / "streams/sentences.jsonl" if data else samples()["sentences"]
     sentences = [orjson.loads(line)["text"] for line in path.read_bytes().splitlines()]

@@ -14,7 +14,7 @@ import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from models.types import DRUG
-from streams.cli.demo import samples
+from streams.cli.demo.run import samples
 from tests.variants import MARKER
 
 SOURCE, SINK = "posts", "mentions"

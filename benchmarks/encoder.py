@@ -35,7 +35,7 @@ def measure(dtype: str) -> dict[str, Any]:
     import torch  # noqa: PLC0415  imported only once the environment is set
 
     from models.encoder.model import Encoder  # noqa: PLC0415
-    from streams.cli.demo import samples  # noqa: PLC0415
+    from streams.cli.demo.run import samples  # noqa: PLC0415
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     texts = [

@@ -22,7 +22,7 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from streams.agents import acronym, ner, normalization, relation, summarization
-from streams.cli.demo import samples
+from streams.cli.demo.run import samples
 from streams.codec import decode, encode
 from streams.pipeline import STAGES
 from streams.records import Report

@@ -22,7 +22,7 @@ from models.encoder.weights import MINI
 from models.releases.loading import load
 from models.releases.store import bundled, open_release
 from models.types import CODED_LABELS, TASKS, Query
-from streams.cli.demo import samples
+from streams.cli.demo.run import samples
 from streams.releases.opening import load_release
 from streams.settings import Settings
 

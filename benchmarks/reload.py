@@ -27,7 +27,7 @@ from aiokafka import AIOKafkaProducer
 from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
 from models.releases.remote import deliver
-from streams.cli.demo import samples
+from streams.cli.demo.run import samples
 from streams.cli.ingest import RateLimit
 from streams.records import Announcement
 from streams.releases import announcements

@@ -39,8 +39,8 @@ def demo(
     keep: Annotated[bool, typer.Option(help="keep running at the end, until Ctrl-C")] = False,
 ) -> None:
     """Runs all stages in one process on an embedded broker, sends the samples and prints the results."""
-    from streams.cli.demo import Demo, samples
-    from streams.cli.demo_console import run_demo
+    from streams.cli.demo.console import run_demo
+    from streams.cli.demo.run import Demo, samples
 
     settings = read_settings()
     if "http_port" not in settings.model_fields_set:

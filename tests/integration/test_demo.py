@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from models.releases.manifest import Release
-from streams.cli.demo import Demo, samples
+from streams.cli.demo.run import Demo, samples
 from streams.cli.feed import Arrival, Tally
 from streams.records import CodedReport, Summary
 from streams.settings import Settings

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from models.types import TASKS, Query
-from streams.cli.demo import samples
+from streams.cli.demo.run import samples
 from streams.releases.handle import load_task
 from streams.settings import Settings
 from tests.same import same_records

@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from streams.cli.console import REFUSALS_SHOWN
-from streams.cli.demo import Demo, Outcome
+from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
 
