@@ -104,7 +104,7 @@ def _written_by(topic: Topic[Any]) -> list[str]:
 
 def _kept(topic: Topic[Any]) -> tuple[str, str]:
     kept = "the last of each key" if topic.compacted else f"{topic.retention_ms // DAY} days"
-    return str(topic.partitions), kept
+    return str(topic.partitions or "`PV_PARTITIONS`"), kept
 
 
 def metrics_table() -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import logging
+import os
 import sys
+import traceback
 
 import typer
 from rich.text import Text
 
+from models.redaction import redact
+from streams.broker.client_logs import configure_logging
 from streams.cli import pipeline_commands, release_commands, replay_commands, topic_commands
+from streams.cli.environment import check_environment
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -20,26 +24,24 @@ for group in (pipeline_commands, topic_commands, release_commands, replay_comman
     app.add_typer(group.app)
 
 
+@app.callback()
+def check() -> None:
+    """Runs before every command."""
+    check_environment(os.environ)
+
+
 def main() -> None:
     """Runs the command line; an error that the user can act on is printed in one line, with exit code 1."""
-    _configure_logging()
+    configure_logging()
     try:
         app()
     except Exception as error:
-        if not isinstance(error, _reported_errors()):
-            raise
-        err.print("[bold red]error:[/]", Text(str(error) or type(error).__name__), soft_wrap=True)
+        if isinstance(error, _reported_errors()):
+            message = Text(redact(str(error)) or type(error).__name__)
+            err.print("[bold red]error:[/]", message, soft_wrap=True)
+        else:
+            sys.stderr.write(redact(traceback.format_exc()))
         sys.exit(1)
-
-
-def _configure_logging() -> None:
-    from streams.broker.client_logs import RepeatFilter
-
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(RepeatFilter())
-    for name in ("streams", "models"):
-        logging.getLogger(name).setLevel(logging.INFO)
 
 
 def _reported_errors() -> tuple[type[Exception], ...]:

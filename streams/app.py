@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
+import faust.auth
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
@@ -21,7 +22,7 @@ from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Processed, Stage, run_stage
-from streams.topics import MAX_DEAD_MESSAGE
+from streams.topics import MAX_DEAD_MESSAGE, broker_name, group_id, table_name
 
 T = TypeVar("T")
 #: How often a consumer asks the broker for its topics and partitions.
@@ -38,6 +39,7 @@ class FaustPorts:
         self._app = app
         self._handle = handle
         self._inference = inference
+        self._settings = settings
         self.stream: Any = None
 
     def snapshot(self) -> Loaded:
@@ -52,7 +54,8 @@ class FaustPorts:
         # Topic.send would more than halve a worker's throughput (codecs, sensors, one more future for each
         # record).
         pairs: Any = list(headers)
-        return await self._app.producer.send(topic, key, value, None, None, pairs)
+        name = broker_name(self._settings, topic)
+        return await self._app.producer.send(name, key, value, None, None, pairs)
 
     async def ack(self, record: Inbound) -> None:
         record.token.finished = True
@@ -67,7 +70,8 @@ class FaustPorts:
         seconds; Faust acknowledges none of them by itself.
         """
         async for events in self.stream.noack_take(size, within=wait):
-            for part in bounded_batches([_inbound(event) for event in events], characters):
+            records = [_inbound(self._settings, event) for event in events]
+            for part in bounded_batches(records, characters):
                 yield part
 
 
@@ -131,12 +135,13 @@ class StageApp:
         metrics.prepare(stage.name)
         # Faust creates a data directory, although without tables it writes nothing there.
         self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
-        self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
+        self.app = faust.App(group_id(settings, stage.name), datadir=self._data.name, **_options(settings))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, settings)
+        self._source = broker_name(settings, stage.source.name)
         source = self.app.topic(
-            stage.source.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+            self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
         self.app.agent(source, name=f"pv-{stage.name}", concurrency=1)(self._agent)
         self.app.on_partitions_assigned.connect(self._on_assigned)  # type: ignore[arg-type]
@@ -154,7 +159,7 @@ class StageApp:
             raise
 
     async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
-        partitions = [tp for tp in assigned if tp.topic == self.stage.source.name]
+        partitions = [tp for tp in assigned if tp.topic == self._source]
         self.assigned = True
         metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
 
@@ -164,7 +169,7 @@ class StageApp:
         for tp in revoked:
             # From now on another worker reports the lag of this partition.
             with suppress(KeyError):
-                metrics.LAG.remove(self.stage.name, tp.topic, tp.partition)
+                metrics.LAG.remove(self.stage.name, self.stage.source.name, tp.partition)
 
     def observe_lag(self) -> None:
         """Sets the lag of each assigned partition from the consumer's own state, without a request to the
@@ -175,13 +180,13 @@ class StageApp:
             return
         for tp in consumer.assignment():
             end = consumer.highwater(tp)
-            if tp.topic == self.stage.source.name and end is not None:
+            if tp.topic == self._source and end is not None:
                 committed = consumer._committed_offset.get(tp) or 0
                 read = consumer._read_offset.get(tp)
                 # Only markers of transactions, which no consumer is given, may follow the last record.
                 is_done = (read is None or read < committed) and _position(consumer, tp) >= end
                 lag = 0 if is_done else max(0, end - committed)
-                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(lag)
+                metrics.LAG.labels(self.stage.name, self.stage.source.name, tp.partition).set(lag)
 
 
 def _position(consumer: Any, tp: Any) -> int:
@@ -226,6 +231,9 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 def _credentials(settings: Settings) -> CredentialsT | None:
     context = settings.ssl_context()
+    tokens = settings.token_provider()
+    if tokens is not None:
+        return faust.auth.OAuthCredentials(oauth_cb=tokens, ssl_context=context)
     if settings.security.startswith("SASL"):
         return faust.SASLCredentials(
             mechanism=settings.sasl_mechanism,
@@ -236,9 +244,10 @@ def _credentials(settings: Settings) -> CredentialsT | None:
     return faust.SSLCredentials(context) if context is not None else None
 
 
-def _inbound(event: Any) -> Inbound:
+def _inbound(settings: Settings, event: Any) -> Inbound:
     m = event.message
-    return Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), event)
+    topic = table_name(settings, m.topic)
+    return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), event)
 
 
 def _headers(raw: Any) -> Headers:

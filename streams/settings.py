@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import ssl
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from streams.credentials.secret_files import read_secret
+
 EMBEDDED = "embedded"
+OAUTH = "OAUTHBEARER"
+#: Settings that may also be given as a file, by the variable of the same name with _FILE.
+SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret")
+_BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
 
 
 class Settings(BaseSettings):
@@ -18,12 +27,13 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PV_", use_attribute_docstrings=True)
 
     broker: str = EMBEDDED
-    """Address of the broker: `kafka://host:port,host:port`, or `embedded` for one inside the process."""
+    """Address of the broker: `kafka://host:port,host:port`, or `embedded` for one inside the process. It has
+    no user and no password."""
 
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Security protocol of the connections to the broker."""
 
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
     """SASL mechanism; used with SASL_PLAINTEXT and SASL_SSL."""
 
     sasl_username: str = ""
@@ -31,6 +41,29 @@ class Settings(BaseSettings):
 
     sasl_password: SecretStr = SecretStr("")
     """SASL password; used with SASL_PLAINTEXT and SASL_SSL."""
+
+    sasl_password_file: Path | None = None
+    """File that holds the SASL password; a newline at its end is dropped."""
+
+    sasl_token_file: Path | None = None
+    """File that holds an access token for OAUTHBEARER. It is read for every connection, so that another
+    process can replace the token."""
+
+    oauth_token_url: str = ""
+    """Token server for OAUTHBEARER, which is asked with the client-credentials grant. `https`, or `http` on
+    this machine. Its certificate is checked against the authorities of the system."""
+
+    oauth_client_id: str = ""
+    """Client id for the token server."""
+
+    oauth_client_secret: SecretStr = SecretStr("")
+    """Client secret for the token server."""
+
+    oauth_client_secret_file: Path | None = None
+    """File that holds the client secret; a newline at its end is dropped."""
+
+    oauth_scope: str = ""
+    """Scope that the token server is asked for, if it needs one."""
 
     ssl_cafile: Path | None = None
     """PEM file of the certificate authorities to trust; by default those of the system. Used with SSL and
@@ -41,6 +74,20 @@ class Settings(BaseSettings):
 
     ssl_keyfile: Path | None = None
     """PEM file of the private key of the client's certificate."""
+
+    ssl_key_password: SecretStr = SecretStr("")
+    """Password of an encrypted private key."""
+
+    ssl_key_password_file: Path | None = None
+    """File that holds the password of the private key; a newline at its end is dropped."""
+
+    prefix: str = Field(default="", max_length=100, pattern="^([A-Za-z0-9][A-Za-z0-9._-]*)?$")
+    """Put in front of the name of every topic and consumer group, for example `staging.`, so that several
+    pipelines can share a cluster. Letters, digits, `.`, `_` and `-`."""
+
+    partitions: int = Field(default=4, ge=1)
+    """Partitions of the topics that pvstream creates, and so the most workers of a stage. Topics of dead
+    letters and `releases` have one."""
 
     replication: int = Field(default=1, ge=1)
     """Replication factor of the topics that pvstream creates. 1 suits a single broker; use 3 on a cluster."""
@@ -103,11 +150,49 @@ class Settings(BaseSettings):
     @field_validator("broker")
     @classmethod
     def _known_scheme(cls, value: str) -> str:
-        if value != EMBEDDED and (
-            not value.startswith("kafka://") or not value.removeprefix("kafka://").strip(",")
-        ):
+        if "@" in value:
+            raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
+        if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
         return value
+
+    @field_validator("oauth_token_url")
+    @classmethod
+    def _private_transport(cls, value: str) -> str:
+        """The client secret goes to this address."""
+        url = urlsplit(value)
+        if value and url.scheme != "https" and not (url.scheme == "http" and _is_local(url.hostname or "")):
+            raise ValueError("must be an https URL, or an http URL of this machine")
+        return value
+
+    @model_validator(mode="after")
+    def _read_secrets(self) -> Self:
+        for name in SECRETS:
+            path = getattr(self, f"{name}_file")
+            if path is None:
+                continue
+            if name in self.model_fields_set:
+                variable = f"PV_{name.upper()}"
+                raise ValueError(f"{variable} and {variable}_FILE are both set; one of them is enough")
+            try:
+                setattr(self, name, SecretStr(read_secret(path)))
+            except ValueError as error:
+                raise ValueError(f"PV_{name.upper()}_FILE: {error}") from None
+            self.model_fields_set.discard(name)
+        return self
+
+    @model_validator(mode="after")
+    def _one_source_of_tokens(self) -> Self:
+        if self.security.startswith("SASL") and self.sasl_mechanism == OAUTH:
+            if (self.sasl_token_file is None) == (not self.oauth_token_url):
+                raise ValueError("OAUTHBEARER needs either PV_SASL_TOKEN_FILE or PV_OAUTH_TOKEN_URL")
+            if self.oauth_token_url and not (
+                self.oauth_client_id and self.oauth_client_secret.get_secret_value()
+            ):
+                raise ValueError(
+                    "PV_OAUTH_TOKEN_URL needs PV_OAUTH_CLIENT_ID and PV_OAUTH_CLIENT_SECRET_FILE"
+                )
+        return self
 
     @property
     def bootstrap(self) -> list[str]:
@@ -120,8 +205,23 @@ class Settings(BaseSettings):
             return None
         context = ssl.create_default_context(cafile=str(self.ssl_cafile) if self.ssl_cafile else None)
         if self.ssl_certfile:
-            context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile)
+            password = self.ssl_key_password.get_secret_value()
+            # Given as a function it is asked for only if the key is encrypted, and never on the terminal.
+            context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, lambda: password)
         return context
+
+    def token_provider(self) -> Any:
+        """What gives access tokens to aiokafka, for OAUTHBEARER; None for the other mechanisms."""
+        if not self.security.startswith("SASL") or self.sasl_mechanism != OAUTH:
+            return None
+        from streams.credentials import tokens  # noqa: PLC0415  takes long to import, and few need it
+
+        if self.sasl_token_file is not None:
+            return tokens.FileTokens(self.sasl_token_file)
+        secret = self.oauth_client_secret.get_secret_value()
+        return tokens.client_credentials(
+            tokens.Client(self.oauth_token_url, self.oauth_client_id, secret, self.oauth_scope)
+        )
 
     def client(self) -> dict[str, Any]:
         """Keyword arguments that every aiokafka client gets."""
@@ -133,7 +233,16 @@ class Settings(BaseSettings):
         if self.security.startswith("SASL"):
             options |= {
                 "sasl_mechanism": self.sasl_mechanism,
+                "sasl_oauth_token_provider": self.token_provider(),
                 "sasl_plain_username": self.sasl_username,
                 "sasl_plain_password": self.sasl_password.get_secret_value(),
             }
         return options
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host of a URL is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

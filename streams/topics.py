@@ -31,8 +31,10 @@ class Topic(Generic[R_co]):
     """A topic, the type of its records (None: any bytes), and the properties it is created with."""
 
     name: str
+    """Without PV_PREFIX; `broker_name` adds it."""
     record: type[R_co] | None
-    partitions: int = 4
+    partitions: int | None = None
+    """None: as many as PV_PARTITIONS says."""
     retention_ms: int = 7 * DAY
     compacted: bool = False
     max_message_bytes: int = MAX_MESSAGE
@@ -75,6 +77,21 @@ TOPICS: tuple[Topic[Any], ...] = (
 )  # fmt: skip
 
 
+def broker_name(settings: Settings, name: str) -> str:
+    """The name on the broker of a topic that the table, a record or a user calls `name`."""
+    return settings.prefix + name
+
+
+def table_name(settings: Settings, name: str) -> str:
+    """The opposite of `broker_name`."""
+    return name.removeprefix(settings.prefix)
+
+
+def group_id(settings: Settings, name: str) -> str:
+    """The consumer group of a stage, or of another part of pvstream."""
+    return f"{settings.prefix}pv-{name}"
+
+
 def by_name(name: str) -> Topic[Any]:
     """The topic of that name; raises TopicsError for a name that is not in the table."""
     for topic in TOPICS:
@@ -94,12 +111,12 @@ async def _admin(settings: Settings) -> AsyncIterator[Any]:
 
 
 async def partition_counts(settings: Settings) -> dict[str, int]:
-    """Topic name to number of partitions, for every topic of the table that the broker has."""
+    """Name in the table to number of partitions, for every topic of the table that the broker has."""
     async with _admin(settings) as admin:
         # Describing a topic would create it on a broker with auto-creation; listing all does not.
-        names = set(await admin.list_topics()) & {t.name for t in TOPICS}
+        names = set(await admin.list_topics()) & {broker_name(settings, t.name) for t in TOPICS}
         described = await admin.describe_topics(sorted(names)) if names else []
-    return {t["topic"]: len(t["partitions"]) for t in described}
+    return {table_name(settings, t["topic"]): len(t["partitions"]) for t in described}
 
 
 async def is_embedded(settings: Settings) -> bool:
@@ -116,7 +133,13 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
     if not missing:
         return []
     new = [
-        NewTopic(t.name, t.partitions, settings.replication, topic_configs=t.configuration()) for t in missing
+        NewTopic(
+            broker_name(settings, t.name),
+            t.partitions or settings.partitions,
+            settings.replication,
+            topic_configs=t.configuration(),
+        )
+        for t in missing
     ]
     async with _admin(settings) as admin:
         response = await admin.create_topics(new, timeout_ms=30_000)
@@ -131,7 +154,7 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
 async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
     """Raises TopicsError with the names of missing topics, which Faust would ignore silently."""
     existing = await partition_counts(settings)
-    missing = [t.name for t in topics if t.name not in existing]
+    missing = [broker_name(settings, t.name) for t in topics if t.name not in existing]
     if missing:
         raise TopicsError(
             f"the broker lacks {', '.join(missing)}; create them with: pvstream topics --create"
@@ -141,5 +164,5 @@ async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
 async def require_named(settings: Settings, name: str) -> None:
     """Raises TopicsError where the broker lacks a topic that is not in the table."""
     async with _admin(settings) as admin:
-        if name not in await admin.list_topics():
-            raise TopicsError(f"the broker lacks the topic {name}")
+        if broker_name(settings, name) not in await admin.list_topics():
+            raise TopicsError(f"the broker lacks the topic {broker_name(settings, name)}")

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+from models.redaction import redact
 from models.releases import store
 from models.releases.manifest import (
     MANIFEST,
@@ -45,7 +46,7 @@ def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey 
     except ReleaseError:
         raise
     except FileNotFoundError:
-        raise StoreError(f"{task} {version} is not in the store {_without_password(root)}") from None
+        raise StoreError(f"{task} {version} is not in the store {redact(root)}") from None
     except Exception as error:
         # Each file system raises exceptions of its own.
         raise _store_error(root, error) from error
@@ -174,10 +175,4 @@ def _filesystem(root: str) -> tuple[Any, str]:
 
 
 def _store_error(root: str, error: Exception) -> StoreError:
-    reason = _without_password(f"{type(error).__name__}: {error}")
-    return StoreError(f"the store {_without_password(root)} fails: {reason}")
-
-
-def _without_password(text: str) -> str:
-    """The text with the credentials of URLs in it removed."""
-    return re.sub(r"://[^/\s]*@", "://", text)
+    return StoreError(redact(f"the store {root} fails: {type(error).__name__}: {error}"))

@@ -1,10 +1,14 @@
-"""Limits how often a client library logs the same message; without a broker it logs 20 errors a second."""
+"""The logs of a process: no credentials of URLs, and no library message again and again. Without a broker a
+client library logs 20 errors a second.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+
+from models.redaction import redact
 
 #: Seconds before a library's message is logged again.
 PAUSE = 30.0
@@ -29,3 +33,20 @@ class RepeatFilter(logging.Filter):
             return False
         self._last_passed[key] = now
         return True
+
+
+class RedactingFormatter(logging.Formatter):
+    """Redacts the whole entry: a traceback may quote a URL as well as a message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def configure_logging() -> None:
+    """Configures the root logger of a process of pvstream."""
+    logging.basicConfig(level=logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.addFilter(RepeatFilter())
+    for name in OUR_PACKAGES:
+        logging.getLogger(name).setLevel(logging.INFO)

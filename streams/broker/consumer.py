@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer
 
 from streams.broker import tolerant_headers
 from streams.settings import Settings
+from streams.topics import broker_name
 
 #: Records of aborted transactions are not delivered.
 ISOLATION = "read_committed"
@@ -15,7 +16,8 @@ ISOLATION = "read_committed"
 
 def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
     """An aiokafka consumer with the settings' connection that skips aborted transactions and reads any header
-    name; `options` are those of AIOKafkaConsumer.
+    name; `topics` are names without PV_PREFIX, `options` those of AIOKafkaConsumer.
     """
     tolerant_headers.install()
-    return AIOKafkaConsumer(*topics, **settings.client(), isolation_level=ISOLATION, **options)
+    names = [broker_name(settings, topic) for topic in topics]
+    return AIOKafkaConsumer(*names, **settings.client(), isolation_level=ISOLATION, **options)

@@ -19,9 +19,9 @@ PARTITIONS = 4
 
 
 class EmbeddedBroker:
-    """Runs as long as the object exists; `bootstrap` is its address for Kafka clients."""
+    """Runs as long as the object exists; `bootstrap` is its address for Kafka clients, `prefix` PV_PREFIX."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
         self._cluster = Producer(
             {"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1", "log_level": 3}
         )
@@ -29,7 +29,7 @@ class EmbeddedBroker:
         self.bootstrap = f"{broker.host}:{broker.port}"
         # The mock cluster supports no admin requests, but it creates a topic when its metadata is requested.
         for topic in TOPICS:
-            self._cluster.list_topics(topic.name, timeout=10)
+            self._cluster.list_topics(prefix + topic.name, timeout=10)
 
     def __enter__(self) -> EmbeddedBroker:
         return self

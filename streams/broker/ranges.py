@@ -12,7 +12,7 @@ from aiokafka import TopicPartition
 from streams.broker.consumer import kafka_consumer
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import Topic, TopicsError, partition_counts, require
+from streams.topics import Topic, TopicsError, broker_name, partition_counts, require
 
 Bound = Literal["beginning", "end"] | int | datetime
 Progress = Callable[[int, int], None]
@@ -52,7 +52,7 @@ async def read_range(
     """
     await require(settings, (topic,))
     counts = await partition_counts(settings)
-    partitions = [TopicPartition(topic.name, p) for p in range(counts[topic.name])]
+    partitions = [TopicPartition(broker_name(settings, topic.name), p) for p in range(counts[topic.name])]
     consumer = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -65,7 +65,7 @@ async def read_range(
         progress(0, total)
         records: list[Inbound] = []
         async for messages in read_between(consumer, starts, stops):
-            records += [_inbound(m) for m in messages]
+            records += [_inbound(topic, m) for m in messages]
             progress(len(records), total)
     finally:
         await consumer.stop()
@@ -120,5 +120,5 @@ async def _resolve(
     return {tp: min(max(offsets[tp], first[tp]), last[tp]) for tp in first}
 
 
-def _inbound(m: Any) -> Inbound:
-    return Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))
+def _inbound(topic: Topic[Any], m: Any) -> Inbound:
+    return Inbound(topic.name, m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))

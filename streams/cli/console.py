@@ -140,9 +140,10 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> N
     partitions = await topics.partition_counts(settings)
     table = Table("topic", "partitions", "cleanup", "retention", "on the broker")
     for topic in topics.TOPICS:
-        name = topic.name
+        name, wanted = topic.name, topic.partitions or settings.partitions
         state = f"{partitions[name]} partitions" if name in partitions else "missing"
         retention = "unlimited" if topic.compacted else f"{topic.retention_ms // topics.DAY} days"
         state += " (created)" if name in created else ""
-        table.add_row(name, str(topic.partitions), topic.configuration()["cleanup.policy"], retention, state)
+        cells = (str(wanted), topic.configuration()["cleanup.policy"], retention, state)
+        table.add_row(topics.broker_name(settings, name), *cells)
     console.print(table)

@@ -17,7 +17,7 @@ from streams.codec import decode, encode
 from streams.pipeline import FINAL_TOPICS, STAGES
 from streams.records import Report
 from streams.settings import Settings
-from streams.topics import CONSUMED, Topic
+from streams.topics import CONSUMED, Topic, table_name
 
 #: Size of a report in all topics together, with its annotations and candidates, over its size on arrival: an
 #: upper bound. benchmarks/pipeline.py measures 13 on average and 38 at most.
@@ -106,22 +106,23 @@ async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:
     await consumer.start()
     try:
         async for message in consumer:
-            if message.value is not None or message.topic in DEAD:
-                yield _arrival(message)
+            topic = table_name(settings, message.topic)
+            if message.value is not None or topic in DEAD:
+                yield _arrival(topic, message)
     finally:
         await consumer.stop()
 
 
-def _arrival(message: Any) -> Arrival:
+def _arrival(topic: str, message: Any) -> Arrival:
     key = (message.key or b"").decode(errors="replace")
-    sink = SINKS.get(message.topic)
+    sink = SINKS.get(topic)
     if sink is not None and sink.record is not None:
         record = decode(sink.record, message.value)
-        return Arrival(message.topic, key, record.source, record)
+        return Arrival(topic, key, record.source, record)
     headers = {name: (value or b"").decode(errors="replace") for name, value in message.headers}
-    died_in = DEAD[message.topic]
+    died_in = DEAD[topic]
     source = died_in if died_in in FINAL_TOPICS else _source_field(message.value)
-    return Arrival(message.topic, key, source, None, headers)
+    return Arrival(topic, key, source, None, headers)
 
 
 def _source_field(value: bytes | None) -> str:

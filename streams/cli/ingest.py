@@ -14,7 +14,7 @@ from streams.codec import BadRecord
 from streams.inputs import as_input, read_report
 from streams.records import Report
 from streams.settings import Settings
-from streams.topics import MAX_MESSAGE
+from streams.topics import MAX_MESSAGE, broker_name
 
 #: A longer line could not become a message that every broker accepts; the rest of it is skipped, not kept in
 #: memory.
@@ -59,6 +59,7 @@ class Sender:
         self._producer = AIOKafkaProducer(
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
         )
+        self._settings = settings
         self._pending: list[Awaitable[Any]] = []
 
     async def __aenter__(self) -> Sender:
@@ -73,7 +74,8 @@ class Sender:
 
     async def send(self, topic: str, report: Report) -> None:
         """Sends a report; raises the error of an earlier send if that failed."""
-        self._pending.append(await self._producer.send(topic, key=report.id.encode(), value=as_input(report)))
+        name = broker_name(self._settings, topic)
+        self._pending.append(await self._producer.send(name, key=report.id.encode(), value=as_input(report)))
         if len(self._pending) >= MAX_UNCONFIRMED:
             await self.confirm()
 

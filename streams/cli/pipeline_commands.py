@@ -63,7 +63,7 @@ def up() -> None:
     if settings.broker == EMBEDDED:
         from streams.broker.embedded import EmbeddedBroker
 
-        with EmbeddedBroker() as broker:
+        with EmbeddedBroker(settings.prefix) as broker:
             address = f"kafka://{broker.bootstrap}"
             err.print(
                 f"embedded broker started, in memory only. In another terminal, run:\n"

@@ -59,10 +59,12 @@ def replay(
 
     The same range through the same releases gives the same bytes.
     """
-    from streams.cli.replay_runs import Range, run_replays, send_to
+    from streams.cli.replay_runs import Range, check_target, run_replays, send_to
     from streams.codec import encode
     from streams.replay.report import table
 
+    if into is not None:
+        asyncio.run(check_target(into))
     gold = _read_gold(against) if against else None
     first, second = chosen_releases(release or ()), chosen_releases(compare or ())
     comparison = asyncio.run(run_replays(Range(topic, start, stop), first, second, gold))

@@ -94,16 +94,19 @@ async def _chain(
     return Chain(versions, result)
 
 
-async def send_to(name: str, records: Sequence[Any]) -> None:
-    """Sends records to a topic and waits for the confirmations; raises typer.BadParameter for a topic of the
-    pipeline.
-    """
-    settings = broker_settings()
+async def check_target(name: str) -> None:
+    """Raises typer.BadParameter for a topic of the pipeline, and TopicsError where the broker lacks it."""
     if name in {t.name for t in topics.TOPICS}:
         raise typer.BadParameter(f"{name} is a topic of the pipeline", param_hint="--into")
-    await topics.require_named(settings, name)
+    await topics.require_named(broker_settings(), name)
+
+
+async def send_to(name: str, records: Sequence[Any]) -> None:
+    """Sends records to a topic, which `check_target` accepts, and waits for the confirmations."""
+    settings = broker_settings()
+    target = topics.broker_name(settings, name)
     async with AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True) as producer:
         for start in range(0, len(records), SENDS_AT_A_TIME):
             chunk = records[start : start + SENDS_AT_A_TIME]
-            sends = [await producer.send(name, key=r.id.encode(), value=encode(r)) for r in chunk]
+            sends = [await producer.send(target, key=r.id.encode(), value=encode(r)) for r in chunk]
             await asyncio.gather(*sends)

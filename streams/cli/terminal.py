@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -26,8 +27,12 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        name = "PV_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise typer.BadParameter(f"{name}: {first['msg']}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        # An error about several variables names them itself.
+        raise typer.BadParameter(f"PV_{name}: {message}" if name else message) from None
+    except SettingsError as error:
+        raise typer.BadParameter(f"{error}: it must be JSON") from None
 
 
 def broker_settings() -> Settings:

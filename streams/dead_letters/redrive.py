@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -20,7 +20,16 @@ from streams.broker.ranges import Progress, read_between
 from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason
 from streams.records import Headers
 from streams.settings import Settings
-from streams.topics import CONSUMED, MAX_DEAD_MESSAGE, Topic, TopicsError, partition_counts, require
+from streams.topics import (
+    CONSUMED,
+    MAX_DEAD_MESSAGE,
+    Topic,
+    TopicsError,
+    broker_name,
+    group_id,
+    partition_counts,
+    require,
+)
 
 #: Stands for a missing reason, or one that a later version of the software gave.
 OTHER = "other"
@@ -68,7 +77,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
         raise ValueError(f"no reason {reason!r}; the reasons are {', '.join(REASONS)}")
     await require(settings, (topic, topic.dead_letters))
     counts = await partition_counts(settings)
-    partitions = [TopicPartition(dead_topic, p) for p in range(counts[dead_topic])]
+    partitions = [TopicPartition(broker_name(settings, dead_topic), p) for p in range(counts[dead_topic])]
     async with AsyncExitStack() as stack:
         sent = {name: await _SentOffsets.open(settings, name, partitions, stack) for name in chosen}
         reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
@@ -82,7 +91,9 @@ async def redrive(  # noqa: PLR0913  the options of the command
         for client in (reader, producer):
             await client.start()
             stack.push_async_callback(client.stop)
-        run = _Run(topic, sent, producer, limit, max_attempts)
+        run = _Run(
+            replace(topic, name=broker_name(settings, topic.name)), sent, producer, limit, max_attempts
+        )
         await run.send_all(reader, partitions, progress)
     return Redriven(run.sent, run.exhausted, run.skipped, run.too_large)
 
@@ -125,7 +136,8 @@ class _SentOffsets:
     async def open(
         cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
     ) -> _SentOffsets:
-        consumer = kafka_consumer(settings, group_id=f"pv-redrive.{reason}", enable_auto_commit=False)
+        group = group_id(settings, f"redrive.{reason}")
+        consumer = kafka_consumer(settings, group_id=group, enable_auto_commit=False)
         await consumer.start()
         stack.push_async_callback(consumer.stop)
         consumer.assign(partitions)

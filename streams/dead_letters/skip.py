@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -12,7 +13,7 @@ from streams.broker.consumer import kafka_consumer
 from streams.dead_letters.headers import Fault, dead_letter
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import MAX_DEAD_MESSAGE, Topic, TopicsError, require
+from streams.topics import MAX_DEAD_MESSAGE, Topic, TopicsError, broker_name, group_id, require
 
 #: Seconds to wait for the record before it is taken for unreadable.
 READ_SECONDS = 15.0
@@ -27,13 +28,13 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
     the stage has passed it already, or while workers of the stage are running.
     """
     await require(settings, (topic, topic.dead_letters))
-    tp = TopicPartition(topic.name, partition)
-    consumer = kafka_consumer(settings, group_id=f"pv-{stage}", enable_auto_commit=False)
+    tp = TopicPartition(broker_name(settings, topic.name), partition)
+    consumer = kafka_consumer(settings, group_id=group_id(settings, stage), enable_auto_commit=False)
     await consumer.start()
     try:
         consumer.assign([tp])
         await _check(consumer, tp, offset)
-        record = await _read(consumer, tp, offset)
+        record = replace(await _read(consumer, tp, offset), topic=topic.name)
         await _send_letter(settings, topic, record, stage)
         try:
             await consumer.commit({tp: offset + 1})
@@ -80,6 +81,7 @@ async def _send_letter(settings: Settings, topic: Topic[Any], record: Inbound, s
         # A message needs a key or a value.
         value = b"" if letter.key is None and letter.value is None else letter.value
         headers = list(letter.headers)
-        await producer.send_and_wait(topic.dead_letters.name, key=letter.key, value=value, headers=headers)
+        name = broker_name(settings, topic.dead_letters.name)
+        await producer.send_and_wait(name, key=letter.key, value=value, headers=headers)
     finally:
         await producer.stop()

@@ -10,12 +10,13 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
+from models.redaction import redact
 from models.types import TASKS
 from streams.broker.consumer import kafka_consumer
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
 from streams.settings import Settings
-from streams.topics import RELEASES
+from streams.topics import RELEASES, broker_name
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class Refusal:
 
     def status(self) -> dict[str, Any]:
         """For /releases."""
-        return {"version": self.version, "reason": self.reason, "passing": self.retryable}
+        return {"version": self.version, "reason": redact(self.reason), "passing": self.retryable}
 
 
 async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
@@ -39,7 +40,7 @@ async def announce(settings: Settings, key: str, announcement: Announcement | No
     producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
     async with running_client(producer):
         value = None if announcement is None else encode(announcement)
-        await producer.send_and_wait(RELEASES.name, key=key.encode(), value=value)
+        await producer.send_and_wait(broker_name(settings, RELEASES.name), key=key.encode(), value=value)
 
 
 async def read_announcements(settings: Settings) -> dict[str, Announcement]:
@@ -77,7 +78,9 @@ async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
     announcements: dict[str, Announcement] = {}
     count = 0
     partitions = [
-        TopicPartition(RELEASES.name, p) for p in consumer.partitions_for_topic(RELEASES.name) or ()
+        TopicPartition(name, p)
+        for name in consumer.subscription()
+        for p in consumer.partitions_for_topic(name) or ()
     ]
     ends = await consumer.end_offsets(partitions)
     for tp in partitions:

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.manifest import StoreError
 from streams import metrics
+from streams.broker.client_logs import configure_logging
 from streams.codec import encode
 from streams.dead_letters.headers import describe_error
 from streams.releases.announcements import Refusal, running_client
@@ -28,6 +29,7 @@ from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
 from streams.stage import Processed, Stage, with_provenance
+from streams.topics import broker_name
 
 log = logging.getLogger(__name__)
 #: Batches that may wait; further ones are skipped and counted.
@@ -144,7 +146,7 @@ class Shadow:
             with_provenance(prediction, p.report, self._stage.name, self.version, p.record)
             for prediction, p in zip(predictions, batch, strict=True)
         ]
-        topic = self._stage.sink.shadow.name
+        topic = broker_name(self._settings, self._stage.sink.shadow.name)
         deliveries = [await producer.send(topic, key=o.id.encode(), value=encode(o)) for o in outputs]
         await asyncio.gather(*deliveries)
         agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, batch, strict=True))
@@ -203,6 +205,7 @@ def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings
 
     from streams.pipeline import stage_named  # noqa: PLC0415
 
+    configure_logging()
     os.nice(19)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)

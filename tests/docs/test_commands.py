@@ -30,7 +30,7 @@ COMMANDS = commands()
 #: Blocks and commands that may be marked as not run: those that install, train, deploy or start the tests.
 MOST_NOT_RUN = 15
 #: Programs of others. All but openssl are in blocks that are not run.
-OTHERS = frozenset({".", "pip", "docker", "kubectl", "openssl"})
+OTHERS = frozenset({".", "pip", "docker", "kubectl", "kafka-acls.sh", "openssl"})
 
 
 def is_run_here(command: Command) -> bool:

@@ -57,11 +57,18 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 """
 
-# A listener that wants TLS and a password, beside the open one.
+# A listener that wants TLS and a password or an access token, beside the open one. It takes any token whose
+# claims are valid, signed or not, and closes a connection when its token has expired.
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
+VALIDATOR = f"{OAUTH}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 USER, PASSWORD = "tester", "word-of-the-test"
 SECURE = f"""\
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
-sasl.enabled.mechanisms=PLAIN
+sasl.enabled.mechanisms=PLAIN,OAUTHBEARER
+listener.name.secure.oauthbearer.sasl.jaas.config=\
+{OAUTH}.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+listener.name.secure.oauthbearer.sasl.server.callback.handler.class={VALIDATOR}
+listener.name.secure.oauthbearer.connections.max.reauth.ms=3600000
 listener.name.secure.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";
 ssl.keystore.type=PKCS12

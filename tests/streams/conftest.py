@@ -60,12 +60,13 @@ def pvstream(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     """The command line; the logging configuration is restored afterwards."""
     loggers = [logging.getLogger(name) for name in (None, "streams", "models")]
     before = [(logger, logger.level) for logger in loggers]
-    filters = [(handler, handler.filters[:]) for handler in loggers[0].handlers]
+    handlers = [(handler, handler.filters[:], handler.formatter) for handler in loggers[0].handlers]
     yield CommandLine(environment, capsys)
     for logger, level in before:
         logger.setLevel(level)
-    for handler, original in filters:
-        handler.filters[:] = original
+    for handler, filters, formatter in handlers:
+        handler.filters[:] = filters
+        handler.setFormatter(formatter)
 
 
 @pytest.fixture(scope="module")

@@ -96,7 +96,7 @@ class Demo:
                 self.outcome.first_result_seconds = round(time.monotonic() - self._started, 2)
             on_arrival(arrival, self.outcome.tally)
 
-        with EmbeddedBroker() as broker:
+        with EmbeddedBroker(self._settings.prefix) as broker:
             settings = self._settings.model_copy(update={"broker": f"kafka://{broker.bootstrap}"})
             on_status(f"embedded broker on {broker.bootstrap}; loading models")
             worker = Worker(STAGES, settings)

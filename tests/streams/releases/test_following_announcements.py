@@ -65,6 +65,9 @@ class FakeConsumer:
     async def stop(self) -> None:
         self.topic.stopped += 1
 
+    def subscription(self) -> set[str]:
+        return {"releases"}
+
     def partitions_for_topic(self, topic: str) -> set[int]:
         return {0}
 

@@ -1,0 +1,1 @@
+"""Secrets from files, and access tokens for brokers that use OAuth."""

@@ -1,0 +1,148 @@
+"""Several pipelines on one broker, each with its own PV_PREFIX, do not see each other's records."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka.cimpl import NewTopic
+
+from models.releases.manifest import Release
+from streams.topics import TOPICS
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka
+from tests.integration.site import stop
+
+pytestmark = pytest.mark.kafka
+TABLE = {topic.name for topic in TOPICS}
+
+
+class Pipeline:
+    """The environment of one pipeline on the broker."""
+
+    def __init__(self, kafka: LocalKafka, folder: Path, prefix: str, **env: str) -> None:
+        own = {"PV_PREFIX": prefix, "PV_STORE": str(folder / f"store-{prefix}"), "PV_THREADS": "1"} | env
+        self.prefix = prefix
+        self.kafka = kafka
+        self.env = processes.environment(kafka.bootstrap, processes.free_port(), **own)
+        self.log = folder / f"log-{prefix}"
+
+    def must(self, *arguments: str) -> str:
+        answer = processes.forked_command(*arguments, env=self.env)
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+    def count(self, *names: str) -> int:
+        return processes.count(self.kafka.bootstrap, *(self.prefix + name for name in names))
+
+    def wait_count(self, n: int, name: str) -> None:
+        processes.wait_until(
+            lambda: self.count(name) >= n, f"{n} in {self.prefix}{name}: {self.log.read_text()}"
+        )
+
+    def ingest(self, folder: Path, ids: list[str]) -> None:
+        file = folder / "questions.jsonl"
+        file.write_bytes(b"".join(orjson.dumps({"id": i, "text": f"Is {i} safe?"}) + b"\n" for i in ids))
+        self.must("ingest", "questions", str(file))
+
+
+def test_pipelines_with_prefixes_share_a_broker_and_no_record(
+    kafka: LocalKafka, tmp_path: Path, pinned: str, tiny: dict[str, Release]
+) -> None:
+    staging = Pipeline(kafka, tmp_path, "staging.", PV_RELEASES=pinned, PV_PARTITIONS="2")
+    other = Pipeline(kafka, tmp_path, "team-b_", PV_RELEASES=pinned)
+    plain = Pipeline(kafka, tmp_path, "")
+    for pipeline in (staging, other, plain):
+        pipeline.must("topics", "--create")
+    admin = processes.admin(kafka.bootstrap)
+    admin.create_topics([NewTopic("staging.copies", 1, 1)])["staging.copies"].result()
+    staging.ingest(tmp_path, ["one", "two", "three"])
+    other.ingest(tmp_path, ["four", "five"])
+    processes.produce(kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
+    staging.must("shadow", "summarization", str(tiny["summarization"].path), "--share", "1")
+
+    worker = ("worker", "--stage", "summarization")
+    with (
+        processes.running(*worker, env=staging.env, log=staging.log, forked=True) as first,
+        processes.running(*worker, env=other.env, log=other.log, forked=True) as second,
+    ):
+        for pipeline, ids in ((staging, {"one", "two", "three"}), (other, {"four", "five"})):
+            pipeline.wait_count(len(ids), "summaries")
+            lines = pipeline.must("tail", "summaries", "--from-beginning", "--count", str(len(ids)), "--json")
+            records = [orjson.loads(line) for line in lines.splitlines()]
+            assert {r["id"] for r in records} == ids
+            assert {r["source"] for r in records} == {"questions"}, "records do not depend on the prefix"
+        staging.wait_count(1, "questions.dead")
+        staging.must("redrive", "questions.dead")
+        staging.wait_count(2, "questions.dead")
+        assert 'pv_lag_records{partition="0",stage="summarization",topic="questions"}' in _metrics(staging)
+        processes.wait_until(lambda: bool(_releases(staging)["shadow"]["loaded"]), "the shadow is loaded")
+        staging.ingest(tmp_path, ["six"])
+        staging.wait_count(1, "summaries.shadow")
+        stop(first)
+        stop(second)
+    (letter, _) = processes.read_all(kafka.bootstrap, "staging.questions.dead")
+    assert dict(letter.headers)["pv-topic"] == b"questions"
+
+    _skip_one(staging)
+    staging.must("replay", "questions", "--into", "copies")
+    assert staging.count("copies") == 5
+    assert other.count("summaries") == 2
+    assert other.count("questions.dead", "releases") == 0
+    assert plain.count(*TABLE) == 0, "nothing went to topics without a prefix"
+    found = {name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")}
+    assert found == {p.prefix + name for p in (staging, other, plain) for name in TABLE} | {"staging.copies"}
+    groups = {g.group_id for g in admin.list_consumer_groups(request_timeout=10).result().valid}
+    assert {"staging.pv-summarization", "team-b_pv-summarization", "staging.pv-redrive.bad_record"} <= groups
+    assert all(name.startswith(("staging.pv-", "team-b_pv-")) for name in groups)
+    topics = admin.list_topics(timeout=10).topics
+    counts = [len(topics[p.prefix + "events"].partitions) for p in (staging, other, plain)]
+    assert counts == [2, 4, 4]
+    assert len(topics["staging.releases"].partitions) == len(topics["staging.posts.dead"].partitions) == 1
+
+
+def _skip_one(pipeline: Pipeline) -> None:
+    """Skips a record of a partition that the stage has processed up to its end."""
+    before = pipeline.count("questions.dead")
+    name = pipeline.prefix + "questions"
+    (partition, offset) = max(
+        (m.partition, m.offset) for m in processes.read_all(pipeline.kafka.bootstrap, name)
+    )
+    key = next(
+        m.key
+        for m in processes.read_all(pipeline.kafka.bootstrap, name)
+        if (m.partition, m.offset) == (partition, offset)
+    )
+    processes.produce(pipeline.kafka.bootstrap, name, [(key, b'{"id": "stuck", "text": "x"}')])
+    pipeline.must("skip", "questions", str(partition), str(offset + 1), "--group", "summarization")
+    assert pipeline.count("questions.dead") == before + 1
+
+
+def _get(pipeline: Pipeline, path: str) -> str:
+    address = f"http://127.0.0.1:{pipeline.env['PV_HTTP_PORT']}/{path}"
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def _metrics(pipeline: Pipeline) -> str:
+    return _get(pipeline, "metrics")
+
+
+def _releases(pipeline: Pipeline) -> dict[str, Any]:
+    return dict(orjson.loads(_get(pipeline, "releases"))["summarization"])
+
+
+def test_a_pipeline_in_one_process_takes_a_prefix_too(tmp_path: Path, pinned: str) -> None:
+    """On the embedded broker: what comes out is counted under the names of the table."""
+    report = tmp_path / "report.json"
+    env = processes.environment("unused:1", processes.free_port(), PV_PREFIX="here-", PV_RELEASES=pinned)
+    env["PV_BROKER"] = "embedded"
+    answer = processes.forked_command("demo", "--limit", "2", "--show", "0", "--report", str(report), env=env)
+    assert answer.returncode == 0, answer.stderr + answer.stdout
+    figures = orjson.loads(report.read_bytes())
+    assert figures["inputs"] == {"posts": 2, "sentences": 2, "questions": 2}
+    assert figures["outputs"] == {"mentions": 4, "sentences.expanded": 2, "events": 4, "summaries": 2}
+    assert figures["missing"] == []

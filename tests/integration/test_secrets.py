@@ -1,0 +1,110 @@
+"""Nothing that pvstream prints, logs or serves has a secret of its configuration."""
+
+from __future__ import annotations
+
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import orjson
+import pytest
+
+from models.releases.manifest import Release
+from tests.integration import processes
+from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
+from tests.integration.site import SAMPLES, stop
+
+pytestmark = pytest.mark.kafka
+STORE_USER, STORE_WORD, SIGNATURE = "store-user", "store-word", "signature-word"
+SECRETS = (PASSWORD, STORE_USER, STORE_WORD, SIGNATURE)
+VERSION = "0123456789ab"
+
+
+@contextmanager
+def refusing_store() -> Iterator[str]:
+    """A store over HTTP that always answers 403; its address has a user, a password and a signature."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(403)
+
+        do_HEAD = do_PUT = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Logs nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        credentials = f"{STORE_USER}:{STORE_WORD}"
+        yield f"http://{credentials}@127.0.0.1:{server.server_port}/releases?v=1&sig={SIGNATURE}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def announcement(reason: str) -> bytes:
+    fields = {"task": "summarization", "version": VERSION, "reason": reason}
+    return orjson.dumps(fields | {"announced_at": "2026-01-01T00:00:00Z", "share": 1.0})
+
+
+def test_no_output_of_a_worker_or_a_command_has_a_secret(
+    secure_kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]
+) -> None:
+    kafka, log, word = secure_kafka, tmp_path / "log", tmp_path / "word"
+    word.write_text(PASSWORD + "\n")
+    outputs = []
+    with refusing_store() as store:
+        env = processes.environment(
+            kafka.secure_bootstrap,
+            processes.free_port(),
+            PV_SECURITY="SASL_SSL",
+            PV_SASL_MECHANISM="PLAIN",
+            PV_SASL_USERNAME=USER,
+            PV_SASL_PASSWORD_FILE=str(word),
+            PV_SSL_CAFILE=str(kafka.certificate),
+            PV_STORE=store,
+            PV_THREADS="1",
+        )
+
+        def run(*arguments: str, code: int, **more: str) -> str:
+            answer = processes.forked_command(*arguments, env=env | more)
+            assert answer.returncode == code, answer.stderr
+            outputs.append(answer.stdout + answer.stderr)
+            return outputs[-1]
+
+        run("topics", "--create", code=0)
+        release = str(tiny["summarization"].path)
+        for arguments in (
+            ("releases",),
+            ("rollback", "summarization", VERSION),
+            ("publish", release, "--force"),
+            ("shadow", "summarization", VERSION),
+            ("replay", "questions", "--release", f"summarization={VERSION}"),
+        ):
+            assert "http://***@127.0.0.1" in run(*arguments, code=1), "the address without its secrets"
+        run("topics", code=2, PV_BROKER=f"kafka://{STORE_USER}:{STORE_WORD}@{kafka.secure_bootstrap}")
+        run("topics", code=2, PV_SASL_PASSWORD=PASSWORD)
+        worker = ("worker", "--stage", "summarization")
+        with processes.running(*worker, env=env, log=log, forked=True) as process:
+            address = f"http://127.0.0.1:{env['PV_HTTP_PORT']}"
+            processes.wait_until(lambda: processes.is_ready(int(env["PV_HTTP_PORT"])), "ready")
+            records = [(b"summarization", announcement("publish"))]
+            records += [(b"summarization.shadow", announcement("shadow"))]
+            processes.produce(kafka.bootstrap, "releases", records)
+            run("ingest", "questions", str(SAMPLES / "questions.jsonl"), code=0)
+            processes.wait_until(lambda: "is refused" in log.read_text(), "the release is refused")
+            processes.wait_until(lambda: "shadow of summarization" in log.read_text(), "the shadow fails")
+            for path in ("releases", "metrics", "health/ready"):
+                with urllib.request.urlopen(f"{address}/{path}", timeout=10) as answer:
+                    outputs.append(answer.read().decode())
+            stop(process)
+    served = outputs[-3]
+    assert "http://***@127.0.0.1" in served and "sig=***" in served, served
+    outputs.append(log.read_text())
+    assert "http://***@127.0.0.1" in outputs[-1]
+    for output in outputs:
+        assert [secret for secret in SECRETS if secret in output] == [], output

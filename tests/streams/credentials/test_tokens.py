@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.credentials.tokens import Client, ClientCredentials, FileTokens, TokenError, client_credentials
+from tests.streams.command_line import closed_port
+from tests.streams.credentials.token_server import CLIENT, SCOPE, SECRET, TokenServer
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def server() -> Iterator[TokenServer]:
+    with TokenServer(lifetime=100) as running:
+        yield running
+
+
+def tokens(server: TokenServer, clock: Clock, secret: str = SECRET) -> ClientCredentials:
+    return ClientCredentials(Client(server.url, CLIENT, secret, SCOPE), clock)
+
+
+async def test_a_token_is_requested_once_and_renewed_shortly_before_it_expires(server: TokenServer) -> None:
+    clock = Clock()
+    provider = tokens(server, clock)
+    first = await provider.token()
+    clock.now += 79
+    assert await provider.token() == first
+    assert server.issued == [first]
+    clock.now += 2  # the last fifth of 100 s has begun
+    assert await provider.token() == server.issued[1]
+    assert len(server.issued) == 2
+
+
+async def test_a_token_of_hours_is_renewed_a_minute_before_it_expires(server: TokenServer) -> None:
+    clock, server.lifetime = Clock(), 7200
+    provider = tokens(server, clock)
+    await provider.token()
+    clock.now += 7200 - 61
+    await provider.token()
+    assert len(server.issued) == 1
+    clock.now += 2
+    await provider.token()
+    assert len(server.issued) == 2
+
+
+async def test_while_the_server_fails_the_token_is_used_until_it_expires(server: TokenServer) -> None:
+    clock = Clock()
+    provider = tokens(server, clock)
+    first = await provider.token()
+    server.failing = True
+    clock.now += 99
+    assert await provider.token() == first
+    clock.now += 1
+    with pytest.raises(TokenError, match="it answers 503"):
+        await provider.token()
+    server.failing = False
+    assert await provider.token() == server.issued[1]
+
+
+async def test_a_refusal_names_the_error_and_no_secret(server: TokenServer) -> None:
+    with pytest.raises(TokenError, match=r"it answers 401 \(invalid_client\)$") as refused:
+        await tokens(server, Clock(), "wrong-word").token()
+    assert "wrong-word" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"access_token": 3},
+        {"access_token": ""},
+        {"access_token": "a\x01b"},
+        {"access_token": "a", "expires_in": []},
+    ],
+)
+async def test_an_answer_without_a_usable_token_is_an_error(
+    server: TokenServer, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(server, "answer", lambda form, authorization: (200, answer))
+    with pytest.raises(TokenError, match="its answer has no access_token"):
+        await tokens(server, Clock()).token()
+
+
+async def test_a_server_that_cannot_be_reached_is_an_error() -> None:
+    provider = ClientCredentials(Client(f"http://127.0.0.1:{closed_port()}/", CLIENT, SECRET, ""))
+    with pytest.raises(TokenError, match="ClientConnectorError"):
+        await provider.token()
+
+
+async def test_a_file_is_read_again_for_every_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    provider = FileTokens(file)
+    assert await provider.token() == "first"
+    file.write_text("second")
+    assert await provider.token() == "second"
+    file.unlink()
+    with pytest.raises(TokenError, match="cannot be read: No such file"):
+        await provider.token()
+
+
+def test_the_clients_of_a_process_share_a_provider() -> None:
+    one = Client("https://host/token", "a", "b", "")
+    assert client_credentials(one) is client_credentials(Client("https://host/token", "a", "b", ""))
+    assert client_credentials(one) is not client_credentials(one._replace(id="c"))
