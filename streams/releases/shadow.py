@@ -106,10 +106,12 @@ class Shadow:
         """Starts the candidate and processes batches until an error; returns when the release is refused."""
         producer = AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5)
         async with running_client(producer):
-            candidate = await asyncio.to_thread(
-                CandidateProcess, self._stage.name, self.version, self._settings
+            starting = asyncio.create_task(
+                asyncio.to_thread(CandidateProcess, self._stage.name, self.version, self._settings)
             )
             try:
+                # Shielded: if this is cancelled meanwhile, the process must still be known, to be killed.
+                candidate = await asyncio.shield(starting)
                 self.refused = await self._wait_loaded(candidate)
                 if self.refused is not None:
                     return
@@ -124,6 +126,7 @@ class Shadow:
                         raise
             finally:
                 self.loaded = False
+                candidate = await starting
                 await asyncio.to_thread(candidate.kill)
 
     async def _wait_loaded(self, candidate: CandidateProcess) -> Refusal | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -160,6 +162,33 @@ async def test_without_a_broker_no_record_is_compared_and_no_error_is_raised(
     await shadow.stop()
     assert time.monotonic() - started < 5
     assert shadow._task.cancelled()
+
+
+async def test_a_shadow_that_is_stopped_while_its_process_starts_leaves_no_process(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[SlowProcess] = []
+
+    class SlowProcess(module.CandidateProcess):
+        def __init__(self, *arguments: Any) -> None:
+            begun.append(self)
+            time.sleep(0.2)
+            super().__init__(*arguments)
+
+    @asynccontextmanager
+    async def no_client(client: Any) -> AsyncIterator[None]:
+        yield
+
+    monkeypatch.setattr(module, "CandidateProcess", SlowProcess)
+    monkeypatch.setattr(module, "running_client", no_client)
+    monkeypatch.setattr(module, "AIOKafkaProducer", lambda **options: None)
+    shadow = Shadow(STAGE, bundled(STAGE.name).name, 1.0, settings)
+    shadow.start()
+    await until(lambda: bool(begun))
+    await shadow.stop()
+    await asyncio.sleep(0.5)
+    (process,) = begun
+    assert not process._process.is_alive()
 
 
 async def test_a_producer_that_finds_no_broker_is_stopped(
