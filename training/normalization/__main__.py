@@ -41,9 +41,8 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     if like is not None:
-        finish(over_terms(open_release(like), terminology.load(options.terms), output), None, False)
-        return
-    if zero_shot:
+        release = over_terms(open_release(like), terminology.load(options.terms), output)
+    elif zero_shot:
         release = zero_shot_release(settings.base, options, data, output)
     else:
         place = device_of(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,22 @@ def test_other_terms_are_coded_to_with_the_same_encoders(
     assert coding.context_weight == expected.context_weight
     assert two.nil_below == one.nil_below
     assert "risk_coverage" not in other.manifest.configuration
+
+
+def test_a_release_over_other_terms_is_offered_where_asked_for(
+    folder: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], *, check: bool, **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, "")
+
+    first = published(folder, tiny_bert)
+    monkeypatch.setattr("training.common.publish.subprocess.run", run)
+    other = published(folder, tiny_bert, like=first, offered=True)
+    offered = [c for c in commands if "publish" in c]
+    assert [c[3:] for c in offered] == [["publish", str(other), "--data", str(folder / "data")]]
 
 
 def test_training_requires_data(folder: Path, tiny_bert: str) -> None:

@@ -16,6 +16,7 @@ from models.normalization.context_refining import marker_tokens
 from tests.models import tiny
 from tests.training.normalization.small_terms import GOLDS, TERMS, gold, trainee_of
 from training.common.checkpoint import CheckpointError
+from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
 from training.normalization.data import examples
 from training.normalization.release import joined, trained_files
@@ -142,6 +143,12 @@ def test_the_backbone_of_the_paper_trains_a_step(tmp_path: Path) -> None:
     (epoch,) = loop_of(tiny.mpnet(tmp_path), epochs=1).epochs()
     assert epoch.loss > 0
     assert 0 < epoch.scores["context weight"] < 1
+
+
+@pytest.mark.parametrize("valid", [[], [gold("x", "unknown")]], ids=["empty", "without a known term"])
+def test_without_a_validation_part_the_last_epoch_is_kept(tiny_bert: str, valid: list[GoldCoding]) -> None:
+    epochs = list(loop_of(tiny_bert, epochs=3, valid=valid).epochs())
+    assert [(e.scores, e.kept) for e in epochs] == [({}, False), ({}, False), ({}, True)]
 
 
 def test_training_without_a_known_term_is_refused(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
