@@ -99,7 +99,7 @@ class UpperLayers(Encoder):
     def __init__(self, encoder: Encoder, below: int) -> None:
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
         layers = layers_of(self.model)
-        self._cached = _CachedStates(_returns_tuples(self, layers[0]))
+        self._cached = _CachedStates(returns_tuples(self, layers[0]))
         for i in range(below):
             layers[i] = self._cached
 
@@ -136,7 +136,7 @@ def _states(output: Any) -> Tensor:
     return cast(Tensor, output[0] if isinstance(output, tuple) else output)
 
 
-def _returns_tuples(encoder: Encoder, layer: nn.Module) -> bool:
+def returns_tuples(encoder: Encoder, layer: nn.Module) -> bool:
     """Whether the layer returns its hidden states in a tuple, observed in one forward pass."""
     kinds: list[bool] = []
     hook = layer.register_forward_hook(lambda _, __, out: kinds.append(isinstance(out, tuple)))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces
 from models.acronym.m_network import HeadConfig, texts_of
 from models.acronym.questions import question
-from models.encoder.layer_split import layers_of
+from models.encoder.layer_split import layers_of, returns_tuples
 from models.encoder.model import Encoder, padded
 from models.types import Span
 from training.evaluation.acronym import Row
@@ -122,12 +122,8 @@ def _lower(encoder: Encoder, below: int) -> Encoder:
     """A copy of the embeddings and the first `below` layers."""
     model = copy.deepcopy(encoder.model)
     layers = layers_of(model)
-    returns_tuple: list[bool] = []
-    hook = layers[0].register_forward_hook(lambda _, __, out: returns_tuple.append(isinstance(out, tuple)))
     lower = Encoder(model, encoder.tokenizer, encoder.max_pieces)
-    with torch.no_grad():
-        lower.forward([[0]])
-    hook.remove()
+    as_tuple = returns_tuples(lower, layers[0])
     for i in range(below, len(layers)):
-        layers[i] = _PassThrough(returns_tuple[0])
+        layers[i] = _PassThrough(as_tuple)
     return lower

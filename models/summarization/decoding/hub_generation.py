@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from models.encoder.weights import base_digest, resolve_base
+from models.encoder.weights import check_base, resolve_base
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.decoding.beam_search import Search
@@ -28,10 +28,7 @@ class HubWriter:
     def load(cls, release: Release, settings: Search, device: str, dtype: torch.dtype) -> HubWriter:
         """The base with the weights that training changed; raises ReleaseError where they do not fit."""
         manifest = release.manifest
-        if manifest.base_sha256 is not None and base_digest(manifest.base) != manifest.base_sha256:
-            raise ReleaseError(
-                f"{release.version}: the base {manifest.base} has another sha256 than declared"
-            )
+        check_base(manifest.base, manifest.base_sha256, release.version)
         model, tokenizer = load_hub(manifest.base)
         changed = read_tensors(release.file(CHANGED))
         own = dict(model.named_parameters())
