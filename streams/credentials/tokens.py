@@ -22,8 +22,7 @@ from streams.credentials.secret_files import MAX_BYTES, read_secret
 log = logging.getLogger(__name__)
 #: Seconds for one request to the token server.
 REQUEST_SECONDS = 10.0
-#: A token is renewed when the last fifth of its lifetime begins, but not earlier than so many seconds before
-#: its end.
+#: A token is renewed so many seconds before its end, or in the last fifth of its lifetime if that is shorter.
 RENEWAL_SECONDS = 60.0
 #: Lifetime in seconds of a token whose answer does not state one.
 DEFAULT_LIFETIME = 60.0

@@ -52,7 +52,13 @@ def test_ablations_are_added_to_the_file_and_not_measured_again(
     questions: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = questions / "ablations.json"
-    options: dict[str, Any] = {"pretraining": 1, "told": 0.0, "epochs": 1, "negatives": 2, "questions": 2}
+    options: dict[str, Any] = {
+        "pretraining": 1,
+        "message_share": 0.0,
+        "epochs": 1,
+        "negatives": 2,
+        "questions": 2,
+    }
     options |= {"data": questions, "result": path, "backbone": tiny_bert, "precision": "float32"}
     ecl_ablations.main(**options, seeds=1)
     first = json.loads(path.read_bytes())

@@ -2,9 +2,10 @@
 prototypes of known long forms, and writes a release: `python -m training.acronym`.
 
 The paper's network is `--objective m` (or triplet) `--anchor other --pooling mean --distance --no-alone
---no-surface --no-uses --dropout 0.5 --layers 1 --rank 0`. The defaults did better on acronyms, or rows, that
-are not in training: the sentence is also compared with each long form alone, letters and case are scored too,
-and the loss is softmax over the long forms. The epoch with the best macro F1 on held-out acronyms is kept.
+--no-surface --no-usage-examples --dropout 0.5 --layers 1 --rank 0`. The defaults did better on acronyms, or
+rows, that are not in training: the sentence is also compared with each long form alone, letters and case are
+scored too, and the loss is softmax over the long forms. The epoch with the best macro F1 on held-out acronyms
+is kept.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def make(
         shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
         network = write_network(trainee, folder)
         prototypes: Prototypes | None = None
-        if options.uses:
+        if options.usage_examples:
             outputs = CachedOutputs(network, run, asdict(settings))
             prototypes = release_prototypes(outputs, data, dictionary, settings.seed)
             write_prototypes(prototypes, folder)

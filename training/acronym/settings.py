@@ -51,7 +51,7 @@ class Settings:
     epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 3
     batch: Annotated[int, typer.Option(help="rows of a batch")] = 32
     rows: Annotated[int, typer.Option(help="training rows of one long form at most; 0: all")] = 3
-    rivals: Annotated[int, typer.Option(help="long forms of a training row at most; 0: all")] = 0
+    candidates: Annotated[int, typer.Option(help="long forms of a training row at most; 0: all")] = 0
     max_pieces: Annotated[int, typer.Option(help="of a text at most")] = 128
     held_out: Annotated[float, typer.Option(help="share of the acronyms, for validation")] = 0.15
     validate: Annotated[int, typer.Option(help="validation rows at most; 0: all")] = 800
@@ -73,5 +73,7 @@ class ReleaseOptions:
 
     dictionary: Annotated[Path, typer.Option(help="a .tsv with short_form, long_form")] = CLINICAL
     zero_shot: Annotated[bool, typer.Option(help="train nothing: distances by the base as it is")] = False
-    uses: Annotated[bool, typer.Option(help="prototypes of CASI and of long forms in ADE texts")] = True
+    usage_examples: Annotated[
+        bool, typer.Option(help="prototypes of CASI and of long forms in ADE texts")
+    ] = True
     limit: Annotated[int, typer.Option(help="rows scored at most, with --zero-shot; 0: all")] = 0

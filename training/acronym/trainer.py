@@ -60,7 +60,7 @@ class AcronymTrainee(Trainee):
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         base = Encoder.load(settings.base, max_pieces=settings.max_pieces)
         rows = sample_rows([r for r in training if len(r.senses) > 1], settings.rows, settings.seed)
-        self.rows = [sample_candidates(r, settings.rivals, rng) for r in rows]
+        self.rows = [sample_candidates(r, settings.candidates, rng) for r in rows]
         validation = sample_rows(held_out, settings.rows, settings.seed, settings.validate)
         self.validation = [sample_candidates(r, 0, rng) for r in validation]
         below = frozen_layers(settings, base)

@@ -3,10 +3,10 @@
 
 The loss of a batch is the paper's triplet loss (losses.py). Two things are not in the paper. The token of a
 marked expression (section 4.1) starts with the embedding of the words that replace the expression in right
-paraphrases. `--keep` adds a loss that keeps the cosines of different sentences as the base gives them. The
-epoch with the best Spearman on held-out expressions is kept, among those that lose at most `--lose` of
-Spearman on STS pairs and are better than the untrained model; where there is none, the untrained model is
-published if its tokens start as paraphrases, and else nothing (exit code 1).
+paraphrases. `--distillation` adds a loss that keeps the cosines of different sentences as the base gives
+them. The epoch with the best Spearman on held-out expressions is kept, among those that lose at most
+`--max-sts-drop` of Spearman on STS pairs and are better than the untrained model; where there is none, the
+untrained model is published if its tokens start as paraphrases, and else nothing (exit code 1).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(
     settings = replace(settings, precision=resolved(settings.precision, place))
     release = make(settings, data, output, compare=compare, run=run, device=place)
     if release is None:
-        limit = f"loses at most {settings.lose} of Spearman on STS"
+        limit = f"loses at most {settings.max_sts_drop} of Spearman on STS"
         console.print(f"no epoch is better and {limit}: nothing is published")
         raise typer.Exit(1)
     finish(release, data, offered=False)

@@ -72,7 +72,7 @@ def make(
     """
     trainee, loop = train(settings, data, run, device)
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
-    if loop.best is None and not (settings.mark and settings.paraphrase):
+    if loop.best is None and not (settings.single_token and settings.paraphrase):
         return None
     if compare:
         console.print(comparison(trainee, data))

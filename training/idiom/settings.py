@@ -18,7 +18,9 @@ class Settings:
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     language: Annotated[str, typer.Option(help="EN, or PT over a multilingual base")] = "EN"
     pooling: Annotated[str, typer.Option(help="last_two as in the paper, or last")] = LAST
-    mark: Annotated[bool, typer.Option(help="write each expression as one token, as in the paper")] = True
+    single_token: Annotated[
+        bool, typer.Option(help="write each expression as one token, as in the paper")
+    ] = True
     paraphrase: Annotated[
         bool, typer.Option(help="a token's initial vector is that of the right paraphrase")
     ] = True
@@ -29,12 +31,14 @@ class Settings:
     token_lr: Annotated[float, typer.Option(help="of the embeddings of the tokens")] = 3e-3
     batch: Annotated[int, typer.Option(help="rows of a batch")] = 64
     triplet: Annotated[float, typer.Option(help="weight of the triplet loss")] = 1.0
-    keep: Annotated[
-        float, typer.Option(help="weight of the loss that keeps the cosines of different sentences")
+    distillation: Annotated[
+        float, typer.Option(help="weight of the loss that keeps the base's cosines of different sentences")
     ] = 20.0
     sentences: Annotated[int, typer.Option(help="of each expression at most; 0: all")] = 5
     held_out: Annotated[float, typer.Option(help="share of the expressions, for validation")] = 0.1
-    lose: Annotated[float, typer.Option(help="Spearman on STS pairs that an epoch may lose at most")] = 0.05
+    max_sts_drop: Annotated[
+        float, typer.Option(help="largest loss of Spearman on STS pairs with which an epoch is kept")
+    ] = 0.05
     seed: Annotated[int, typer.Option(help="of weights and validation part")] = 42
     precision: PrecisionOption = "auto"
     dropout: Annotated[float, typer.Option(help="of the encoder in training")] = 0.05

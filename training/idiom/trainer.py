@@ -49,10 +49,10 @@ class IdiomTrainee(Trainee):
         training = limit_sentences(training, settings.sentences)
         held_out = limit_sentences(held_out, 2 * settings.sentences)
         self.validation = [*validation_pairs(held_out), *sts]
-        self.marker = Marker(sorted({g.expression for g in training}) if settings.mark else [])
+        self.marker = Marker(sorted({g.expression for g in training}) if settings.single_token else [])
         self.data = training_rows(training, self.marker)
         self.encoder = trainable_encoder(settings, meanings(training, self.marker))
-        self.untrained_vectors = self._untrained_vectors() if settings.keep else {}
+        self.untrained_vectors = self._untrained_vectors() if settings.distillation else {}
         self.triplet_loss = TripletLoss()
         self.optimizer = torch.optim.AdamW(self._rates(), lr=settings.lr, fused=True)
         steps = steps_of(settings.epochs, len(self.data), settings.batch)
@@ -99,11 +99,11 @@ class IdiomTrainee(Trainee):
             labels = torch.tensor([row.label for row in batch], device=self.device)
             loss = loss + settings.triplet * self.triplet_loss(vectors, labels)
         paraphrases = [i for i, row in enumerate(batch) if not row.idiom]
-        if settings.keep and paraphrases:
+        if settings.distillation and paraphrases:
             before = torch.stack([self.untrained_vectors[batch[i].text] for i in paraphrases])
             groups = torch.tensor([batch[i].group for i in paraphrases], device=self.device)
             change = cosine_change(vectors[paraphrases], before.to(self.device), groups)
-            loss = loss + settings.keep * change
+            loss = loss + settings.distillation * change
         return loss
 
     def validate(self, number: int) -> dict[str, float]:
@@ -111,6 +111,6 @@ class IdiomTrainee(Trainee):
         return scores(pair_counts(self.model(), self.validation))
 
     def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
-        if untrained[STS] - scores[STS] > self.settings.lose:
+        if untrained[STS] - scores[STS] > self.settings.max_sts_drop:
             return "loses too much STS"
         return "" if scores[PRIMARY] > untrained[PRIMARY] else "no better than the untrained model"

@@ -2,9 +2,9 @@
 training.summarization`.
 
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
-messages of PsyTAR's sentences (`--told`), and sentences with gaps (`--denoise`). Second stage: MeQSum with
-the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the release that
-only picks sentences; nothing is trained for it.
+messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
+MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
+release that only picks sentences; nothing is trained for it.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Settings:
         float, typer.Option(help="share of pairs whose entities are replaced on both sides, drawn each epoch")
     ] = 0.5
     message_share: Annotated[
-        float, typer.Option("--told", help="share of the first stage that is put into patients' messages")
+        float, typer.Option(help="share of the first stage that is put into patients' messages")
     ] = 0.8
     replay: Annotated[
         int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn each epoch")

@@ -93,7 +93,7 @@ def test_the_papers_network_is_published_without_prototypes(
         fit=False,
         alone=False,
         surface=False,
-        uses=False,
+        usage_examples=False,
         dropout=0.5,
         layers=1,
         rank=0,

@@ -36,7 +36,7 @@ def settings_of(base: str, **changes: Any) -> Settings:
         "epochs": 2,
         "batch": 4,
         "rows": 0,
-        "rivals": 3,
+        "candidates": 3,
         "max_pieces": 64,
         "validate": 0,
         "precision": "float32",

@@ -39,12 +39,12 @@ def test_a_run_publishes_what_it_trained(
         base=getattr(tiny, base)(tmp_path / "base"),
         run=tmp_path / "run",
         pooling=LAST_TWO,
-        mark=mark,
+        single_token=mark,
         epochs=2,
         rank=rank,
         lr=1e-2,
         held_out=0.3,
-        lose=2.0,
+        max_sts_drop=2.0,
         batch=4,
     )
     release = only_release(tmp_path)
@@ -64,14 +64,18 @@ def test_nothing_is_published_where_no_epoch_is_kept_and_no_token_has_a_meaning(
 ) -> None:
     base = tiny.bert(tmp_path / "base")
     with pytest.raises(typer.Exit) as exited:
-        main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, mark=False, lose=-3.0)
+        main(
+            data=semeval, output=tmp_path, base=base, epochs=1, rank=2, single_token=False, max_sts_drop=-3.0
+        )
     assert exited.value.exit_code == 1
     assert not (tmp_path / "idiom").exists()
 
 
 def test_untrained_tokens_are_published_where_no_epoch_is_kept(semeval: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2, lose=-3.0, compare=False)
+    main(
+        data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2, max_sts_drop=-3.0, compare=False
+    )
     adapter = load_file(only_release(tmp_path).file("adapter.safetensors"))
     halves = [tensor for name, tensor in adapter.items() if name.endswith("lora_b")]
     # The second half of an untrained adapter is zero.

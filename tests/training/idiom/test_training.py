@@ -27,10 +27,10 @@ SETTINGS: dict[str, Any] = {
     "lr": 1e-2,
     "token_lr": 1e-2,
     "batch": 4,
-    "keep": 1.0,
+    "distillation": 1.0,
     "sentences": 0,
     "held_out": 0.3,
-    "lose": 2.0,
+    "max_sts_drop": 2.0,
     "seed": 1,
     "precision": "float32",
 }
@@ -106,7 +106,7 @@ def test_only_the_last_layers_and_the_tokens_are_trained_where_it_is_asked(
 
 
 def test_the_loss_that_keeps_cosines_is_zero_before_training(semeval: Path, tiny_bert: str) -> None:
-    trainee = trainee_of(semeval, tiny_bert, triplet=0.0, keep=1.0)
+    trainee = trainee_of(semeval, tiny_bert, triplet=0.0, distillation=1.0)
     assert trainee.loss(trainee.data).item() == pytest.approx(0, abs=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_the_best_epoch_is_kept_among_those_that_lose_little_sts(
     semeval: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights = with_scores(monkeypatch, [(0.1, 0.8), (0.6, 0.74), (0.3, 0.76), (0.2, 0.9)])
-    loop = loop_of(semeval, tiny_bert, epochs=3, lose=0.05)
+    loop = loop_of(semeval, tiny_bert, epochs=3, max_sts_drop=0.05)
     loop.run()
     assert loop.kept is not None
     assert_same_weights(loop.kept, weights[2])
