@@ -58,10 +58,12 @@ transaction.state.log.num.partitions=4
 """
 
 # A listener that wants TLS and a password or an access token, beside the open one. It takes any token whose
-# claims are valid, signed or not, and closes a connection when its token has expired.
+# claims are valid, signed or not, and closes a connection when its token has expired. Everybody but the user
+# LIMITED may do everything.
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 VALIDATOR = f"{OAUTH}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 USER, PASSWORD = "tester", "word-of-the-test"
+LIMITED = "staging"
 SECURE = f"""\
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL
 sasl.enabled.mechanisms=PLAIN,OAUTHBEARER
@@ -70,7 +72,10 @@ listener.name.secure.oauthbearer.sasl.jaas.config=\
 listener.name.secure.oauthbearer.sasl.server.callback.handler.class={VALIDATOR}
 listener.name.secure.oauthbearer.connections.max.reauth.ms=3600000
 listener.name.secure.plain.sasl.jaas.config=\
-org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}" \
+user_{LIMITED}="{PASSWORD}";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS;User:{USER};User:pvstream
 ssl.keystore.type=PKCS12
 ssl.keystore.password={PASSWORD}
 ssl.keystore.location="""

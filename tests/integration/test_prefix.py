@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import urllib.request
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from models.releases.manifest import Release
 from streams.topics import TOPICS
+from tests.docs.documents import commands
 from tests.integration import processes
-from tests.integration.kafka_server import LocalKafka
+from tests.integration.kafka_server import LIMITED, PASSWORD, LocalKafka
 from tests.integration.site import stop
 
 pytestmark = pytest.mark.kafka
@@ -133,6 +139,62 @@ def _metrics(pipeline: Pipeline) -> str:
 
 def _releases(pipeline: Pipeline) -> dict[str, Any]:
     return dict(orjson.loads(_get(pipeline, "releases"))["summarization"])
+
+
+def documented_rights() -> list[AclBinding]:
+    """The rights that docs/operate.md gives to a pipeline with the prefix `staging.`."""
+    rights = []
+    for words in (c.words for c in commands() if c.words[0] == "kafka-acls.sh"):
+        values = defaultdict(list)
+        for option, value in pairwise(words):
+            values[option].append(value)
+        kind = "topic" if "--topic" in words else "group"
+        for operation in values["--operation"]:
+            rights.append(
+                AclBinding(
+                    ResourceType[kind.upper()], values[f"--{kind}"][0],
+                    ResourcePatternType[values["--resource-pattern-type"][0].upper()],
+                    values["--allow-principal"][0], "*",
+                    AclOperation[re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).upper()],
+                    AclPermissionType.ALLOW,
+                )
+            )  # fmt: skip
+    return rights
+
+
+def test_a_pipeline_needs_only_the_documented_rights_on_its_prefix(
+    secure_kafka: LocalKafka, tmp_path: Path, pinned: str
+) -> None:
+    rights = documented_rights()
+    assert {right.principal for right in rights} == {f"User:{LIMITED}"}
+    for created in processes.admin(secure_kafka.bootstrap).create_acls(rights).values():
+        created.result()
+    login = {
+        "PV_BROKER": f"kafka://{secure_kafka.secure_bootstrap}",
+        "PV_SECURITY": "SASL_SSL",
+        "PV_SASL_MECHANISM": "PLAIN",
+        "PV_SASL_USERNAME": LIMITED,
+        "PV_SASL_PASSWORD": PASSWORD,
+        "PV_SSL_CAFILE": str(secure_kafka.certificate),
+        "PV_RELEASES": pinned,
+    }
+    pipeline = Pipeline(secure_kafka, tmp_path, "staging.", **login)
+    pipeline.must("topics", "--create")
+    pipeline.ingest(tmp_path, ["one", "two"])
+    processes.produce(secure_kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
+    worker = ("worker", "--stage", "summarization")
+    with processes.running(*worker, env=pipeline.env, log=pipeline.log, forked=True) as process:
+        pipeline.wait_count(2, "summaries")
+        pipeline.wait_count(1, "questions.dead")
+        pipeline.must("redrive", "questions.dead")
+        pipeline.must("tail", "summaries", "--from-beginning", "--count", "2")
+        pipeline.wait_count(2, "questions.dead")
+        stop(process)
+    _skip_one(pipeline)
+    pipeline.must("replay", "questions")
+    other = processes.forked_command("topics", "--create", env=pipeline.env | {"PV_PREFIX": "production."})
+    assert other.returncode == 1
+    assert "error: the broker refuses to create production." in other.stderr
 
 
 def test_a_pipeline_in_one_process_takes_a_prefix_too(tmp_path: Path, pinned: str) -> None:
