@@ -35,6 +35,10 @@ from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.integration.site import Site, stop
 from tests.variants import marked
 
+#: Each of two workers has half of the four partitions.
+SHARE = 2
+#: What happens to a report meanwhile, by its number modulo 3: a second revision, nothing, deletion.
+REVISED, UNCHANGED, DELETED = range(3)
 #: Seconds until the workers have done what a round waits for.
 ROUND_SECONDS = 120.0
 
@@ -50,8 +54,8 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The rounds; the reports of each, of which a third is revised and a third deleted; seconds of the session
-    and of the suspension, which must be longer.
+    """The rounds; the reports of each, of which a third is revised and a third deleted; seconds of the
+    session and of the suspension, which must be longer.
     """
 
     first: Release
@@ -89,7 +93,7 @@ class Pair:
     def shares(self) -> bool:
         """Whether each worker has half of the partitions."""
         ports = (self.port, self.site.port)
-        return all(processes.is_ready(p) and metric(p, "pv_assigned_partitions{") == 2 for p in ports)
+        return all(processes.is_ready(p) and metric(p, "pv_assigned_partitions{") == SHARE for p in ports)
 
     def run(self, round_: Round) -> Counts:
         """Suspends the worker, changes the reports meanwhile, lets it go on and counts."""
@@ -99,8 +103,9 @@ class Pair:
             (self.folder / file).unlink(missing_ok=True)
         if not round_.fenced:
             (self.folder / "unfenced").touch()
-        revised, deleted = posts(name, keys, 2, (0,)), [(key, None) for key, _ in posts(name, keys, 2, (2,))]
-        site.produce("posts", posts(name, keys, 1, (0, 1, 2)))
+        revised = posts(name, keys, 2, REVISED)
+        deleted = [(key, None) for key, _ in posts(name, keys, 2, DELETED)]
+        site.produce("posts", posts(name, keys, 1, REVISED, UNCHANGED, DELETED))
         processes.wait_until((self.folder / "held").exists, "a batch in inference", ROUND_SECONDS)
         self.suspended.send_signal(SIGSTOP)
         end = time.monotonic() + self.plan.suspension
@@ -131,15 +136,15 @@ def run(site: Site, plan: Plan) -> list[Counts]:
         processes.wait_until(pair.shares, "two partitions each", ROUND_SECONDS)
         counts = [pair.run(round_) for round_ in plan.rounds]
         before = site.count("mentions")
-        site.produce("posts", posts("after", plan.keys, 2, (0, 1, 2)))
+        site.produce("posts", posts("after", plan.keys, 2, REVISED, UNCHANGED, DELETED))
         site.wait_count(before + plan.keys, "mentions")
         stop(suspended)
         stop(other)
     return counts
 
 
-def posts(name: str, keys: int, revision: int, kinds: Sequence[int]) -> list[tuple[bytes, bytes]]:
-    """A revision of the reports of a round whose number is one of `kinds` modulo 3; the first one is held."""
+def posts(name: str, keys: int, revision: int, *kinds: int) -> list[tuple[bytes, bytes]]:
+    """A revision of the reports of a round that are of these kinds; the first one is held."""
     text = f"{HOLD} zoloft" if revision == 1 else "zoloft"
     ids = [f"{name}-{i}" for i in range(keys) if i % 3 in kinds]
     return [(id_.encode(), orjson.dumps({"id": id_, "text": text, "revision": revision})) for id_ in ids]
@@ -157,7 +162,7 @@ def counted(messages: Sequence[Any], round_: Round, keys: int, batches_not_sent:
             outputs[key].append(state)
             latest.offer(key, read_revision(MENTIONS, message), state)
     kept = dict(latest.items())
-    newest = {key: None if int(key.rsplit("-", 1)[1]) % 3 == 2 else max(s) for key, s in outputs.items()}
+    newest = {key: None if _kind(key) == DELETED else max(states) for key, states in outputs.items()}
     return Counts(
         round_.name,
         round_.fenced,
@@ -171,6 +176,10 @@ def counted(messages: Sequence[Any], round_: Round, keys: int, batches_not_sent:
     )
 
 
+def _kind(key: str) -> int:
+    return int(key.rsplit("-", 1)[1]) % 3
+
+
 def metric(port: int, name: str) -> float:
     """The sum of the samples of a worker whose line begins with `name`."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
@@ -181,12 +190,13 @@ def metric(port: int, name: str) -> float:
 def rounds(
     names: Sequence[str], folder: Path, original: Release | None = None
 ) -> tuple[Release, list[Round]]:
-    """The first release, and a round for each name: of the words `unfenced` and `published` those that hold."""
+    """The first release, and a round for each name, which contains `unfenced` and `published` where it is so."""
     releases = iter([marked(folder, f"mark-{i}", original) for i in range(len(names) + 1)])
     first = next(releases)
+    new = [next(releases) if "published" in name else None for name in names]
     return first, [
-        Round(name=n, fenced="unfenced" not in n, new=next(releases) if "published" in n else None)
-        for n in names
+        Round(name=name, fenced="unfenced" not in name, new=release)
+        for name, release in zip(names, new, strict=True)
     ]
 
 
