@@ -190,7 +190,7 @@ def metric(port: int, name: str) -> float:
 def rounds(
     names: Sequence[str], folder: Path, original: Release | None = None
 ) -> tuple[Release, list[Round]]:
-    """The first release, and a round for each name, which contains `unfenced` and `published` where it is so."""
+    """The first release, and a round for each name, which states `unfenced` and `published`."""
     releases = iter([marked(folder, f"mark-{i}", original) for i in range(len(names) + 1)])
     first = next(releases)
     new = [next(releases) if "published" in name else None for name in names]
@@ -211,10 +211,11 @@ def main(
         first, planned = rounds(("unfenced", "unfenced-published", "kept", "published"), folder / "made")
         plan = Plan(first=first, rounds=planned, keys=keys, session=session, suspension=suspension)
         counts = run(site_of(kafka, folder, plan), plan)
-    for count in counts:
-        print(count)
-    figures = {"session": session, "suspension": suspension, "rounds": [asdict(c) for c in counts]}
-    print_and_write(figures | provenance("suspension"), result)
+    rows = {count.name: asdict(count) for count in counts}
+    for row in rows.values():
+        del row["name"]
+    figures = {"session": session, "suspension": suspension, **provenance("suspension"), "rows": rows}
+    print_and_write(figures, result)
     raise typer.Exit(0 if not any(c.missing or c.stale_by_upsert for c in counts) else 1)
 
 

@@ -31,6 +31,8 @@ class Revision:
     generations: tuple[int, ...] = (0,) * len(TASKS)
     """Of the releases, in the order of the stages; 0 for a stage that had no part in it."""
     received_at: datetime | None = None
+    releases: frozenset[tuple[str, str]] = frozenset()
+    """Stage and release version."""
 
     def against(self, kept: Revision) -> Verdict:
         """Whether this record replaces the kept one.
@@ -38,12 +40,15 @@ class Revision:
         Of two records from one partition of one topic the one with the later source record is newer, and of
         two results of one source record that of the later generations. Otherwise the offsets cannot be
         compared (an older version wrote no origin, or the key moved because partitions were added), so the
-        one received later is newer, and where that is equal or unknown the one that arrives later.
+        one received later is newer, and where that is equal or unknown the one that arrives later. That one
+        is newer too where generations are equal but releases are not: none of them was announced.
         """
         own, other = self.origin, kept.origin
         if own and other and (own.topic, own.partition) == (other.topic, other.partition):
             new, old = (own.offset, self.generations), (other.offset, kept.generations)
-            return "newer" if new > old else "repeated" if new == old else "stale"
+            if new == old:
+                return "repeated" if self.releases == kept.releases else "newer"
+            return "newer" if new > old else "stale"
         if self.received_at is not None and kept.received_at is not None:
             return "stale" if self.received_at < kept.received_at else "newer"
         return "newer"
@@ -52,7 +57,7 @@ class Revision:
 def revision_of(record: Report) -> Revision:
     """The revision of a record that a stage wrote."""
     generations = tuple(record.generations.get(stage, 0) for stage in TASKS)
-    return Revision(record.origin, generations, record.received_at)
+    return Revision(record.origin, generations, record.received_at, frozenset(record.releases.items()))
 
 
 def read_revision(topic: Topic[Any], message: Inbound) -> Revision:

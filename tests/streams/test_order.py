@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,6 +61,11 @@ def revision(
 )
 def test_the_order_of_two_records(new: Revision, kept: Revision, expected: str) -> None:
     assert new.against(kept) == expected
+
+
+def test_a_result_of_another_release_that_was_not_announced_either_is_no_repeat() -> None:
+    one, other = (replace(revision(7), releases=frozenset({("ner", version)})) for version in ("a", "b"))
+    assert (one.against(one), one.against(other), other.against(one)) == ("repeated", "newer", "newer")
 
 
 def test_generations_are_compared_in_the_order_of_the_stages() -> None:
