@@ -1,9 +1,10 @@
 """Is any record lost, mixed up or out of order while processes are killed and releases change?
 
 Two workers of the tagging stage run on a real Apache Kafka. In each round records are sent while, at random
-moments, a worker or the broker is killed, workers are stopped, added and removed, and releases are published.
-Every text names a drug for which each release has another nonproprietary name, so an output shows which model
-made it, whatever version it states. The seed is printed; `--only N` repeats round N of that seed.
+moments, a worker or the broker is killed, workers are stopped, added and removed, a worker is suspended
+beyond its session, and releases are published. Every text names a drug for which each release has another
+nonproprietary name, so an output shows which model made it, whatever version it states. The seed is printed;
+`--only N` repeats round N of that seed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.variants import marked
 
-ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish")
+SUSPEND = "suspend worker"
+ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish", SUSPEND)
+#: Seconds of the workers' sessions, and of a suspension.
+SESSION, SUSPENDED = 6, 9.0
 #: Seconds until every record of a round must have come out.
 ROUND_SECONDS = 240.0
 #: Seconds without new outputs, after the last expected one, that end a round.
@@ -48,6 +52,7 @@ class Plan:
     seed: int
     records: int
     actions: int
+    chosen_from: Sequence[str] = ACTIONS
     batch: int = 32
     original: Release | None = None
     """The tagger whose variants are published; by default the bundled one."""
@@ -63,7 +68,7 @@ class Chaos:
         self.plan = plan
         settings = {
             "PV_STORE": str(folder / "store"),
-            "PV_SESSION_TIMEOUT": "6",
+            "PV_SESSION_TIMEOUT": str(SESSION),
             "PV_BATCH": str(plan.batch),
             # Two workers share a few processors: more threads would wait for each other.
             "PV_THREADS": "1",
@@ -109,7 +114,7 @@ class Chaos:
         plan = self.plan
         before = processes.count(self.kafka.bootstrap, SINK)
         moments = sorted(rng.uniform(0.03, 0.85) for _ in range(plan.actions))
-        for action, moment in zip(rng.sample(ACTIONS, plan.actions), moments, strict=True):
+        for action, moment in zip(rng.sample(plan.chosen_from, plan.actions), moments, strict=True):
             # An action should interrupt work in progress; where the share is not reached, it comes anyway.
             with suppress(AssertionError):
                 enough = partial(self._has_outputs, before + moment * plan.records)
@@ -143,6 +148,9 @@ class Chaos:
             case "publish":
                 self.publish(rng)
                 result.published += 1
+            case _:
+                workers.suspend(workers.choose(rng), SUSPENDED)
+                result.suspended += 1
 
     def _collect(self, number: int, expected: set[Record]) -> list[dict[str, Any]]:
         """The round's outputs in the order of their partitions, once all are there and no more arrive."""
@@ -195,7 +203,7 @@ def main(
         with own_kafka() as kafka:
             results = run(kafka, numbers, plan, Path(folder), logs or Path(folder))
     names = (
-        "records", "kills", "published", "missing", "mixed", "out_of_order", "repeated",
+        "records", "kills", "suspended", "published", "missing", "mixed", "stale", "out_of_order", "repeated",
         "repeated_otherwise", "again_after_reload",
     )  # fmt: skip
     figures = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from pathlib import Path
 
 from tests.integration import processes
@@ -48,6 +49,15 @@ class Workers:
                 worker.kill()
         if how is signal.SIGTERM and worker.returncode not in (0, 1, -signal.SIGTERM):
             raise AssertionError(f"a worker ended with {worker.returncode} after SIGTERM")
+
+    def suspend(self, index: int, seconds: float) -> None:
+        """Stops a worker for some seconds, after which it goes on where it was."""
+        worker = self._processes[index]
+        worker.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            worker.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         for worker in self._processes:

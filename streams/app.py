@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from models.releases.loading import Loaded
 from streams import metrics
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
+from streams.broker.membership import Membership
 from streams.inference import InferenceThread
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
@@ -25,6 +27,7 @@ from streams.stage import Processed, Stage, run_stage
 from streams.topics import MAX_DEAD_MESSAGE, broker_name, group_id, table_name
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
 
@@ -47,6 +50,17 @@ class FaustPorts:
 
     async def infer(self, work: Callable[[], T]) -> T:
         return await self._inference.run(work)
+
+    async def owns(self, batch: Sequence[Inbound]) -> bool:
+        consumer: Any = self._app.consumer
+        messages = [record.token.message for record in batch]
+        if await consumer._thread.membership.holds(min(m.generation_id for m in messages)):
+            return True
+        for message in messages:
+            # Otherwise Faust would wait for their acknowledgement before it joins the group again.
+            consumer.unacked.discard(message)
+        log.warning("%s: %d records belong to another worker now: not sent", self._app.conf.id, len(batch))
+        return False
 
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
@@ -95,6 +109,12 @@ def bounded_batches(records: Sequence[Inbound], limit: int) -> Iterator[Sequence
 
 class _CommittedConsumerThread(AIOKafkaConsumerThread):
     """Faust's consumer thread, reading as `streams.broker.consumer` does: Faust has no setting for it."""
+
+    membership: Membership
+
+    async def on_start(self) -> None:
+        await super().on_start()
+        self.membership = Membership(self._ensure_consumer()._coordinator)
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         tolerant_headers.install()

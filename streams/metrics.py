@@ -62,6 +62,12 @@ LAG = Gauge(
 ASSIGNED = Gauge(
     "pv_assigned_partitions", "Source partitions assigned to this worker", ["stage"], registry=REGISTRY
 )
+FENCED = Counter(
+    "pv_fenced_batches",
+    "Batches that were not sent because their partitions belonged to another worker after inference",
+    ["stage"],
+    registry=REGISTRY,
+)
 READY = Gauge(
     "pv_ready",
     "1 when the stage has its partitions and a model and the broker answers",
@@ -96,6 +102,7 @@ def prepare(stage: str) -> None:
         RECORDS.labels(stage, outcome)
     for reason in ("bad_record", "poison", "output_too_large", "not_encodable"):
         DEAD_LETTERS.labels(stage, reason)
+    FENCED.labels(stage)
     RELOAD_SECONDS.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)

@@ -58,6 +58,15 @@ Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_not_blank)]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The place of a source record on an input topic."""
+
+    topic: str
+    partition: Annotated[int, Field(ge=0)]
+    offset: Annotated[int, Field(ge=0)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A text as it was received. Producers set the fields up to `drug`; stages set those from `source` on and
@@ -85,6 +94,12 @@ class Report:
     """Fields of the producer that the pipeline does not know, passed through; bounded in size."""
     meta_dropped: int = 0
     """How many such fields were left out because they exceeded the bound."""
+    origin: Origin | None = None
+    """The source record; null in records of versions that did not state it. See `streams.order`."""
+    generations: dict[str, Annotated[int, Field(ge=0)]] = field(default_factory=dict)
+    """Stage to release generation, like `releases`: offset + 1 of the announcement that made the release
+    live, 0 where none did.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from streams import metrics
 from streams.codec import BadRecord, decode, encode
 from streams.dead_letters.headers import Fault, dead_letter, describe_error
 from streams.inputs import read_report
+from streams.order import own_origin, tombstone_headers
 from streams.records import Headers, Inbound, Report
 from streams.topics import INPUTS, Topic
 
@@ -68,6 +69,11 @@ class Ports(Protocol):
     async def infer(self, work: Callable[[], T], /) -> T:
         """Runs synchronous model code off the event loop."""
 
+    async def owns(self, batch: Sequence[Inbound], /) -> bool:
+        """Whether the batch still belongs to this process. If not, it is delivered to another one, and here
+        it is neither sent nor acknowledged.
+        """
+
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers, /
     ) -> Awaitable[Any]:
@@ -92,6 +98,8 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
         async with asyncio.TaskGroup() as group:
             async for batch in batches:
                 deliveries = await _process(stage, batch, ports)
+                if deliveries is None:
+                    continue
                 previous = confirming
                 confirming = group.create_task(_confirm(stage, batch, deliveries, previous, ports))
                 if previous is not None:
@@ -100,17 +108,24 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
         raise failures.exceptions[0] from None
 
 
-async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Ports) -> list[Awaitable[Any]]:
+async def _process(
+    stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Ports
+) -> list[Awaitable[Any]] | None:
     """Sends an output, a tombstone or a dead letter for each record; returns the deliveries in the records'
-    order. A record without key and value is dropped and counted: there is nothing to pass on.
+    order, or None where the batch belongs to another process by now and nothing is sent. A record without key
+    and value is dropped and counted: there is nothing to pass on.
     """
     metrics.BATCH.labels(stage.name).observe(len(batch))
     loaded = ports.snapshot()
+    maker = Maker(stage.name, loaded.version, loaded.generation)
     decoded = {i: _decode(stage, record) for i, record in enumerate(batch) if record.value is not None}
     reports = [d for d in decoded.values() if not isinstance(d, Fault)]
     started = time.perf_counter()
     predictions = iter(await _predict_each(stage, loaded, reports, ports) if reports else [])
     metrics.INFER.labels(stage.name).observe(time.perf_counter() - started)
+    if not await ports.owns(batch):
+        metrics.FENCED.labels(stage.name).inc()
+        return None
     deliveries: list[Awaitable[Any]] = []
     processed = []
     for i, record in enumerate(batch):
@@ -122,7 +137,7 @@ async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Port
         output = result
         if not isinstance(result, Fault):
             done = Processed(record, report, result)
-            output = _finished(done, stage.name, loaded.version, ports.max_output_bytes)
+            output = _finished(done, maker, ports.max_output_bytes)
         if isinstance(output, Fault):
             deliveries.append(await _send_dead_letter(stage, record, output, loaded.version, ports))
             continue
@@ -135,15 +150,23 @@ async def _process(stage: Stage[Any, Any], batch: Sequence[Inbound], ports: Port
     return deliveries
 
 
+class Maker(NamedTuple):
+    """What made an output: the stage, and the version and generation of its release."""
+
+    stage: str
+    version: str
+    generation: int
+
+
 class _Output(NamedTuple):
     record: Any
     value: bytes
 
 
-def _finished(result: Processed, stage: str, version: str, max_bytes: int) -> _Output | Fault:
+def _finished(result: Processed, maker: Maker, max_bytes: int) -> _Output | Fault:
     """The output as it is sent, or the fault with which its source record becomes a dead letter."""
     try:
-        output = with_provenance(result.output, result.report, stage, version, result.record)
+        output = with_provenance(result.output, result.report, maker, result.record)
         value = encode(output)
     except Exception as error:
         return Fault("not_encodable", describe_error(error))
@@ -153,11 +176,11 @@ def _finished(result: Processed, stage: str, version: str, max_bytes: int) -> _O
 
 
 async def _pass_tombstone(stage: Stage[Any, Any], record: Inbound, ports: Ports) -> list[Awaitable[Any]]:
-    """Passes the deletion of a report (a key without a value) on to the sink."""
+    """Passes the deletion of a report (a key without a value) on to the sink, with its origin."""
     if record.key is None:
         metrics.RECORDS.labels(stage.name, "dropped").inc()
         return []
-    delivery = await ports.send(stage.sink.name, record.key, None, ())
+    delivery = await ports.send(stage.sink.name, record.key, None, tombstone_headers(stage.source, record))
     metrics.RECORDS.labels(stage.name, "tombstone").inc()
     return [delivery]
 
@@ -189,7 +212,7 @@ def _decode(stage: Stage[Any, Any], record: Inbound) -> Any:
         # Also checks the timestamp, which a producer may have set to anything.
         _received_at(record)
         if stage.source in INPUTS:
-            return read_report(record.value)
+            return replace(read_report(record.value), origin=own_origin(record))
         return decode(stage.source.record, record.value)
     except BadRecord as error:
         return Fault("bad_record", str(error))
@@ -243,17 +266,23 @@ async def _send_dead_letter(
     return await ports.send(stage.source.dead_letters.name, letter.key, letter.value, letter.headers)
 
 
-def with_provenance(output: Any, report: Report, stage: str, version: str, record: Inbound) -> Any:
-    """The output with its source, receiving time, releases and record id.
+def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) -> Any:
+    """The output with its source, origin, receiving time, releases, their generations and record id.
 
     Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
     """
     source = report.source or record.topic
-    releases = {**report.releases, stage: version}
-    received = report.received_at or _received_at(record)
+    releases = {**report.releases, maker.stage: maker.version}
     versions = "+".join(releases.values())
-    record_id = f"{source}/{report.id}/{_fingerprint(report)}/{stage}@{versions}"
-    return replace(output, source=source, received_at=received, releases=releases, record_id=record_id)
+    return replace(
+        output,
+        source=source,
+        received_at=report.received_at or _received_at(record),
+        releases=releases,
+        record_id=f"{source}/{report.id}/{_fingerprint(report)}/{maker.stage}@{versions}",
+        origin=report.origin,
+        generations={**report.generations, maker.stage: maker.generation},
+    )
 
 
 def _received_at(record: Inbound) -> datetime:

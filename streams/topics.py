@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ DAY = 24 * 3600 * 1000
 #: source topic.
 MAX_MESSAGE = 1 << 20
 MAX_DEAD_MESSAGE = 2 << 20
+#: Seconds until every broker should know a new topic.
+LISTED_SECONDS = 30.0
+#: Of two replicas both would have to be up.
+REPLICAS_FOR_TWO_INSYNC = 3
 
 
 class TopicsError(Exception):
@@ -51,13 +56,16 @@ class Topic(Generic[R_co]):
         """The topic for the outputs of shadow releases, next to those of the live release in this topic."""
         return Topic(f"{self.name}.shadow", self.record, retention_ms=self.retention_ms)
 
-    def configuration(self) -> dict[str, str]:
-        """Kafka's topic configuration."""
-        return {
+    def configuration(self, replication: int = 1) -> dict[str, str]:
+        """Kafka's topic configuration. With three replicas or more a record is confirmed once two have it, so
+        one broker can fail without a loss and without stopping the pipeline.
+        """
+        entries = {
             "cleanup.policy": "compact" if self.compacted else "delete",
             "retention.ms": "-1" if self.compacted else str(self.retention_ms),
             "max.message.bytes": str(self.max_message_bytes),
         }
+        return entries | ({"min.insync.replicas": "2"} if replication >= REPLICAS_FOR_TWO_INSYNC else {})
 
 
 POSTS = Topic("posts", Report)
@@ -101,7 +109,8 @@ def by_name(name: str) -> Topic[Any]:
 
 
 @asynccontextmanager
-async def _admin(settings: Settings) -> AsyncIterator[Any]:
+async def admin_client(settings: Settings) -> AsyncIterator[Any]:
+    """An aiokafka admin client for the block."""
     client = AIOKafkaAdminClient(**settings.client())
     await client.start()
     try:
@@ -112,7 +121,7 @@ async def _admin(settings: Settings) -> AsyncIterator[Any]:
 
 async def partition_counts(settings: Settings) -> dict[str, int]:
     """Name in the table to number of partitions, for every topic of the table that the broker has."""
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         # Describing a topic would create it on a broker with auto-creation; listing all does not.
         names = set(await admin.list_topics()) & {broker_name(settings, t.name) for t in TOPICS}
         described = await admin.describe_topics(sorted(names)) if names else []
@@ -121,34 +130,42 @@ async def partition_counts(settings: Settings) -> dict[str, int]:
 
 async def is_embedded(settings: Settings) -> bool:
     """Whether the broker is an embedded one, of this or another process; a full partition drops records."""
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         cluster = await admin.describe_cluster()
     return str(cluster["cluster_id"]).startswith("mockCluster")
 
 
 async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) -> list[str]:
-    """Creates the missing topics and returns their names; raises TopicsError when the broker refuses."""
+    """Creates the missing topics, waits until the broker lists them and returns their names; raises
+    TopicsError when the broker refuses.
+    """
     existing = await partition_counts(settings)
     missing = [t for t in topics if t.name not in existing]
     if not missing:
         return []
-    new = [
-        NewTopic(
-            broker_name(settings, t.name),
-            t.partitions or settings.partitions,
-            settings.replication,
-            topic_configs=t.configuration(),
-        )
-        for t in missing
-    ]
-    async with _admin(settings) as admin:
+    new = [new_topic(t, settings) for t in missing]
+    async with admin_client(settings) as admin:
         response = await admin.create_topics(new, timeout_ms=30_000)
     for name, code, *detail in response.topic_errors:
         if code and for_code(code) is not TopicAlreadyExistsError:
             raise TopicsError(
                 f"the broker refuses to create {name}: {detail[0] if detail else for_code(code).__name__}"
             )
-    return [t.name for t in missing]
+    names = [t.name for t in missing]
+    try:
+        async with asyncio.timeout(LISTED_SECONDS):
+            while not set(names) <= (await partition_counts(settings)).keys():  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise TopicsError(f"the broker does not list its new topics within {LISTED_SECONDS:.0f} s") from None
+    return names
+
+
+def new_topic(topic: Topic[Any], settings: Settings) -> NewTopic:
+    """The request that creates a topic."""
+    name, partitions = broker_name(settings, topic.name), topic.partitions or settings.partitions
+    configuration = topic.configuration(settings.replication)
+    return NewTopic(name, partitions, settings.replication, topic_configs=configuration)
 
 
 async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
@@ -163,6 +180,6 @@ async def require(settings: Settings, topics: tuple[Topic[Any], ...]) -> None:
 
 async def require_named(settings: Settings, name: str) -> None:
     """Raises TopicsError where the broker lacks a topic that is not in the table."""
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         if broker_name(settings, name) not in await admin.list_topics():
             raise TopicsError(f"the broker lacks the topic {broker_name(settings, name)}")

@@ -74,10 +74,12 @@ class Worker:
         await topics.require(self.settings, (topics.RELEASES, *required))
         announced = await announcements.read_announcements(self.settings)
         for stage in self.stages:
-            self.handles[stage.name] = await self._inference.run(
-                partial(load_at_start, stage.name, announced.get(stage.name), self.settings)
+            task = stage.name
+            generation = announced.generation(task)
+            self.handles[task] = await self._inference.run(
+                partial(load_at_start, task, announced.get(task), self.settings, generation)
             )
-            on_loaded(stage.name)
+            on_loaded(task)
 
     def readiness(self) -> dict[str, bool]:
         """For each stage whether it can process: partitions assigned, no rebalance, the broker answers."""

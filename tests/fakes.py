@@ -48,6 +48,8 @@ class FakePorts:
         self.failing_topics: set[str] = set()
         self.hold: asyncio.Event | None = None
         self.observed: list[Processed] = []
+        self.lost: set[int] = set()
+        """Offsets of records that belong to another process after inference."""
 
     def snapshot(self) -> Loaded:
         return self.current
@@ -55,6 +57,10 @@ class FakePorts:
     async def infer(self, work: Callable[[], T]) -> T:
         await asyncio.sleep(0)
         return work()
+
+    async def owns(self, batch: Sequence[Inbound]) -> bool:
+        await asyncio.sleep(0)
+        return not any(record.offset in self.lost for record in batch)
 
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers

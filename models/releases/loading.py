@@ -34,6 +34,8 @@ class Loaded:
     model: Model
     canary: tuple[list[Any], list[Any], float]
     """inputs, expected outputs as JSON values, and the tolerance of their floating-point numbers"""
+    generation: int = 0
+    """Rises with each announcement that makes a release of the task live; 0 for one not announced."""
 
     def passes_canary(self) -> bool:
         """Whether the model's outputs for the canary inputs are those recorded in its manifest.

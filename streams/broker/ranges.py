@@ -45,7 +45,18 @@ def parse_bound(text: str) -> Bound:
 async def read_range(
     settings: Settings, topic: Topic[Any], start: Bound, stop: Bound, progress: Progress
 ) -> list[Inbound]:
-    """The records from `start` (inclusive) to `stop` (exclusive), ordered by partition and offset.
+    """The records from `start` (inclusive) to `stop` (exclusive), ordered by partition and offset; see
+    `read_chunks`.
+    """
+    chunks = read_chunks(settings, topic, start, stop, progress)
+    records = [record async for chunk in chunks for record in chunk]
+    return sorted(records, key=lambda r: (r.partition, r.offset))
+
+
+async def read_chunks(
+    settings: Settings, topic: Topic[Any], start: Bound, stop: Bound, progress: Progress
+) -> AsyncIterator[list[Inbound]]:
+    """The records from `start` (inclusive) to `stop` (exclusive), those of a partition in order.
 
     Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the
     broker lacks the topic or stops delivering.
@@ -63,13 +74,13 @@ async def read_range(
         stops = await _resolve(consumer, stop, first, last)
         total = sum(max(0, stops[tp] - starts[tp]) for tp in partitions)
         progress(0, total)
-        records: list[Inbound] = []
+        done = 0
         async for messages in read_between(consumer, starts, stops):
-            records += [_inbound(topic, m) for m in messages]
-            progress(len(records), total)
+            yield [_inbound(topic, m) for m in messages]
+            done += len(messages)
+            progress(done, total)
     finally:
         await consumer.stop()
-    return sorted(records, key=lambda r: (r.partition, r.offset))
 
 
 async def read_between(

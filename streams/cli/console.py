@@ -15,11 +15,15 @@ from rich.table import Table
 
 from streams import topics
 from streams.broker.consumer import kafka_consumer
+from streams.broker.ranges import read_chunks
+from streams.broker.topic_check import differences
 from streams.cli.display import render
 from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
+from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
-from streams.records import Report
+from streams.order import Latest, read_revision
+from streams.records import Inbound, Report
 from streams.settings import Settings
 from streams.topics import Topic
 
@@ -115,6 +119,35 @@ async def run_tail(
         await consumer.stop()
 
 
+async def run_latest(
+    console: Console, topic: Topic[Any], settings: Settings, *, count: int, json: bool
+) -> None:
+    """Prints the latest record of each key in the topic up to its present end, at most `count` of them (0: no
+    limit), in the order of their last change. Deleted keys are left out.
+    """
+    latest: Latest[Inbound] = Latest()
+    with progress_bar(f"reading {topic.name}") as progress:
+        async for records in read_chunks(settings, topic, "beginning", "end", progress):
+            for record in records:
+                _offer(console, topic, record, latest)
+    for _, record in islice(latest.items(), count or None):
+        if json:
+            console.out((record.value or b"").decode(errors="replace"), highlight=False)
+        else:
+            _print_message(console, topic, record)
+
+
+def _offer(console: Console, topic: Topic[Any], record: Inbound, latest: Latest[Inbound]) -> None:
+    """Offers a record to the upsert; one without a key stands for itself."""
+    key = record.key if record.key is not None else (record.partition, record.offset)
+    try:
+        revision = read_revision(topic, record)
+    except BadRecord:
+        _print_message(console, topic, record)
+        return
+    latest.offer(key, revision, record if record.value is not None else None)
+
+
 def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
     place = f"{topic.name}/{message.partition}@{message.offset}"
     if topic.record is None:
@@ -132,9 +165,9 @@ def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
         console.print(f"{place}: not a valid record: {error}", highlight=False, markup=False)
 
 
-async def run_topics(console: Console, settings: Settings, *, create: bool) -> None:
-    """Prints each topic with its settings and its state on the broker; `create` first creates the missing
-    ones.
+async def run_topics(console: Console, settings: Settings, *, create: bool) -> bool:
+    """Prints each topic with its settings and its state on the broker, and the differences; `create` first
+    creates the missing ones. Returns whether the pipeline can work with all of them.
     """
     created = await topics.create(settings) if create else []
     partitions = await topics.partition_counts(settings)
@@ -147,3 +180,10 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> N
         cells = (str(wanted), topic.configuration()["cleanup.policy"], retention, state)
         table.add_row(topics.broker_name(settings, name), *cells)
     console.print(table)
+    if await topics.is_embedded(settings):
+        console.print("an embedded broker: its topics cannot be configured", highlight=False)
+        return True
+    found = await differences(settings)
+    for difference in found:
+        console.print(str(difference), highlight=False, markup=False, soft_wrap=True)
+    return not any(d.problem for d in found)

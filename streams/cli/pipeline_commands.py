@@ -124,12 +124,21 @@ def tail(
         bool, typer.Option("--from-beginning", help="start with the oldest record, not with the next one")
     ] = False,
     count: Annotated[int, typer.Option(min=0, help="stop after this many records; 0: run until Ctrl-C")] = 0,
+    latest: Annotated[
+        bool,
+        typer.Option("--latest", help="print only the latest record of each key that is in the topic now"),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="print the records unchanged, one per line")] = False,
 ) -> None:
     """Prints the records of a topic as they arrive."""
-    from streams.cli.console import run_tail
+    from streams.cli.console import run_latest, run_tail
     from streams.topics import by_name
 
+    if latest:
+        if by_name(topic).record is None:
+            raise typer.BadParameter("dead letters have no latest record", param_hint="--latest")
+        asyncio.run(run_latest(out, by_name(topic), broker_settings(), count=count, json=json))
+        return
     asyncio.run(run_tail(out, by_name(topic), broker_settings(), beginning=beginning, count=count, json=json))
 
 

@@ -18,10 +18,13 @@ app = typer.Typer()
 def topics(
     create: Annotated[bool, typer.Option("--create", help="create the missing topics")] = False,
 ) -> None:
-    """Lists the topics, the settings they are created with and their state on the broker."""
+    """Lists the topics, the settings they are created with and their state on the broker, and every
+    difference between the two. The exit code is 1 if the pipeline cannot work with one of them.
+    """
     from streams.cli.console import run_topics
 
-    asyncio.run(run_topics(out, broker_settings(), create=create))
+    works = asyncio.run(run_topics(out, broker_settings(), create=create))
+    raise typer.Exit(0 if works else 1)
 
 
 @app.command()

@@ -43,10 +43,31 @@ async def announce(settings: Settings, key: str, announcement: Announcement | No
         await producer.send_and_wait(broker_name(settings, RELEASES.name), key=key.encode(), value=value)
 
 
-async def read_announcements(settings: Settings) -> dict[str, Announcement]:
+class Announcements(dict[str, Announcement]):
     """The valid announcements by key: a task, or a task with `.shadow`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._generations: dict[str, int] = {}
+
+    def apply(self, message: Any) -> str | None:
+        """`apply_message`, and the generation that the message starts."""
+        key = apply_message(self, message)
+        if key is not None:
+            self._generations[key] = message.offset + 1
+        return key
+
+    def generation(self, key: str) -> int:
+        """The generation of the release announced under a key: the offset of the announcement plus 1, and 0
+        without one.
+        """
+        return self._generations.get(key, 0) if key in self else 0
+
+
+async def read_announcements(settings: Settings) -> Announcements:
+    """The valid announcements."""
     async with reader(settings) as consumer:
-        return (await read_to_end(consumer))[0]
+        return await read_to_end(consumer)
 
 
 @asynccontextmanager
@@ -71,12 +92,9 @@ async def reader(settings: Settings) -> AsyncIterator[Any]:
         yield consumer
 
 
-async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
-    """Reads up to the present end of the topic; returns the valid announcements by key and the number of
-    messages read.
-    """
-    announcements: dict[str, Announcement] = {}
-    count = 0
+async def read_to_end(consumer: Any) -> Announcements:
+    """The valid announcements up to the present end of the topic."""
+    announcements = Announcements()
     partitions = [
         TopicPartition(name, p)
         for name in consumer.subscription()
@@ -88,9 +106,8 @@ async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
         while await consumer.position(tp) < ends[tp]:
             for messages in (await consumer.getmany(tp, timeout_ms=500)).values():
                 for message in messages:
-                    count += 1
-                    apply_message(announcements, message)
-    return announcements, count
+                    announcements.apply(message)
+    return announcements
 
 
 def apply_message(announcements: dict[str, Announcement], message: Any) -> str | None:

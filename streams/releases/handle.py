@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,10 +35,15 @@ class Handle:
         self.current, self.since = loaded, datetime.now(UTC)
         self.reloads += 1
 
+    def renew(self, generation: int) -> None:
+        """The live release was announced again; a running batch keeps its generation."""
+        self.current = replace(self.current, generation=generation)
+
     def status(self) -> dict[str, Any]:
         """For /releases."""
         return {
             "version": self.current.version,
+            "generation": self.current.generation,
             "kind": self.current.kind,
             "since": self.since,
             "pinned": self.pinned,

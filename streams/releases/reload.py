@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,9 +32,11 @@ RETRY_SECONDS = 2.0
 STORE_RETRY_SECONDS = 10.0
 
 
-def load_at_start(task: str, announcement: Announcement | None, settings: Settings) -> Handle:
+def load_at_start(
+    task: str, announcement: Announcement | None, settings: Settings, generation: int = 0
+) -> Handle:
     """The model that a worker starts with: the one that PV_RELEASES names, else the announced one, else the
-    bundled one.
+    bundled one. `generation` is that of the announced release; all others have 0.
 
     An announced release that is refused is replaced by the one that was live before it, which the workers
     that were already running have kept. Raises ReleaseError when that one is refused too.
@@ -41,7 +44,8 @@ def load_at_start(task: str, announcement: Announcement | None, settings: Settin
     if task in settings.releases or announcement is None:
         return load_task(task, settings)
     try:
-        return Handle(load_release(task, announcement.version, settings))
+        loaded = load_release(task, announcement.version, settings)
+        return Handle(replace(loaded, generation=generation))
     except ReleaseError as error:
         refusal = _refuse(task, announcement.version, error)
         if announcement.previous is None:
@@ -60,7 +64,7 @@ class Reloader:
         self._stages = {s.name: s for s in stages}
         self._handles = handles
         self._settings = settings
-        self._announcements: dict[str, Announcement] = {}
+        self._announcements = announcements.Announcements()
         """The valid announcements by key."""
         self._changed: dict[str, asyncio.Event] = {
             key: asyncio.Event() for task in self._stages for key in (task, task + SHADOW)
@@ -88,11 +92,11 @@ class Reloader:
             try:
                 async with announcements.reader(self._settings) as consumer:
                     # Of the announcements already in the topic only the last one of each key is loaded.
-                    self._announcements, _ = await announcements.read_to_end(consumer)
+                    self._announcements = await announcements.read_to_end(consumer)
                     for event in self._changed.values():
                         event.set()
                     async for message in consumer:
-                        key = announcements.apply_message(self._announcements, message)
+                        key = self._announcements.apply(message)
                         if key in self._changed:
                             self._changed[key].set()
             except Exception as error:
@@ -107,10 +111,15 @@ class Reloader:
             await changed.wait()
             changed.clear()
             announcement = self._announcements.get(task)
-            if announcement is not None and _must_load(handle, announcement.version):
-                await self._swap(handle, announcement.version)
+            if announcement is None:
+                continue
+            generation = self._announcements.generation(task)
+            if _must_load(handle, announcement.version):
+                await self._swap(handle, announcement.version, generation)
+            elif announcement.version == handle.current.version and not handle.pinned:
+                handle.renew(generation)
 
-    async def _swap(self, handle: Handle, version: str) -> None:
+    async def _swap(self, handle: Handle, version: str, generation: int) -> None:
         started = time.perf_counter()
         loaded = await self._load(handle.task, version)
         if isinstance(loaded, Refusal):
@@ -120,7 +129,7 @@ class Reloader:
                 loop.call_later(STORE_RETRY_SECONDS, self._changed[handle.task].set)
             return
         previous = handle.current.version
-        handle.swap(loaded)
+        handle.swap(replace(loaded, generation=generation))
         handle.refused = None
         metrics.RELOADS.labels(handle.task, "loaded").inc()
         metrics.RELOAD_SECONDS.labels(handle.task).observe(time.perf_counter() - started)
@@ -138,7 +147,9 @@ class Reloader:
             changed.clear()
             announcement = self._announcements.get(task + SHADOW)
             shadow = handle.shadow
-            if announcement is not None and _runs(shadow, announcement):
+            generation = self._announcements.generation(task + SHADOW)
+            if shadow is not None and announcement is not None and _runs(shadow, announcement):
+                shadow.generation = generation
                 continue
             handle.shadow = None
             if shadow is not None:
@@ -147,7 +158,7 @@ class Reloader:
             if announcement is None:
                 continue
             handle.shadow = Shadow(
-                self._stages[task], announcement.version, announcement.share, self._settings
+                self._stages[task], announcement.version, announcement.share, self._settings, generation
             )
             handle.shadow.start()
             share = 100 * announcement.share
@@ -179,10 +190,9 @@ def _must_load(handle: Handle, version: str) -> bool:
     return True
 
 
-def _runs(shadow: Shadow | None, announcement: Announcement) -> bool:
+def _runs(shadow: Shadow, announcement: Announcement) -> bool:
     """Whether the announced shadow runs already."""
-    announced = (announcement.version, announcement.share)
-    return shadow is not None and (shadow.version, shadow.share) == announced
+    return (shadow.version, shadow.share) == (announcement.version, announcement.share)
 
 
 def _refuse(task: str, version: str, error: Exception) -> Refusal:

@@ -28,7 +28,7 @@ from streams.releases.announcements import Refusal, running_client
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
-from streams.stage import Processed, Stage, with_provenance
+from streams.stage import Maker, Processed, Stage, with_provenance
 from streams.topics import broker_name
 
 log = logging.getLogger(__name__)
@@ -43,9 +43,13 @@ RETRY_SECONDS = 30.0
 class Shadow:
     """Use `start` and `stop`; the live stage calls `offer`."""
 
-    def __init__(self, stage: Stage[Any, Any], version: str, share: float, settings: Settings) -> None:
+    def __init__(
+        self, stage: Stage[Any, Any], version: str, share: float, settings: Settings, generation: int = 0
+    ) -> None:
         self.version = version
         self.share = share
+        self.generation = generation
+        """That of the announcement of the shadow, which orders the outputs of successive shadows."""
         self.refused: Refusal | None = None
         self.loaded = False
         """Whether the candidate's process is running and has loaded its model."""
@@ -145,8 +149,9 @@ class Shadow:
         if predictions is None:
             self._count("failed", len(batch))
             return
+        maker = Maker(self._stage.name, self.version, self.generation)
         outputs = [
-            with_provenance(prediction, p.report, self._stage.name, self.version, p.record)
+            with_provenance(prediction, p.report, maker, p.record)
             for prediction, p in zip(predictions, batch, strict=True)
         ]
         topic = broker_name(self._settings, self._stage.sink.shadow.name)

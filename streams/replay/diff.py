@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from streams.order import Latest, revision_of
 from streams.records import CodedEvent, CodedReport, ExpandedReport, Summary, TaggedReport
 from streams.replay.gold import NIL, Decision, Gold
 
@@ -37,8 +38,11 @@ def decisions(record: Any) -> frozenset[Decision]:
 
 
 def latest(records: Iterable[Any]) -> dict[Key, Any]:
-    """The last record of each report: at-least-once delivery makes repeats."""
-    return {(r.source, r.id): r for r in records}
+    """The latest record of each report: at-least-once delivery makes repeats, and may make stale records."""
+    kept: Latest[Any] = Latest()
+    for record in records:
+        kept.offer((record.source, record.id), revision_of(record), record)
+    return dict(kept.items())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

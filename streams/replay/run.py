@@ -108,6 +108,9 @@ class _ReplayPorts:
     async def infer(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
 
+    async def owns(self, batch: Sequence[Inbound]) -> bool:
+        return True
+
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
     ) -> Awaitable[Any]:

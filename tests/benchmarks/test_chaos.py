@@ -25,6 +25,10 @@ def output(edition: int, version: str = "v1", mark: str = "mark-a", **more: Any)
     }
 
 
+def origin(offset: int) -> dict[str, Any]:
+    return {"topic": "posts", "partition": 0, "offset": offset}
+
+
 def test_the_editions_of_a_report_are_sent_in_order() -> None:
     records = make_records(random.Random(1), 7, 20)
     assert len(records) == 20
@@ -37,17 +41,23 @@ def test_the_editions_of_a_report_are_sent_in_order() -> None:
     ("outputs", "expected"),
     [
         ([output(1), output(2)], {}),
-        ([output(1)], {"missing": 1, "out_of_order": 1}),
-        ([output(2), output(1)], {"out_of_order": 1}),
+        ([output(1)], {"missing": 1, "stale": 1, "out_of_order": 1}),
+        ([output(2), output(1)], {"stale": 1, "out_of_order": 1}),
+        ([output(2, origin=origin(8)), output(1, origin=origin(7))], {"out_of_order": 1}),
         ([output(1), output(2, mark="mark-b")], {"mixed": 1}),
         ([output(1), output(1), output(2)], {"repeated": 1}),
-        ([output(1), output(1, created_at="now"), output(2)], {"repeated_otherwise": 1}),
+        ([output(1), output(1, drug="another"), output(2)], {"repeated_otherwise": 1}),
         ([output(1), output(1, "v2", "mark-b"), output(2)], {"again_after_reload": 1}),
     ],
 )
 def test_errors_are_counted_by_kind(outputs: list[dict[str, Any]], expected: dict[str, int]) -> None:
     result = Result(0, 2)
     count_errors(result, SENT, outputs, MARKS)
-    kinds = ("missing", "mixed", "out_of_order", "repeated", "repeated_otherwise", "again_after_reload")
+    kinds = (
+        "missing", "mixed", "stale", "out_of_order", "repeated", "repeated_otherwise", "again_after_reload",
+    )  # fmt: skip
     assert {kind: getattr(result, kind) for kind in kinds if getattr(result, kind)} == expected
-    assert result.sound == (set(expected) <= {"repeated", "again_after_reload"})
+    harmless = {"repeated", "again_after_reload"}
+    assert result.sound == (set(expected) <= harmless)
+    result.suspended = 1
+    assert result.sound == (set(expected) <= {*harmless, "out_of_order"})

@@ -11,6 +11,7 @@ import atexit
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, Signals
@@ -32,11 +33,20 @@ PRELOADED = [
 
 
 class ForkedProcess:
-    """`pvstream ARGUMENTS` with an environment, its output appended to a file; used as a subprocess.Popen."""
+    """`pvstream ARGUMENTS` with an environment, its output appended to a file; used as a subprocess.Popen.
+    `prepare` is called in the process first.
+    """
 
-    def __init__(self, arguments: tuple[str, ...], env: dict[str, str], out: Path, err: Path) -> None:
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        env: dict[str, str],
+        out: Path,
+        err: Path,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         self._process = _context().Process(
-            target=_run, args=(arguments, env, str(out), str(err)), name=" ".join(arguments)
+            target=_run, args=(arguments, env, str(out), str(err), prepare), name=" ".join(arguments)
         )
         self._process.start()
         assert self._process.pid is not None
@@ -73,7 +83,9 @@ def _context() -> ForkServerContext:
     return context
 
 
-def _run(arguments: tuple[str, ...], env: dict[str, str], out: str, err: str) -> None:
+def _run(
+    arguments: tuple[str, ...], env: dict[str, str], out: str, err: str, prepare: Callable[[], None] | None
+) -> None:
     from streams.__main__ import main  # noqa: PLC0415  not needed by whoever forks
 
     os.environ.clear()
@@ -83,6 +95,8 @@ def _run(arguments: tuple[str, ...], env: dict[str, str], out: str, err: str) ->
         os.dup2(file, descriptor)
         os.close(file)
     sys.argv = ["pvstream", *arguments]
+    if prepare is not None:
+        prepare()
     try:
         main()
     finally:

@@ -15,8 +15,11 @@ import orjson
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from streams.topics import TOPICS
+from streams import topics
+from streams.settings import Settings
+from streams.topics import EVENTS, TOPICS
 from tests.integration import processes
 from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
 from tests.integration.site import SAMPLES, Site, stop
@@ -190,6 +193,56 @@ def test_topics_are_created_with_the_partitions_and_settings_of_the_table_and_on
     for topic in TOPICS:
         assert partitions[topic.name] == (topic.partitions or 4)
         assert configs[topic.name].items() >= topic.configuration().items(), topic.name
+
+
+def test_topics_names_every_difference_and_fails_where_the_pipeline_cannot_work(
+    kafka: LocalKafka,
+) -> None:
+    settings = Settings(broker=f"kafka://{kafka.bootstrap}")
+    env = processes.environment(kafka.bootstrap, processes.free_port())
+    changed = {
+        "posts": NewTopic("posts", 6, 1, config={"cleanup.policy": "delete"}),
+        "events": NewTopic("events", 4, 1, config=EVENTS.configuration() | {"retention.ms": "1000000"}),
+    }
+    broken = {
+        "releases": NewTopic("releases", 2, 1, config={"cleanup.policy": "delete"}),
+        "summaries": NewTopic("summaries", 4, 1, config={"max.message.bytes": "9000"}),
+        "posts.dead": NewTopic("posts.dead", 1, 1, config={"cleanup.policy": "compact"}),
+        "mentions": NewTopic("mentions", 4, 1, config={"min.insync.replicas": "2"}),
+    }
+    for name, future in processes.admin(kafka.bootstrap).create_topics([*changed.values()]).items():
+        assert future.result() is None, name
+    asyncio.run(topics.create(settings, tuple(t for t in TOPICS if t.name not in broken)))
+    missing = processes.forked_command("topics", env=env | {"COLUMNS": "200"})
+    assert missing.returncode == 1
+    assert "summaries: topic is missing, expected there" in missing.stdout
+    for name, future in processes.admin(kafka.bootstrap).create_topics([*broken.values()]).items():
+        assert future.result() is None, name
+    answer = processes.forked_command("topics", env=env | {"COLUMNS": "200"})
+    assert answer.returncode == 1
+    lines = [line for line in answer.stdout.splitlines() if " expected " in line]
+    assert {line.split(":")[0] for line in lines} == changed.keys() | broken.keys()
+    assert "posts: partitions is 6, expected 4" in lines
+    assert "events: retention.ms is 1000000, expected 2592000000" in lines
+    for start, problem in (
+        ("releases: partitions is 2", "announcements in several partitions have no order"),
+        ("releases: cleanup.policy is delete", "announcements would expire"),
+        ("summaries: max.message.bytes is 9000", "would be refused"),
+        ("posts.dead: cleanup.policy is compact", "a dead letter without a key would be refused"),
+        ("mentions: min.insync.replicas is 2, expected 1", "there are only 1 replicas"),
+    ):
+        assert any(line.startswith(start) and line.endswith(problem) for line in lines), (start, lines)
+
+
+def test_topics_succeeds_where_only_harmless_properties_differ(kafka: LocalKafka) -> None:
+    env = processes.environment(kafka.bootstrap, processes.free_port(), COLUMNS="200")
+    assert processes.forked_command("topics", "--create", env=env).returncode == 0
+    answer = processes.forked_command("topics", env=env | {"PV_REPLICATION": "3"})
+    assert answer.returncode == 0, answer.stdout
+    lines = [line for line in answer.stdout.splitlines() if " expected " in line]
+    assert "posts: replication is 1, expected 3" in lines
+    assert "posts: min.insync.replicas is 1, expected 2" in lines
+    assert len(lines) == 2 * len(TOPICS)
 
 
 def test_ingest_sends_good_lines_and_refuses_others_by_number_and_tail_shows_them(

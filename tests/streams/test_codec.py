@@ -18,6 +18,7 @@ from streams.records import (
     CodedEvent,
     CodedReport,
     ExpandedReport,
+    Origin,
     Report,
     Summary,
     TaggedReport,
@@ -60,18 +61,29 @@ WITH_CONTEXT = replace(
 RELATION = Relation(0, 1, 0.8, (Neighbour("ade-17", 0.12),))
 # The fields of the producer that are passed through, which report-v1 and the records of its time do not have.
 META: dict[str, Any] = {"meta": {"likes": 3}, "meta_dropped": 1, "created_at_assumed_utc": True}
-OLD: dict[str, Report] = {
+# The place of the source record and the generations, which the records before them do not have.
+ORDER: dict[str, Any] = {"origin": Origin("posts", 3, 17), "generations": {"ner": 5}}
+FIRST: dict[str, Report] = {
     "report-v1": Report(**CORE),
     "expanded-v1": ExpandedReport(**CORE, expansions=(EXPANSION,)),
     "tagged-v1": TaggedReport(**CORE, expansions=(EXPANSION,), mentions=MENTIONS, relations=(RELATION,)),
     "coded-v3": CodedReport(**CORE, mentions=MENTIONS, relations=(RELATION,), events=(WITH_CONTEXT,)),
     "summary-v1": Summary(**CORE, summary=ShortQuestion(TEXT, "extractive", 0.75, 0, len(TEXT))),
 }
-VERSIONS = {"report": "v2", "expanded": "v2", "tagged": "v2", "coded": "v4", "summary": "v2"}
-GOLDEN: dict[str, Report] = {
-    f"{kind}-{VERSIONS[kind]}": replace(record, **META)
-    for kind, record in ((name.split("-")[0], record) for name, record in OLD.items())
-}
+
+
+def next_version(records: dict[str, Report], **added: Any) -> dict[str, Report]:
+    """The records under names with the version raised by 1, with the fields that it added."""
+    changed = {}
+    for name, record in records.items():
+        kind, version = name.split("-v")
+        changed[f"{kind}-v{int(version) + 1}"] = replace(record, **added)
+    return changed
+
+
+SECOND = next_version(FIRST, **META)
+OLD = FIRST | SECOND
+GOLDEN = next_version(SECOND, **ORDER)
 
 
 @pytest.mark.parametrize("name", OLD)
@@ -142,13 +154,13 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v2"])) | {"text": "short"}
+    bad = orjson.loads(encode(GOLDEN["tagged-v3"])) | {"text": "short"}
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(bad))
 
 
 def test_a_relation_to_a_mention_that_does_not_exist_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v2"]))
+    bad = orjson.loads(encode(GOLDEN["tagged-v3"]))
     bad["relations"][0]["tail"] = 2
     with pytest.raises(BadRecord, match="does not exist"):
         decode(TaggedReport, orjson.dumps(bad))

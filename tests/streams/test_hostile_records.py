@@ -20,6 +20,8 @@ from streams.topics import MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
 STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
+#: A stage that does not read an input topic.
+LATER: Stage[TaggedReport, TaggedReport] = Stage("normalization", MENTIONS, MENTIONS, lambda m, b: list(b))
 
 
 def post(offset: int) -> Inbound:
@@ -47,6 +49,23 @@ async def test_a_key_without_a_value_is_a_deletion_and_is_passed_on() -> None:
         (b"r2", False),
     ]
     assert ports.to("posts.dead") == []
+
+
+async def test_a_deletion_has_the_origin_of_its_source_record_and_keeps_it_in_later_stages() -> None:
+    forged = (("origin", b"posts/0/999"), ("trace", b"7"))
+    ports = await run(replace(inbound(1, None), headers=forged))
+    ((_, _, headers),) = ports.to("mentions")
+    assert headers == {"origin": b"posts/0/1", "received-at": b"2025-10-09T08:53:20+00:00"}
+    passed = replace(inbound(80, None, "mentions"), headers=(*headers.items(), ("trace", b"7")))
+    later = FakePorts(loaded(FakeTagger()))
+    await run_stage(LATER, batches_of([passed]), later)
+    ((_, _, again),) = later.to("mentions")
+    assert again == headers
+
+
+async def test_a_deletion_with_a_timestamp_out_of_range_is_passed_on_without_it() -> None:
+    ports = await run(replace(inbound(1, None), timestamp=float("inf")))
+    assert [headers for _, _, headers in ports.to("mentions")] == [{"origin": b"posts/0/1"}]
 
 
 async def test_a_record_without_key_and_value_is_dropped_and_counted() -> None:
@@ -95,11 +114,8 @@ async def test_a_name_of_the_producers_is_in_no_header() -> None:
     ports = await run(inbound(0, value))
     ((_, _, headers),) = ports.to("posts.dead")
     assert b"secret" not in (headers["pv-detail"] or b"")
-    later: Stage[TaggedReport, TaggedReport] = Stage(
-        "normalization", MENTIONS, MENTIONS, lambda m, b: list(b)
-    )
     ports = FakePorts(loaded(FakeTagger()))
-    await run_stage(later, batches_of([inbound(0, tagged, "mentions")]), ports)
+    await run_stage(LATER, batches_of([inbound(0, tagged, "mentions")]), ports)
     ((_, _, headers),) = ports.to("mentions.dead")
     assert headers["pv-reason"] == b"bad_record"
     assert b"secret" not in (headers["pv-detail"] or b"")

@@ -76,6 +76,8 @@ def test_a_producer_cannot_speak_for_the_pipeline() -> None:
         "meta": {"forged": 1},
         "meta_dropped": 7,
         "created_at_assumed_utc": True,
+        "origin": {"topic": "posts", "partition": 0, "offset": 10**12},
+        "generations": {"ner": 10**12},
     }
     assert read(**forged) == Report(id="a", text="b")
 

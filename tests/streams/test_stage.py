@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams import metrics
 from streams.agents import ner
 from streams.records import Inbound, Report, TaggedReport
 from streams.stage import Stage, StageBroken, run_stage
-from streams.topics import MENTIONS, POSTS
+from streams.topics import EVENTS, MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
 STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
@@ -163,7 +164,40 @@ async def test_an_output_has_its_provenance_and_a_repeat_is_equal() -> None:
     assert record["source"] == "posts"
     assert record["releases"] == {"ner": "0123456789ab"}
     assert record["received_at"] == "2025-10-09T08:53:20Z"
+    assert record["origin"] == {"topic": "posts", "partition": 0, "offset": 0}
+    assert record["generations"] == {"ner": 0}
     assert first[0] == b"r0"
+
+
+async def test_a_later_stage_passes_the_origin_on_and_adds_its_generation() -> None:
+    first = FakePorts(replace(loaded(FakeTagger()), generation=4))
+    await run(first, [post(3)])
+    ((_, value, _),) = first.to("mentions")
+    coder: Stage[TaggedReport, TaggedReport] = Stage("normalization", MENTIONS, EVENTS, lambda m, b: list(b))
+    second = FakePorts(replace(loaded(FakeTagger()), generation=9))
+    old = orjson.dumps({"id": "old", "text": "of a version without an origin", "releases": {"ner": "f" * 12}})
+    batch = [inbound(80, value, "mentions"), inbound(81, old, "mentions")]
+    await run_stage(coder, batches_of(batch), second)
+    new, unknown = (orjson.loads(value or b"") for _, value, _ in second.to("events"))
+    assert new["origin"] == {"topic": "posts", "partition": 0, "offset": 3}
+    assert new["generations"] == {"ner": 4, "normalization": 9}
+    assert (unknown["origin"], unknown["generations"]) == (None, {"normalization": 9})
+
+
+async def test_a_batch_that_belongs_to_another_worker_is_neither_sent_nor_acknowledged() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.lost = {2}
+    before = fenced()
+    await run(ports, [post(0)], [post(1), post(2), inbound(3, None), inbound(4, b"{")], [post(5)])
+    assert [key for key, _, _ in ports.to("mentions")] == [b"r0", b"r5"]
+    assert ports.to("posts.dead") == []
+    assert ports.acked == [0, 5]
+    assert [p.report.id for p in ports.observed] == ["r0", "r5"]
+    assert fenced() == before + 1
+
+
+def fenced() -> float:
+    return metrics.REGISTRY.get_sample_value("pv_fenced_batches_total", {"stage": "ner"}) or 0.0
 
 
 async def test_an_edited_report_has_another_record_id() -> None:

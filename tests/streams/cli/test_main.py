@@ -31,6 +31,8 @@ def test_schema_prints_every_topic_with_records() -> None:
         (["demo", "--input", "events=pyproject.toml"], "TOPIC=FILE"),
         (["topics"], "PV_BROKER"),
         (["tail", "events"], "PV_BROKER"),
+        (["tail", "events", "--latest"], "PV_BROKER"),
+        (["tail", "posts.dead", "--latest"], "dead letters have no latest record"),
     ],
 )
 def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(

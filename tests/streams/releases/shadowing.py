@@ -10,7 +10,7 @@ from models.types import ShortQuestion
 from streams.codec import encode
 from streams.pipeline import stage_named
 from streams.records import Report, Summary, extend
-from streams.stage import Processed, with_provenance
+from streams.stage import Maker, Processed, with_provenance
 from tests.fakes import inbound
 
 STAGE = stage_named("summarization")
@@ -42,8 +42,9 @@ def summaries(batch: Sequence[Report], *, different: frozenset[str] = frozenset(
 def processed_live(batch: Sequence[Report]) -> list[Processed]:
     """The batch with the outputs of `summaries` but another score, which is not part of the decision."""
     live = []
+    maker = Maker(STAGE.name, "f" * 12, 1)
     for report, output in zip(batch, summaries(batch), strict=True):
         record = inbound(0, encode(report), "questions")
         scored = replace(output, summary=replace(output.summary, score=0.7))
-        live.append(Processed(record, report, with_provenance(scored, report, STAGE.name, "f" * 12, record)))
+        live.append(Processed(record, report, with_provenance(scored, report, maker, record)))
     return live

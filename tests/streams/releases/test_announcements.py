@@ -13,7 +13,7 @@ from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import decode, encode
 from streams.records import Announcement
-from streams.releases.announcements import apply_message
+from streams.releases.announcements import Announcements, apply_message
 
 WIRE = Path(__file__).parents[2] / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -157,6 +157,17 @@ def test_an_announcement_under_another_key_changes_nothing(announcement: Announc
     current: dict[str, Announcement] = {}
     assert apply_message(current, message(announcement, key)) is None
     assert current == {}
+
+
+def test_the_generation_of_a_release_is_the_offset_of_its_announcement_plus_1() -> None:
+    current = Announcements()
+    assert current.generation("ner") == 0
+    for offset, announcement in ((0, PUBLISHED), (3, SHADOW), (5, PUBLISHED)):
+        current.apply(replace(message(announcement), offset=offset))
+    current.apply(Message(b"ner", b"not an announcement", 6))
+    assert (current.generation("ner"), current.generation("ner.shadow")) == (6, 4)
+    current.apply(Message(b"ner.shadow", None, 7))
+    assert current.generation("ner.shadow") == 0
 
 
 def test_fields_of_a_later_version_are_ignored() -> None:

@@ -28,6 +28,17 @@ def test_the_announced_release_is_loaded(store: Store) -> None:
     assert (handle.pinned, handle.refused) == (False, None)
 
 
+def test_only_the_announced_release_has_its_generation(store: Store) -> None:
+    live, previous = store.sound[:2]
+    found = [
+        load_at_start("summarization", announced, store.settings, 7).current
+        for announced in (announcement(live), announcement(store.failing, previous), None)
+    ]
+    bundled_version = bundled("summarization").name
+    expected = [(live, 7), (previous, 0), (bundled_version, 0)]
+    assert [(loaded.version, loaded.generation) for loaded in found] == expected
+
+
 def test_the_bundled_release_can_be_announced_without_being_in_the_store(store: Store) -> None:
     handle = load_at_start("summarization", announcement(bundled("summarization").name), store.settings)
     assert handle.current.version == bundled("summarization").name

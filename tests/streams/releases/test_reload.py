@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +17,7 @@ from models.releases.loading import Loaded
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from models.releases.store import open_release
+from streams.codec import encode
 from streams.pipeline import stage_named
 from streams.releases import reload
 from streams.releases.announcements import Refusal
@@ -43,9 +46,11 @@ async def reloading(
     """A reloader for one task without a broker, and a function that announces a version to it."""
     task = handle.task
     reloader = Reloader([stage_named(task)], {task: handle}, settings)
+    offsets = itertools.count()
 
     def announce(version: str) -> None:
-        reloader._announcements[task] = announcement(version, task=task)
+        value = encode(announcement(version, task=task))
+        reloader._announcements.apply(SimpleNamespace(key=task.encode(), value=value, offset=next(offsets)))
         reloader._changed[task].set()
 
     updating = asyncio.create_task(reloader._update_live(task))
@@ -112,7 +117,7 @@ async def test_announcing_the_live_release_again_ends_the_refusal(store: Store) 
         await until(lambda: handle.refused is not None)
         announce(store.sound[0])
         await until(lambda: handle.refused is None)
-    assert handle.current is current
+    assert handle.current.model is current.model
     assert handle.reloads == 0
 
 
@@ -222,7 +227,7 @@ async def test_announcing_the_live_release_or_nothing_loads_nothing(store: Store
         reloader._announcements.clear()
         reloader._changed["summarization"].set()
         await until(lambda: not reloader._changed["summarization"].is_set())
-    assert handle.current is current
+    assert handle.current.model is current.model
     assert handle.reloads == 0
 
 
@@ -258,3 +263,27 @@ async def test_the_reloader_collects_an_old_model_that_refers_to_itself(store: S
     finally:
         gc.enable()
     assert handle.current.version == store.sound[0]
+
+
+async def test_a_release_has_the_generation_of_its_announcement_and_a_rollback_a_higher_one(
+    store: Store,
+) -> None:
+    handle = new_handle(store, store.sound[0])
+    first = handle.current
+    assert first.generation == 0, "it was not announced"
+    async with reloading(handle, store.settings) as (_, announce):
+        for generation, version in enumerate((store.sound[0], store.sound[1], store.sound[0]), 1):
+            announce(version)
+            await until(lambda n=generation: handle.current.generation == n)  # type: ignore[misc]
+            assert handle.current.version == version
+    assert first.generation == 0, "a batch that took the release before has one generation to its end"
+    assert handle.reloads == 2, "the release that was live already is not loaded again"
+
+
+async def test_a_pinned_release_keeps_the_generation_0(store: Store) -> None:
+    handle = new_handle(store, store.sound[0], pinned=True)
+    async with reloading(handle, store.settings) as (reloader, announce):
+        announce(store.sound[0])
+        await until(lambda: "summarization" in reloader._announcements)
+        await until(lambda: not reloader._changed["summarization"].is_set())
+    assert handle.current.generation == 0

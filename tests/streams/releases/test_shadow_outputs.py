@@ -80,7 +80,7 @@ def producer(monkeypatch: pytest.MonkeyPatch) -> type[FakeProducer]:
 
 @pytest.fixture
 def shadow(process: type[FakeCandidate], producer: type[FakeProducer]) -> Shadow:
-    return Shadow(STAGE, NO_VERSION, 1.0, Settings())
+    return Shadow(STAGE, NO_VERSION, 1.0, Settings(), generation=9)
 
 
 def counted(outcome: str) -> float:
@@ -103,7 +103,9 @@ async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow
     assert [(topic, key) for topic, key, _ in producer.sent] == [
         ("summaries.shadow", f"q-{i}".encode()) for i in range(4)
     ]
-    assert {decode(Summary, value).releases["summarization"] for *_, value in producer.sent} == {NO_VERSION}
+    records = [decode(Summary, value) for *_, value in producer.sent]
+    assert {r.releases["summarization"] for r in records} == {NO_VERSION}
+    assert {r.generations["summarization"] for r in records} == {9}, "of the shadow's own announcement"
     assert (process.started, process.killed) == (1, 1)
 
 

@@ -1,0 +1,72 @@
+"""What a topic on the broker may differ in, and what the pipeline cannot work with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from streams.broker.topic_check import Found, compare
+from streams.settings import Settings
+from streams.topics import EVENTS, POSTS, RELEASES, TOPICS, new_topic
+
+ONE = Settings(replication=1)
+THREE = Settings(replication=3)
+
+
+def test_with_three_replicas_two_must_confirm_and_otherwise_the_broker_decides() -> None:
+    for topic in TOPICS:
+        request = new_topic(topic, THREE)
+        assert (request.replication_factor, request.num_partitions) == (3, topic.partitions or 4)
+        assert request.topic_configs["min.insync.replicas"] == "2", topic.name
+        for replication in (1, 2):
+            assert (
+                "min.insync.replicas" not in new_topic(topic, Settings(replication=replication)).topic_configs
+            )
+
+
+@pytest.mark.parametrize("settings", [ONE, THREE], ids=["one", "three"])
+def test_topics_as_they_are_created_do_not_differ(settings: Settings) -> None:
+    for topic in TOPICS:
+        entries = {"min.insync.replicas": "1", **topic.configuration(settings.replication), "segment.ms": "7"}
+        assert (
+            list(compare(topic, Found(topic.partitions or 4, settings.replication, entries), settings)) == []
+        )
+
+
+def test_a_difference_is_named_with_what_was_expected_and_what_is_there() -> None:
+    entries = EVENTS.configuration() | {"retention.ms": "5", "min.insync.replicas": "1"}
+    found = [str(d) for d in compare(EVENTS, Found(7, 2, entries), THREE)]
+    assert found == [
+        "events: partitions is 7, expected 4",
+        "events: replication is 2, expected 3",
+        "events: retention.ms is 5, expected 2592000000",
+        "events: min.insync.replicas is 1, expected 2",
+    ]
+
+
+def test_more_replicas_in_sync_than_there_are_is_a_problem_whatever_the_table_says() -> None:
+    entries = POSTS.configuration() | {"min.insync.replicas": "2"}
+    (difference,) = compare(POSTS, Found(4, 1, entries), ONE)
+    assert difference.problem == "every record is refused, because there are only 1 replicas"
+    two = Settings(replication=2)
+    assert not list(compare(POSTS, Found(4, 2, entries), two))
+
+
+def test_a_configuration_that_may_not_be_read_is_a_difference_and_no_problem() -> None:
+    state = Found(1, 1, {}, "TopicAuthorizationFailedError")
+    (difference,) = compare(RELEASES, state, ONE)
+    assert (difference.found, difference.problem) == ("TopicAuthorizationFailedError", "")
+    assert [d.what for d in compare(RELEASES, replace(state, partitions=2), ONE)] == [
+        "partitions",
+        "configuration",
+    ]
+
+
+def test_names_and_partitions_are_those_of_the_settings() -> None:
+    settings = Settings(prefix="staging.", partitions=2)
+    assert new_topic(EVENTS, settings).name == "staging.events"
+    found = [str(d) for d in compare(EVENTS, Found(4, 1, EVENTS.configuration()), settings)]
+    assert found == ["staging.events: partitions is 4, expected 2"]
+    (missing,) = compare(POSTS, None, settings)
+    assert missing.topic == "staging.posts"

@@ -1,0 +1,135 @@
+"""The order of the records of a key, and the upsert."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.types import TASKS
+from streams.codec import BadRecord, encode
+from streams.order import ORIGIN, RECEIVED_AT, Latest, Revision, read_revision, revision_of, tombstone_headers
+from streams.records import CodedReport, Inbound, Origin, Report
+from streams.topics import EVENTS, MENTIONS, POSTS, RELEASES
+from tests.fakes import inbound
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+def revision(
+    offset: int | None = None,
+    partition: int = 0,
+    minute: int | None = 0,
+    topic: str = "posts",
+    **generations: int,
+) -> Revision:
+    origin = None if offset is None else Origin(topic, partition, offset)
+    received = None if minute is None else NOON + timedelta(minutes=minute)
+    return revision_of(Report(id="a", text="b", origin=origin, received_at=received, generations=generations))
+
+
+@pytest.mark.parametrize(
+    ("new", "kept", "expected"),
+    [
+        (revision(8), revision(7), "newer"),
+        (revision(7), revision(8), "stale"),
+        (revision(7, minute=5), revision(8), "stale"),
+        (revision(7, ner=3), revision(7, ner=3), "repeated"),
+        (revision(7, ner=4), revision(7, ner=3), "newer"),
+        (revision(7, ner=3), revision(7, ner=4), "stale"),
+        (revision(8, ner=3), revision(7, ner=4), "newer"),
+        (revision(7, ner=3, normalization=9), revision(7, ner=4, normalization=1), "stale"),
+        (revision(7, normalization=9, ner=4), revision(7, ner=4, normalization=1), "newer"),
+        (revision(7, ner=1), revision(7), "newer"),
+        (revision(7, partition=1, minute=1), revision(900), "newer"),
+        (revision(900, partition=1), revision(7, minute=1), "stale"),
+        (revision(7, partition=1), revision(900), "newer"),
+        (revision(7, topic="sentences"), revision(900, minute=1), "stale"),
+        (revision(), revision(7, minute=1), "stale"),
+        (revision(minute=1), revision(7), "newer"),
+        (revision(7, minute=1), revision(), "newer"),
+        (revision(), revision(), "newer"),
+        (revision(minute=None), revision(7), "newer"),
+        (revision(7), revision(minute=None), "newer"),
+    ],
+    ids=str,
+)
+def test_the_order_of_two_records(new: Revision, kept: Revision, expected: str) -> None:
+    assert new.against(kept) == expected
+
+
+def test_a_result_of_another_release_that_was_not_announced_either_is_no_repeat() -> None:
+    one, other = (replace(revision(7), releases=frozenset({("ner", version)})) for version in ("a", "b"))
+    assert (one.against(one), one.against(other), other.against(one)) == ("repeated", "newer", "newer")
+
+
+def test_generations_are_compared_in_the_order_of_the_stages() -> None:
+    chains = (("ner", "normalization"), ("acronym", "relation", "normalization"))
+    assert all([TASKS.index(stage) for stage in chain] == sorted(map(TASKS.index, chain)) for chain in chains)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), max_size=30), st.randoms())
+def test_of_one_partition_the_upsert_keeps_the_same_in_whatever_order_records_arrive(
+    records: list[tuple[int, int, bool]], rng: random.Random
+) -> None:
+    """Records of 5 source records by 4 generations; what is made of a deletion is a deletion."""
+    deleted = {offset for offset, _, is_deletion in records if is_deletion}
+    made = [(offset, 0 if offset in deleted else n) for offset, n, _ in records]
+    kept = []
+    for _ in range(2):
+        latest: Latest[Any] = Latest()
+        for offset, generation in made:
+            value = None if offset in deleted else (offset, generation)
+            latest.offer("a", revision(offset, ner=generation), value)
+        kept.append(dict(latest.items()))
+        rng.shuffle(made)
+    newest = max(made, default=(0, 0))
+    expected = {} if not made or newest[0] in deleted else {"a": newest}
+    assert kept == [expected, expected]
+
+
+def test_a_stale_record_cannot_bring_a_deleted_report_back() -> None:
+    latest: Latest[str] = Latest()
+    assert latest.offer("a", revision(7), "first") == "newer"
+    assert latest.offer("b", revision(8), "other") == "newer"
+    assert latest.offer("a", revision(9), None) == "newer"
+    assert latest.offer("a", revision(7, ner=5), "first") == "stale"
+    assert latest.offer("a", revision(9), None) == "repeated"
+    assert list(latest.items()) == [("b", "other")]
+    assert latest.offer("a", revision(10), "again") == "newer"
+    assert list(latest.items()) == [("b", "other"), ("a", "again")]
+
+
+def test_the_revision_of_a_record_of_a_stage_is_in_the_record_and_of_a_deletion_in_its_headers() -> None:
+    record = CodedReport(
+        id="a", text="b", origin=Origin("posts", 2, 7), generations={"ner": 3}, received_at=NOON
+    )
+    assert read_revision(EVENTS, inbound(50, encode(record), "events")) == revision(7, partition=2, ner=3)
+    source = Inbound("posts", 2, 8, b"a", None, NOON.timestamp())
+    deletion = Inbound("mentions", 1, 50, b"a", None, 0.0, tombstone_headers(POSTS, source))
+    assert read_revision(MENTIONS, deletion) == revision(8, partition=2)
+    again = Inbound("events", 0, 70, b"a", None, 0.0, tombstone_headers(MENTIONS, deletion))
+    assert read_revision(EVENTS, again) == revision(8, partition=2)
+
+
+def test_a_message_that_no_stage_wrote_is_its_own_source_record() -> None:
+    forged = encode(Report(id="a", text="b", origin=Origin("posts", 0, 10**9)))
+    for topic, value in ((POSTS, forged), (POSTS, None), (RELEASES, b"{}")):
+        message = Inbound(topic.name, 3, 5, b"a", value, NOON.timestamp(), ((ORIGIN, b"posts/0/99"),))
+        assert read_revision(topic, message) == revision(5, partition=3, topic=topic.name)
+
+
+@pytest.mark.parametrize("text", [None, b"", b"posts", b"posts/1", b"posts/x/2", b"a/b/c/d", b"\xff/1/2"[:1]])
+def test_a_deletion_without_readable_headers_has_no_place(text: bytes | None) -> None:
+    message = Inbound("events", 0, 7, b"a", None, 0.0, ((ORIGIN, text), (RECEIVED_AT, text)))
+    assert read_revision(EVENTS, message) == Revision()
+
+
+def test_bytes_that_are_no_record_have_no_revision() -> None:
+    with pytest.raises(BadRecord):
+        read_revision(EVENTS, inbound(0, b"no json", "events"))
