@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from streams import metrics
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.inference import InferenceThread
+from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
 from streams.settings import Settings
@@ -32,19 +35,25 @@ class FaustPorts:
     """The ports of a stage on a running Faust app."""
 
     def __init__(
-        self, app: faust.App, handle: Handle, inference: InferenceThread, settings: Settings
+        self,
+        app: faust.App,
+        handle: Handle,
+        inference: InferenceThread,
+        progress: Progress,
+        settings: Settings,
     ) -> None:
         self.max_output_bytes = settings.max_output_bytes
         self._app = app
         self._handle = handle
         self._inference = inference
+        self._progress = progress
         self.stream: Any = None
 
     def snapshot(self) -> Loaded:
         return self._handle.current
 
     async def infer(self, work: Callable[[], T]) -> T:
-        return await self._inference.run(work)
+        return await self._inference.run(partial(self._progress.infer, work))
 
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
@@ -68,6 +77,7 @@ class FaustPorts:
         """
         async for events in self.stream.noack_take(size, within=wait):
             for part in bounded_batches([_inbound(event) for event in events], characters):
+                self._progress.batch = part
                 yield part
 
 
@@ -121,20 +131,30 @@ class StageApp:
     """A stage as a Faust app, with its assignment and failure for the worker."""
 
     def __init__(
-        self, stage: Stage[Any, Any], settings: Settings, handle: Handle, inference: InferenceThread
+        self,
+        stage: Stage[Any, Any],
+        settings: Settings,
+        handle: Handle,
+        inference: InferenceThread,
+        progress: Progress,
     ) -> None:
         self.stage = stage
+        self.progress = progress
+        self.dead_letters = stage.source.dead_letters.name
         self.assigned = False
         """Whether the consumer group has assigned partitions (possibly none) since it last revoked them."""
         self.agent_failed: BaseException | None = None
         """The error that ended the agent."""
+        self._assigned_at = 0.0
         metrics.prepare(stage.name)
+        metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
+        metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
         # Faust creates a data directory, although without tables it writes nothing there.
         self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
         self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
-        self._ports = FaustPorts(self.app, handle, inference, settings)
+        self._ports = FaustPorts(self.app, handle, inference, progress, settings)
         source = self.app.topic(
             stage.source.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
@@ -155,7 +175,8 @@ class StageApp:
 
     async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
         partitions = [tp for tp in assigned if tp.topic == self.stage.source.name]
-        self.assigned = True
+        self.assigned, self._assigned_at = True, time.monotonic()
+        metrics.REBALANCES.labels(self.stage.name).inc()
         metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
 
     async def _on_revoked(self, _app: Any, revoked: Any, /, **_: Any) -> None:
@@ -163,25 +184,32 @@ class StageApp:
         metrics.ASSIGNED.labels(self.stage.name).set(0)
         for tp in revoked:
             # From now on another worker reports the lag of this partition.
-            with suppress(KeyError):
-                metrics.LAG.remove(self.stage.name, tp.topic, tp.partition)
+            for gauge in (metrics.LAG, metrics.LAG_SECONDS):
+                with suppress(KeyError):
+                    gauge.remove(self.stage.name, tp.topic, tp.partition)
 
-    def observe_lag(self) -> None:
-        """Sets the lag of each assigned partition from the consumer's own state, without a request to the
-        broker.
+    def _seconds_since_assignment(self) -> float:
+        return time.monotonic() - self._assigned_at if self.assigned else 0.0
+
+    def acknowledged(self) -> dict[Any, int]:
+        """For each assigned partition of the source the offset behind the records whose acknowledgement is
+        committed; 0 where there is none.
         """
         consumer: Any = self.app._consumer
         if consumer is None or not self.assigned:
-            return
-        for tp in consumer.assignment():
-            end = consumer.highwater(tp)
-            if tp.topic == self.stage.source.name and end is not None:
-                committed = consumer._committed_offset.get(tp) or 0
-                read = consumer._read_offset.get(tp)
-                # Only markers of transactions, which no consumer is given, may follow the last record.
-                is_done = (read is None or read < committed) and _position(consumer, tp) >= end
-                lag = 0 if is_done else max(0, end - committed)
-                metrics.LAG.labels(self.stage.name, tp.topic, tp.partition).set(lag)
+            return {}
+        return {
+            tp: consumer._committed_offset.get(tp) or 0
+            for tp in consumer.assignment()
+            if tp.topic == self.stage.source.name
+        }
+
+    def has_read_all(self, tp: Any, end: int) -> bool:
+        """Whether everything before `end` is fetched and acknowledged."""
+        consumer: Any = self.app._consumer
+        read = consumer._read_offset.get(tp)
+        committed = consumer._committed_offset.get(tp) or 0
+        return (read is None or read < committed) and _position(consumer, tp) >= end
 
 
 def _position(consumer: Any, tp: Any) -> int:

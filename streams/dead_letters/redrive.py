@@ -96,6 +96,11 @@ def source_topic(dead_topic: str) -> Topic[Any]:
     raise TopicsError(f"{dead_topic!r} is not a dead-letter topic; those are {names}")
 
 
+def redrive_group(reason: str) -> str:
+    """The consumer group whose committed offsets say which letters of a reason were sent back."""
+    return f"pv-redrive.{reason}"
+
+
 def reason_of(headers: Headers) -> str:
     """The reason in a letter's headers; `other` if it is missing or unknown."""
     reason = (dict(headers).get("pv-reason") or b"").decode(errors="replace")
@@ -125,7 +130,7 @@ class _SentOffsets:
     async def open(
         cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
     ) -> _SentOffsets:
-        consumer = kafka_consumer(settings, group_id=f"pv-redrive.{reason}", enable_auto_commit=False)
+        consumer = kafka_consumer(settings, group_id=redrive_group(reason), enable_auto_commit=False)
         await consumer.start()
         stack.push_async_callback(consumer.stop)
         consumer.assign(partitions)

@@ -11,6 +11,7 @@ import atexit
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, Signals
@@ -32,11 +33,21 @@ PRELOADED = [
 
 
 class ForkedProcess:
-    """`pvstream ARGUMENTS` with an environment, its output appended to a file; used as a subprocess.Popen."""
+    """`pvstream ARGUMENTS` with an environment, its output appended to a file; used as a subprocess.Popen.
 
-    def __init__(self, arguments: tuple[str, ...], env: dict[str, str], out: Path, err: Path) -> None:
+    `before` is called in the process first: it may break something.
+    """
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        env: dict[str, str],
+        out: Path,
+        err: Path,
+        before: Callable[[], None] | None = None,
+    ) -> None:
         self._process = _context().Process(
-            target=_run, args=(arguments, env, str(out), str(err)), name=" ".join(arguments)
+            target=_run, args=(arguments, env, str(out), str(err), before), name=" ".join(arguments)
         )
         self._process.start()
         assert self._process.pid is not None
@@ -73,7 +84,9 @@ def _context() -> ForkServerContext:
     return context
 
 
-def _run(arguments: tuple[str, ...], env: dict[str, str], out: str, err: str) -> None:
+def _run(
+    arguments: tuple[str, ...], env: dict[str, str], out: str, err: str, before: Callable[[], None] | None
+) -> None:
     from streams.__main__ import main  # noqa: PLC0415  not needed by whoever forks
 
     os.environ.clear()
@@ -84,6 +97,8 @@ def _run(arguments: tuple[str, ...], env: dict[str, str], out: str, err: str) ->
         os.close(file)
     sys.argv = ["pvstream", *arguments]
     try:
+        if before is not None:
+            before()
         main()
     finally:
         atexit._run_exitfuncs()  # multiprocessing ends a process without them
