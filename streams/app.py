@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
+from aiokafka import TopicPartition
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
@@ -191,7 +192,7 @@ class StageApp:
     def _seconds_since_assignment(self) -> float:
         return time.monotonic() - self._assigned_at if self.assigned else 0.0
 
-    def acknowledged(self) -> dict[Any, int]:
+    def acknowledged(self) -> dict[TopicPartition, int]:
         """For each assigned partition of the source the offset behind the records whose acknowledgement is
         committed; 0 where there is none.
         """
@@ -199,12 +200,12 @@ class StageApp:
         if consumer is None or not self.assigned:
             return {}
         return {
-            tp: consumer._committed_offset.get(tp) or 0
+            TopicPartition(*tp): consumer._committed_offset.get(tp) or 0
             for tp in consumer.assignment()
             if tp.topic == self.stage.source.name
         }
 
-    def has_read_all(self, tp: Any, end: int) -> bool:
+    def has_read_all(self, tp: TopicPartition, end: int) -> bool:
         """Whether everything before `end` is fetched and acknowledged."""
         consumer: Any = self.app._consumer
         read = consumer._read_offset.get(tp)

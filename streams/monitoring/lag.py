@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Protocol
 
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams import metrics
 from streams.broker.consumer import kafka_consumer
+from streams.dead_letters.headers import describe_error
 from streams.monitoring.backlog import dead_letters_waiting
 from streams.monitoring.progress import Progress
 from streams.settings import Settings
@@ -40,10 +42,10 @@ class Reader(Protocol):
     dead_letters: str
     """The name of its dead-letter topic."""
 
-    def acknowledged(self) -> Mapping[Any, int]:
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
         """For each assigned partition the offset behind the acknowledged records; 0 without any."""
 
-    def has_read_all(self, partition: Any, end: int) -> bool:
+    def has_read_all(self, partition: TopicPartition, end: int) -> bool:
         """Whether everything before `end` is fetched and acknowledged."""
 
 
@@ -53,17 +55,21 @@ class LagWatch:
     def __init__(self, settings: Settings, readers: Sequence[Reader]) -> None:
         self._settings = settings
         self._readers = readers
-        self._bounds: dict[Any, tuple[int, int]] = {}
+        self._failed = False
+        self._bounds: dict[TopicPartition, tuple[int, int]] = {}
         """Partition to its first offset and its end."""
-        self._oldest: dict[Any, tuple[int, float]] = {}
+        self._oldest: dict[TopicPartition, tuple[int, float]] = {}
         """Partition to the offset from which its oldest record was read, and that record's timestamp."""
 
     async def run(self) -> None:
         """Sends requests until cancelled. While the broker does not answer, the last answers stay."""
         while True:
-            # BrokerWatch logs that the broker does not answer.
-            with suppress(Exception):
+            try:
                 await self._follow()
+            except Exception as error:
+                if not self._failed:
+                    log.warning("the lag is not known, trying again: %s", describe_error(error))
+                self._failed = True
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _follow(self) -> None:
@@ -89,6 +95,7 @@ class LagWatch:
                         names = [r.dead_letters for r in self._readers]
                         for topic, n in (await dead_letters_waiting(consumer, admin, names)).items():
                             metrics.WAITING.labels(topic).set(n)
+                self._failed = False
                 await asyncio.sleep(CHECK_SECONDS)
 
     async def _ask(self, consumer: Any) -> None:
@@ -115,7 +122,7 @@ class LagWatch:
             lags = {tp: self._observe(reader, tp, offset) for tp, offset in acknowledged.items()}
             reader.progress.observe(acknowledged, has_lag=any(lags.values()))
 
-    def _observe(self, reader: Reader, tp: Any, acknowledged: int) -> int:
+    def _observe(self, reader: Reader, tp: TopicPartition, acknowledged: int) -> int:
         """Sets the gauges of a partition and returns its lag in records; 0 until the broker has answered."""
         if tp not in self._bounds:
             return 0
@@ -134,31 +141,24 @@ class LagWatch:
         return lag
 
 
-async def _timestamps(consumer: Any, starts: Mapping[Any, int]) -> dict[Any, tuple[int, float]]:
+async def _timestamps(
+    consumer: Any, starts: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[int, float]]:
     """For each partition the offset where reading starts, and the timestamp of the first record from there on
-    in seconds since 1970; 0 where none arrives in time.
+    in seconds since 1970. A partition from which none arrives in time is left out.
     """
-    found = {tp: (start, 0.0) for tp, start in starts.items()}
+    found: dict[TopicPartition, tuple[int, float]] = {}
     if not starts:
         return found
-    remaining = set(starts)
     consumer.assign(list(starts))
-    try:
-        for tp, start in starts.items():
-            consumer.seek(tp, start)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(READ_SECONDS):
-                while remaining:
-                    await _read_one(consumer, remaining, found)
-    finally:
-        consumer.unsubscribe()
+    for tp, start in starts.items():
+        consumer.seek(tp, start)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READ_SECONDS):
+            while len(found) < len(starts):
+                message = await consumer.getone(*(tp for tp in starts if tp not in found))
+                tp = TopicPartition(message.topic, message.partition)
+                found[tp] = (starts[tp], message.timestamp / 1000)
+                consumer.pause(tp)
+    consumer.pause(*starts)  # not unsubscribed: aiokafka's fetcher fails where that follows soon
     return found
-
-
-async def _read_one(consumer: Any, remaining: set[Any], found: dict[Any, tuple[int, float]]) -> None:
-    """Reads the first record of one of the remaining partitions."""
-    message = await consumer.getone(*remaining)
-    (tp,) = (p for p in remaining if (p.topic, p.partition) == (message.topic, message.partition))
-    consumer.pause(tp)
-    remaining.discard(tp)
-    found[tp] = (found[tp][0], message.timestamp / 1000)
