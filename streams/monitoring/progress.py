@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -81,9 +80,11 @@ def skip_commands(batch: Sequence[Inbound], stage: str) -> str:
 
 def _partitions(batch: Sequence[Inbound]) -> Iterator[tuple[str, int, list[int]]]:
     """For each partition of a batch its topic, its number and the offsets in their order."""
-    places = sorted((r.topic, r.partition, r.offset) for r in batch)
-    for (topic, partition), group in groupby(places, key=lambda place: place[:2]):
-        yield topic, partition, [offset for _, _, offset in group]
+    found: dict[tuple[str, int], list[int]] = {}
+    for record in batch:
+        found.setdefault((record.topic, record.partition), []).append(record.offset)
+    for (topic, partition), offsets in sorted(found.items()):
+        yield topic, partition, offsets
 
 
 def _ranges(offsets: Sequence[int]) -> Iterator[str]:
