@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -49,6 +49,21 @@ class Reader(Protocol):
         """Whether everything before `end` is fetched and acknowledged."""
 
 
+class Oldest(NamedTuple):
+    """The oldest record of a partition that was not acknowledged when it was read."""
+
+    start: int
+    """The offset from which it was read."""
+    timestamp: float
+    """Of the record, in seconds since 1970; whatever its producer has set."""
+    read_at: float
+
+    def age(self, start: int) -> float:
+        """Its age in seconds: now, or when it was read where another record is the oldest by now."""
+        now = time.time() if start == self.start else self.read_at
+        return max(0.0, now - self.timestamp) if self.timestamp > 0 else 0.0
+
+
 class LagWatch:
     """`run` asks the broker; `observe` sets the gauges from the last answers and may be called any time."""
 
@@ -58,8 +73,7 @@ class LagWatch:
         self._failed = False
         self._bounds: dict[TopicPartition, tuple[int, int]] = {}
         """Partition to its first offset and its end."""
-        self._oldest: dict[TopicPartition, tuple[int, float]] = {}
-        """Partition to the offset from which its oldest record was read, and that record's timestamp."""
+        self._oldest: dict[TopicPartition, Oldest] = {}
 
     async def run(self) -> None:
         """Sends requests until cancelled. While the broker does not answer, the last answers stay."""
@@ -99,55 +113,51 @@ class LagWatch:
                 await asyncio.sleep(CHECK_SECONDS)
 
     async def _ask(self, consumer: Any) -> None:
-        acknowledged = {
-            tp: offset for reader in self._readers for tp, offset in reader.acknowledged().items()
-        }
-        if not acknowledged:
+        partitions = [tp for reader in self._readers for tp in reader.acknowledged()]
+        if not partitions:
             return
-        first = await consumer.beginning_offsets(list(acknowledged))
-        ends = await consumer.end_offsets(list(acknowledged))
-        self._bounds.update({tp: (first[tp], ends[tp]) for tp in acknowledged})
-        starts = {tp: max(offset, first[tp]) for tp, offset in acknowledged.items()}
+        first, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
+        self._bounds.update({tp: (first[tp], ends[tp]) for tp in partitions})
         unknown = {
             tp: start
-            for tp, start in starts.items()
-            if start < ends[tp] and self._oldest.get(tp, (-1, 0.0))[0] != start
+            for reader in self._readers
+            for tp, (start, lag) in self._lags(reader).items()
+            if lag and (tp not in self._oldest or self._oldest[tp].start != start)
         }
-        self._oldest.update(await _timestamps(consumer, unknown))
+        self._oldest.update(await _read_oldest(consumer, unknown))
 
     def observe(self) -> None:
         """Sets lag and progress of every stage."""
         for reader in self._readers:
-            acknowledged = reader.acknowledged()
-            lags = {tp: self._observe(reader, tp, offset) for tp, offset in acknowledged.items()}
-            reader.progress.observe(acknowledged, has_lag=any(lags.values()))
+            lags = self._lags(reader)
+            for tp, (start, lag) in lags.items():
+                labels = (reader.progress.stage, tp.topic, tp.partition)
+                metrics.LAG.labels(*labels).set(lag)
+                seconds = metrics.LAG_SECONDS.labels(*labels)
+                if lag == 0:
+                    seconds.set(0)
+                elif tp in self._oldest:
+                    seconds.set(self._oldest[tp].age(start))
+            starts = {tp: start for tp, (start, _) in lags.items()}
+            reader.progress.observe(starts, has_lag=any(lag for _, lag in lags.values()))
 
-    def _observe(self, reader: Reader, tp: TopicPartition, acknowledged: int) -> int:
-        """Sets the gauges of a partition and returns its lag in records; 0 until the broker has answered."""
-        if tp not in self._bounds:
-            return 0
-        first, end = self._bounds[tp]
-        start = max(first, acknowledged)
-        # Only markers of transactions, which no consumer is given, may follow the last record.
-        lag = 0 if reader.has_read_all(tp, end) else max(0, end - start)
-        labels = (reader.progress.stage, tp.topic, tp.partition)
-        metrics.LAG.labels(*labels).set(lag)
-        seconds = metrics.LAG_SECONDS.labels(*labels)
-        oldest, timestamp = self._oldest.get(tp, (-1, 0.0))
-        if lag == 0:
-            seconds.set(0)
-        elif oldest == start:
-            seconds.set(max(0.0, time.time() - timestamp) if timestamp > 0 else 0)
-        return lag
+    def _lags(self, reader: Reader) -> dict[TopicPartition, tuple[int, int]]:
+        """For each partition of a stage the offset that is acknowledged next, and its lag in records; without
+        those about which the broker has not answered yet.
+        """
+        lags = {}
+        for tp, acknowledged in reader.acknowledged().items():
+            if tp in self._bounds:
+                first, end = self._bounds[tp]
+                start = max(first, acknowledged)
+                # Only markers of transactions, which no consumer is given, may follow the last record.
+                lags[tp] = start, 0 if reader.has_read_all(tp, end) else max(0, end - start)
+        return lags
 
 
-async def _timestamps(
-    consumer: Any, starts: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, tuple[int, float]]:
-    """For each partition the offset where reading starts, and the timestamp of the first record from there on
-    in seconds since 1970. A partition from which none arrives in time is left out.
-    """
-    found: dict[TopicPartition, tuple[int, float]] = {}
+async def _read_oldest(consumer: Any, starts: Mapping[TopicPartition, int]) -> dict[TopicPartition, Oldest]:
+    """The first record of each partition from an offset on; without those from which none arrives in time."""
+    found: dict[TopicPartition, Oldest] = {}
     if not starts:
         return found
     consumer.assign(list(starts))
@@ -158,7 +168,7 @@ async def _timestamps(
             while len(found) < len(starts):
                 message = await consumer.getone(*(tp for tp in starts if tp not in found))
                 tp = TopicPartition(message.topic, message.partition)
-                found[tp] = (starts[tp], message.timestamp / 1000)
+                found[tp] = Oldest(starts[tp], message.timestamp / 1000, time.time())
                 consumer.pause(tp)
     consumer.pause(*starts)  # not unsubscribed: aiokafka's fetcher fails where that follows soon
     return found

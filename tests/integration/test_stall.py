@@ -14,7 +14,7 @@ from tests.integration import processes
 from tests.integration.hanging import HANG, hang, hang_with_lock
 from tests.integration.site import Site, stop
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 KEY = b"key-of-a-patient"
 

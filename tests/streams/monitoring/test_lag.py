@@ -96,6 +96,28 @@ async def test_the_lag_of_a_stage_that_fetches_nothing_is_that_of_the_broker(set
         assert stage.progress.seconds_since_progress() == 0
 
 
+class MovingStage(StandingStage):
+    """A stage that acknowledges a record whenever somebody looks."""
+
+    def acknowledged(self) -> dict[TopicPartition, int]:
+        self.offsets = {PARTITIONS[0]: self.offsets[PARTITIONS[0]] + 1}
+        return self.offsets
+
+
+async def test_a_stage_that_works_off_old_records_has_their_age_as_its_lag(settings: Settings) -> None:
+    stage = MovingStage()
+    produce(settings, "posts", *[(0, time.time() - 3600)] * 5000)
+    async with watching(settings, stage) as watch:
+
+        def is_old() -> bool:
+            watch.observe()
+            return (sample("pv_lag_seconds", 0) or 0) > 3500
+
+        await until(is_old, 10)
+    assert stage.progress.seconds_since_progress() < 5
+    assert (sample("pv_lag_records", 0) or 0) > 0
+
+
 async def test_dead_letters_wait_until_they_are_redriven_for_every_reason(settings: Settings) -> None:
     produce(settings, DEAD, *[(0, time.time())] * 5)
 
