@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
 import faust.auth
+from aiokafka import TopicPartition
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
@@ -20,6 +23,7 @@ from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.broker.membership import Membership
 from streams.inference import InferenceThread
+from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
 from streams.settings import Settings
@@ -36,20 +40,26 @@ class FaustPorts:
     """The ports of a stage on a running Faust app."""
 
     def __init__(
-        self, app: faust.App, handle: Handle, inference: InferenceThread, settings: Settings
+        self,
+        app: faust.App,
+        handle: Handle,
+        inference: InferenceThread,
+        progress: Progress,
+        settings: Settings,
     ) -> None:
         self.max_output_bytes = settings.max_output_bytes
         self._app = app
         self._handle = handle
         self._inference = inference
         self._settings = settings
+        self._progress = progress
         self.stream: Any = None
 
     def snapshot(self) -> Loaded:
         return self._handle.current
 
     async def infer(self, work: Callable[[], T]) -> T:
-        return await self._inference.run(work)
+        return await self._inference.run(partial(self._progress.infer, work))
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
         consumer: Any = self._app.consumer
@@ -86,6 +96,7 @@ class FaustPorts:
         async for events in self.stream.noack_take(size, within=wait):
             records = [_inbound(self._settings, event) for event in events]
             for part in bounded_batches(records, characters):
+                self._progress.batch = part
                 yield part
 
 
@@ -145,20 +156,30 @@ class StageApp:
     """A stage as a Faust app, with its assignment and failure for the worker."""
 
     def __init__(
-        self, stage: Stage[Any, Any], settings: Settings, handle: Handle, inference: InferenceThread
+        self,
+        stage: Stage[Any, Any],
+        settings: Settings,
+        handle: Handle,
+        inference: InferenceThread,
+        progress: Progress,
     ) -> None:
         self.stage = stage
+        self.progress = progress
+        self.dead_letters = stage.source.dead_letters.name
         self.assigned = False
         """Whether the consumer group has assigned partitions (possibly none) since it last revoked them."""
         self.agent_failed: BaseException | None = None
         """The error that ended the agent."""
+        self._assigned_at = 0.0
         metrics.prepare(stage.name)
+        metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
+        metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
         # Faust creates a data directory, although without tables it writes nothing there.
         self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
         self.app = faust.App(group_id(settings, stage.name), datadir=self._data.name, **_options(settings))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
-        self._ports = FaustPorts(self.app, handle, inference, settings)
+        self._ports = FaustPorts(self.app, handle, inference, progress, settings)
         self._source = broker_name(settings, stage.source.name)
         source = self.app.topic(
             self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -180,7 +201,8 @@ class StageApp:
 
     async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
         partitions = [tp for tp in assigned if tp.topic == self._source]
-        self.assigned = True
+        self.assigned, self._assigned_at = True, time.monotonic()
+        metrics.REBALANCES.labels(self.stage.name).inc()
         metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
 
     async def _on_revoked(self, _app: Any, revoked: Any, /, **_: Any) -> None:
@@ -188,25 +210,33 @@ class StageApp:
         metrics.ASSIGNED.labels(self.stage.name).set(0)
         for tp in revoked:
             # From now on another worker reports the lag of this partition.
-            with suppress(KeyError):
-                metrics.LAG.remove(self.stage.name, self.stage.source.name, tp.partition)
+            for gauge in (metrics.LAG, metrics.LAG_SECONDS):
+                with suppress(KeyError):
+                    gauge.remove(self.stage.name, self.stage.source.name, tp.partition)
 
-    def observe_lag(self) -> None:
-        """Sets the lag of each assigned partition from the consumer's own state, without a request to the
-        broker.
+    def _seconds_since_assignment(self) -> float:
+        return time.monotonic() - self._assigned_at if self.assigned else 0.0
+
+    def acknowledged(self) -> dict[TopicPartition, int]:
+        """For each assigned partition of the source the offset behind the records whose acknowledgement is
+        committed; 0 where there is none.
         """
         consumer: Any = self.app._consumer
         if consumer is None or not self.assigned:
-            return
-        for tp in consumer.assignment():
-            end = consumer.highwater(tp)
-            if tp.topic == self._source and end is not None:
-                committed = consumer._committed_offset.get(tp) or 0
-                read = consumer._read_offset.get(tp)
-                # Only markers of transactions, which no consumer is given, may follow the last record.
-                is_done = (read is None or read < committed) and _position(consumer, tp) >= end
-                lag = 0 if is_done else max(0, end - committed)
-                metrics.LAG.labels(self.stage.name, self.stage.source.name, tp.partition).set(lag)
+            return {}
+        return {
+            TopicPartition(*tp): consumer._committed_offset.get(tp) or 0
+            for tp in consumer.assignment()
+            # Faust enters a partition there once it knows what is committed.
+            if tp.topic == self._source and tp in consumer._read_offset
+        }
+
+    def has_read_all(self, tp: TopicPartition, end: int) -> bool:
+        """Whether everything before `end` is fetched and acknowledged."""
+        consumer: Any = self.app._consumer
+        read = consumer._read_offset.get(tp)
+        committed = consumer._committed_offset.get(tp) or 0
+        return (read is None or read < committed) and _position(consumer, tp) >= end
 
 
 def _position(consumer: Any, tp: Any) -> int:

@@ -55,8 +55,37 @@ LATENCY = Histogram(
 )
 LAG = Gauge(
     "pv_lag_records",
-    "Source records not yet acknowledged",
+    "Source records on the broker that are not yet acknowledged",
     ["stage", "topic", "partition"],
+    registry=REGISTRY,
+)
+LAG_SECONDS = Gauge(
+    "pv_lag_seconds",
+    "Seconds since the timestamp of the oldest source record that is not acknowledged; 0 where there is "
+    "none, and where its timestamp is in the future or before 1970",
+    ["stage", "topic", "partition"],
+    registry=REGISTRY,
+)
+PROGRESS = Gauge(
+    "pv_seconds_since_progress",
+    "Seconds since an inference of the stage ended or a record was acknowledged; 0 while there is nothing "
+    "to do",
+    ["stage"],
+    registry=REGISTRY,
+)
+REBALANCES = Counter(
+    "pv_rebalances", "Assignments of partitions by the consumer group", ["stage"], registry=REGISTRY
+)
+SINCE_ASSIGNMENT = Gauge(
+    "pv_seconds_since_assignment",
+    "Seconds since the consumer group assigned partitions to this worker; 0 while it has none assigned",
+    ["stage"],
+    registry=REGISTRY,
+)
+WAITING = Gauge(
+    "pv_dead_letters_waiting",
+    "Dead letters behind the last redrive of every reason, by the offsets on the broker",
+    ["topic"],
     registry=REGISTRY,
 )
 ASSIGNED = Gauge(
@@ -104,6 +133,7 @@ def prepare(stage: str) -> None:
         DEAD_LETTERS.labels(stage, reason)
     FENCED.labels(stage)
     RELOAD_SECONDS.labels(stage)
+    REBALANCES.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
     for outcome in ("agreed", "differed", "failed", "skipped"):

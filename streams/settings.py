@@ -125,6 +125,10 @@ class Settings(BaseSettings):
     wait: float = Field(default=0.05, gt=0, le=10)
     """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""
 
+    inference_deadline: float = Field(default=120.0, ge=1)
+    """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
+    /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
+
     max_output_bytes: int = Field(default=1_000_000, ge=1024)
     """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
     max.message.bytes, because the broker would refuse the record at every attempt."""

@@ -13,10 +13,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from streams import http, metrics, topics
+from streams import metrics, topics
 from streams.app import StageApp
 from streams.broker.watch import BrokerWatch
 from streams.inference import InferenceThread
+from streams.monitoring import http
+from streams.monitoring.lag import LagWatch
+from streams.monitoring.progress import Progress
+from streams.monitoring.watchdog import Watchdog
 from streams.releases import announcements
 from streams.releases.handle import Handle
 from streams.releases.reload import Reloader, load_at_start
@@ -63,6 +67,7 @@ class Worker:
         self._apps: list[StageApp] = []
         self._inference = InferenceThread(settings.threads)
         self._broker = BrokerWatch(settings)
+        self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
@@ -99,17 +104,25 @@ class Worker:
 
         Raises WorkerFailed as soon as a stage fails.
         """
-        self._apps = [StageApp(s, self.settings, self.handles[s.name], self._inference) for s in self.stages]
+        self._apps = [self._stage_app(stage) for stage in self.stages]
+        self._watchdog.progress = [a.progress for a in self._apps]
         runner, self.http_port = await http.start(
-            self.settings.http_host, self.settings.http_port, self.readiness, self.releases
+            self.settings.http_host,
+            self.settings.http_port,
+            self.readiness,
+            self.releases,
+            self._watchdog.stalled,
         )
         body = asyncio.current_task()
         assert body is not None
+        lag = LagWatch(self.settings, self._apps)
+        beat = asyncio.create_task(self._watchdog.beat())
         background = [
             asyncio.create_task(self._broker.run()),
+            asyncio.create_task(lag.run()),
             asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()),
         ]
-        watch = asyncio.create_task(self._watch(body, background))
+        watch = asyncio.create_task(self._watch(body, background, lag))
         try:
             await asyncio.gather(*(a.app.start() for a in self._apps))
             yield
@@ -120,6 +133,8 @@ class Worker:
             failed = watch.done() and not watch.cancelled()
             await self._stop((watch, *background), failed=failed)
             await runner.cleanup()
+            beat.cancel()
+            self._watchdog.stop()
         if failed:
             body.uncancel()
             watch.result()
@@ -137,12 +152,19 @@ class Worker:
         for stop_signal in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(stop_signal, stop.set)
         async with self.running():
+            self._watchdog.start()
             log.info("running %s; metrics on port %d", ", ".join(s.name for s in self.stages), self.http_port)
             await stop.wait()
             log.info("stopping: finishing the records already read, within %.0f s", self.settings.grace)
             exit_after(self.settings.grace + EXIT_SECONDS)
 
-    async def _watch(self, body: asyncio.Task[Any], background: Sequence[asyncio.Task[None]]) -> None:
+    def _stage_app(self, stage: Stage[Any, Any]) -> StageApp:
+        progress = Progress(stage.name, self._watchdog.clock)
+        return StageApp(stage, self.settings, self.handles[stage.name], self._inference, progress)
+
+    async def _watch(
+        self, body: asyncio.Task[Any], background: Sequence[asyncio.Task[None]], lag: LagWatch
+    ) -> None:
         """Updates lag and readiness; when a stage, a background task or this fails, cancels `body` and raises
         the reason.
         """
@@ -153,8 +175,8 @@ class Worker:
                 for task in background:
                     if task.done():
                         task.result()
+                lag.observe()
                 for a in self._apps:
-                    a.observe_lag()
                     if a.app.crashed or a.agent_failed:
                         reason = a.agent_failed or a.app.crash_reason
                         raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason

@@ -32,6 +32,14 @@ LOADED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="loa
 STARTED = 'process_start_time_seconds{job="pvstream", instance="a"}'
 
 
+WAITING = 'pv_dead_letters_waiting{topic="posts.dead"}'
+LAG_SECONDS = 'pv_lag_seconds{stage="ner", topic="posts", partition="0"}'
+
+
+def progress(instance: str) -> str:
+    return f'pv_seconds_since_progress{{job="pvstream", stage="ner", instance="{instance}"}}'
+
+
 def live(instance: str, release: str) -> str:
     return f'pv_model_info{{task="ner", release="{release}", kind="k", instance="{instance}"}}'
 
@@ -55,6 +63,16 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
         {"stage": "ner", "reason": "poison"},
         {'pv_dead_letters_total{stage="ner", reason="poison"}': "_x13 50x20"},
     ),
+    # Inference hangs from minute 5 on; two workers, of which one goes on.
+    (
+        "StageStalled",
+        "6m",
+        {"stage": "ner"},
+        {progress("a"): "0x5 60 120 180 240", progress("b"): "0x20"},
+    ),
+    ("RebalanceStorm", "30m", {"stage": "ner"}, {'pv_rebalances_total{stage="ner"}': "1x5 2+1x60"}),
+    ("DeadLetterBacklog", "80m", {"topic": "posts.dead"}, {WAITING: "0x10 101x100"}),
+    ("LagSecondsHigh", "15m", {"stage": "ner"}, {LAG_SECONDS: "0x5 100+60x30"}),
     (
         "LagGrowing",
         "35m",
@@ -106,6 +124,19 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
 QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("StageNotReady", "1m", {'pv_ready{stage="ner"}': "0x3"}),
     ("DeadLetters", "40m", {'pv_dead_letters_total{stage="ner", reason="poison"}': "50x60"}),
+    # Slow batches, and a broker that does not answer.
+    ("StageStalled", "20m", {progress("a"): "30x30"}),
+    ("StageStalled", "20m", {progress("a"): "0+60x30", 'pv_broker_up{job="pvstream", instance="a"}': "0x30"}),
+    # Four workers are replaced one after the other, in four minutes.
+    *(
+        ("RebalanceStorm", at, {'pv_rebalances_total{stage="ner"}': "1x20 3 5 7 9x40"})
+        for at in ("24m", "28m", "32m", "40m")
+    ),
+    # Somebody sends them back within the hour.
+    ("DeadLetterBacklog", "80m", {WAITING: "0x10 500x40 0x60"}),
+    ("DeadLetterBacklog", "80m", {WAITING: "100x100"}),
+    # A backlog that is worked off.
+    ("LagSecondsHigh", "7m", {LAG_SECONDS: "3000 600 0x30"}),
     ("LagGrowing", "35m", {'pv_lag_records{stage="ner", topic="posts", partition="0"}': "9000-100x60"}),
     ("LagGrowing", "35m", {'pv_lag_records{stage="ner", topic="posts", partition="0"}': "0+10x60"}),
     (

@@ -107,6 +107,11 @@ def source_topic(dead_topic: str) -> Topic[Any]:
     raise TopicsError(f"{dead_topic!r} is not a dead-letter topic; those are {names}")
 
 
+def redrive_group(settings: Settings, reason: str) -> str:
+    """The consumer group whose offsets say up to where letters with this reason were sent back."""
+    return group_id(settings, f"redrive.{reason}")
+
+
 def reason_of(headers: Headers) -> str:
     """The reason in a letter's headers; `other` if it is missing or unknown."""
     reason = (dict(headers).get("pv-reason") or b"").decode(errors="replace")
@@ -136,7 +141,7 @@ class _SentOffsets:
     async def open(
         cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
     ) -> _SentOffsets:
-        group = group_id(settings, f"redrive.{reason}")
+        group = redrive_group(settings, reason)
         consumer = kafka_consumer(settings, group_id=group, enable_auto_commit=False)
         await consumer.start()
         stack.push_async_callback(consumer.stop)

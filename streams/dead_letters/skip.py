@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from streams.topics import MAX_DEAD_MESSAGE, Topic, TopicsError, broker_name, gr
 
 #: Seconds to wait for the record before it is taken for unreadable.
 READ_SECONDS = 15.0
+#: Seconds beyond the session of a killed worker until the broker has noticed, and between two commits.
+SESSION_MARGIN, COMMIT_RETRY_SECONDS = 5.0, 1.0
 
 
 async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: int, stage: str) -> bool:
@@ -36,13 +39,25 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
         await _check(consumer, tp, offset)
         record = replace(await _read(consumer, tp, offset), topic=topic.name)
         await _send_letter(settings, topic, record, stage)
-        try:
-            await consumer.commit({tp: offset + 1})
-        except (CommitFailedError, IllegalGenerationError, UnknownMemberIdError):
-            raise TopicsError(f"workers of the stage {stage} are running: stop them first") from None
+        await _commit(consumer, {tp: offset + 1}, stage, settings.session_timeout + SESSION_MARGIN)
     finally:
         await consumer.stop()
     return record.value is not None or record.key is not None
+
+
+async def _commit(consumer: Any, offsets: dict[Any, int], stage: str, seconds: float) -> None:
+    """Commits while the group has no members. A worker that was killed stays a member until its session ends,
+    so this tries for some seconds; then it raises TopicsError.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            await consumer.commit(offsets)
+            return
+        except (CommitFailedError, IllegalGenerationError, UnknownMemberIdError):
+            if time.monotonic() > end:
+                raise TopicsError(f"workers of the stage {stage} are running: stop them first") from None
+        await asyncio.sleep(COMMIT_RETRY_SECONDS)
 
 
 async def _check(consumer: Any, tp: Any, offset: int) -> None:

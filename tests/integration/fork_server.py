@@ -34,7 +34,8 @@ PRELOADED = [
 
 class ForkedProcess:
     """`pvstream ARGUMENTS` with an environment, its output appended to a file; used as a subprocess.Popen.
-    `prepare` is called in the process first.
+
+    `before` is called in the process first: it may break something.
     """
 
     def __init__(
@@ -43,10 +44,10 @@ class ForkedProcess:
         env: dict[str, str],
         out: Path,
         err: Path,
-        prepare: Callable[[], None] | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self._process = _context().Process(
-            target=_run, args=(arguments, env, str(out), str(err), prepare), name=" ".join(arguments)
+            target=_run, args=(arguments, env, str(out), str(err), before), name=" ".join(arguments)
         )
         self._process.start()
         assert self._process.pid is not None
@@ -84,7 +85,7 @@ def _context() -> ForkServerContext:
 
 
 def _run(
-    arguments: tuple[str, ...], env: dict[str, str], out: str, err: str, prepare: Callable[[], None] | None
+    arguments: tuple[str, ...], env: dict[str, str], out: str, err: str, before: Callable[[], None] | None
 ) -> None:
     from streams.__main__ import main  # noqa: PLC0415  not needed by whoever forks
 
@@ -95,9 +96,9 @@ def _run(
         os.dup2(file, descriptor)
         os.close(file)
     sys.argv = ["pvstream", *arguments]
-    if prepare is not None:
-        prepare()
     try:
+        if before is not None:
+            before()
         main()
     finally:
         atexit._run_exitfuncs()  # multiprocessing ends a process without them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import orjson
 
 from streams.settings import Settings
 from tests.integration import processes
+from tests.integration.fork_server import ForkedProcess
 from tests.integration.kafka_server import LocalKafka
 
 SAMPLES = processes.ROOT / "streams/samples"
@@ -34,6 +35,17 @@ class Site:
         self.log = folder / "log"
         self._process: processes.Running | None = None
         processes.create_topics(self.settings)
+
+    @contextmanager
+    def running_broken(self, before: Callable[[], None], *arguments: str) -> Iterator[processes.Running]:
+        """A command in the background in a process that calls `before` first; it is killed at the end."""
+        process = ForkedProcess(arguments, self.env, self.log, self.log, before)
+        self._process = process
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(processes.STOP_S)
 
     @contextmanager
     def running(self, *arguments: str, forked: bool = True, **env: str) -> Iterator[processes.Running]:

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.kafka
 
 def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(tiny_site: Site) -> None:
     site = tiny_site
+    site.env["PV_SESSION_TIMEOUT"] = "6"
     key = b"one-key"
     site.produce("questions", [(key, b"%d" % i) for i in range(3)])
     (partition,) = {m.partition for m in site.read_all("questions")}

@@ -3,19 +3,23 @@ from __future__ import annotations
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams import http, metrics
+from streams import metrics
+from streams.monitoring import http
 
 LIVE = {"ner": {"version": "0123456789ab"}}
 
 
 async def test_health_releases_and_metrics_show_the_state_of_the_stages() -> None:
-    stages = {"ner": False}
+    stages, stalled = {"ner": False}, list[str]()
     metrics.prepare("ner")
-    runner, port = await http.start("127.0.0.1", 0, lambda: stages, lambda: LIVE)
+    runner, port = await http.start("127.0.0.1", 0, lambda: stages, lambda: LIVE, lambda: stalled)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
             async with client.get("/health/live") as answer:
                 assert answer.status == 200
+            stalled.append("ner")
+            async with client.get("/health/live") as answer:
+                assert (answer.status, await answer.json()) == (503, {"live": False, "stalled": ["ner"]})
             async with client.get("/health/ready") as answer:
                 assert (answer.status, await answer.json()) == (503, {"ner": False})
             stages["ner"] = True
@@ -36,7 +40,7 @@ async def test_health_releases_and_metrics_show_the_state_of_the_stages() -> Non
 
 
 async def test_a_process_without_stages_is_not_ready() -> None:
-    runner, port = await http.start("127.0.0.1", 0, dict, dict)
+    runner, port = await http.start("127.0.0.1", 0, dict, dict, list)
     try:
         async with (
             aiohttp.ClientSession() as client,

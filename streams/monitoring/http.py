@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from streams.metrics import REGISTRY
 
 READINESS: web.AppKey[Callable[[], Mapping[str, bool]]] = web.AppKey("readiness")
+STALLED: web.AppKey[Callable[[], Sequence[str]]] = web.AppKey("stalled")
 RELEASES: web.AppKey[Callable[[], Mapping[str, Any]]] = web.AppKey("releases")
 
 
@@ -20,6 +21,7 @@ async def start(
     port: int,
     readiness: Callable[[], Mapping[str, bool]],
     releases: Callable[[], Mapping[str, Any]],
+    stalled: Callable[[], Sequence[str]],
 ) -> tuple[web.AppRunner, int]:
     """Starts the server; returns its runner, whose cleanup stops it, and the port, which differs from `port`
     when that is 0.
@@ -27,6 +29,7 @@ async def start(
     app = web.Application()
     app[READINESS] = readiness
     app[RELEASES] = releases
+    app[STALLED] = stalled
     app.add_routes(
         [
             web.get("/metrics", _metrics),
@@ -48,9 +51,12 @@ async def _metrics(request: web.Request) -> web.Response:
     return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-async def _live(_request: web.Request) -> web.Response:
-    """Answers as long as the event loop runs."""
-    return web.json_response({"live": True})
+async def _live(request: web.Request) -> web.Response:
+    """Status 200 while no inference is beyond its deadline, else 503; no answer where the event loop does not
+    run.
+    """
+    stalled = list(request.app[STALLED]())
+    return web.json_response({"live": not stalled, "stalled": stalled}, status=503 if stalled else 200)
 
 
 async def _ready(request: web.Request) -> web.Response:

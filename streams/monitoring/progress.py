@@ -1,0 +1,110 @@
+"""What a stage has in work, and for how long it has made no progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
+from typing import Any, TypeVar
+
+from streams.records import Inbound
+
+T = TypeVar("T")
+
+
+class Progress:
+    """The event loop and the inference thread write it; any thread may read it."""
+
+    def __init__(self, stage: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.stage = stage
+        self.batch: Sequence[Inbound] = ()
+        """The batch that the stage works on."""
+        self.inferring_since: float | None = None
+        """When the running inference began; None while none runs."""
+        self._has_lag = False
+        self._positions: object = None
+        self._clock = clock
+        self._last = clock()
+
+    def infer(self, work: Callable[[], T]) -> T:
+        """Runs `work` in the calling thread and takes its time, without that in which it waited for the
+        thread.
+        """
+        started = self._clock()
+        if not self._has_lag:
+            self._last = started
+        self.inferring_since = started
+        try:
+            return _call_as(described(self.batch), work)
+        finally:
+            self.inferring_since = None
+            self._last = self._clock()
+
+    def observe(self, positions: object, *, has_lag: bool) -> None:
+        """Receives how far the stage has acknowledged, and whether source records wait."""
+        is_new = has_lag and not self._has_lag and self.inferring_since is None
+        if is_new or positions != self._positions:
+            self._last = self._clock()
+        self._positions, self._has_lag = positions, has_lag
+
+    def inferring_seconds(self) -> float:
+        """How long the running inference has taken; 0 while none runs."""
+        since = self.inferring_since
+        return 0.0 if since is None else self._clock() - since
+
+    def seconds_since_progress(self) -> float:
+        """Seconds since an inference ended or a record was acknowledged; 0 while there is nothing to do."""
+        if self.inferring_since is None and not self._has_lag:
+            return 0.0
+        return max(0.0, self._clock() - self._last)
+
+
+def described(batch: Sequence[Inbound]) -> str:
+    """The offsets of a batch, without its keys: `posts/0 17-24, posts/2 5`."""
+    return ", ".join(
+        f"{topic}/{partition} {', '.join(_ranges(offsets))}"
+        for topic, partition, offsets in _partitions(batch)
+    )
+
+
+def skip_commands(batch: Sequence[Inbound], stage: str) -> str:
+    """Shell commands that move the records of a batch to the dead letters."""
+    return "; ".join(
+        f"pvstream skip {topic} {partition} {offsets[0]} --group {stage}"
+        if len(offsets) == 1
+        else f"for offset in {' '.join(map(str, offsets))}; "
+        f"do pvstream skip {topic} {partition} $offset --group {stage}; done"
+        for topic, partition, offsets in _partitions(batch)
+    )
+
+
+def _partitions(batch: Sequence[Inbound]) -> Iterator[tuple[str, int, list[int]]]:
+    """For each partition of a batch its topic, its number and the offsets in their order."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for record in batch:
+        found.setdefault((record.topic, record.partition), []).append(record.offset)
+    for (topic, partition), offsets in sorted(found.items()):
+        yield topic, partition, offsets
+
+
+def _ranges(offsets: Sequence[int]) -> Iterator[str]:
+    """Ascending numbers as ranges: 1, 2, 3, 7 gives `1-3`, `7`."""
+    start = 0
+    for i in range(1, len(offsets) + 1):
+        if i == len(offsets) or offsets[i] != offsets[i - 1] + 1:
+            first, last = offsets[start], offsets[i - 1]
+            yield str(first) if first == last else f"{first}-{last}"
+            start = i
+
+
+def _call(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+def _call_as(name: str, work: Callable[[], T]) -> T:
+    """Calls `work` below a frame whose file name is `name`. Work that never releases the interpreter's lock
+    (a regular expression, for example) leaves faulthandler alone able to write, and it writes file names.
+    """
+    code = _call.__code__.replace(co_filename=f"<batch: {name}>")
+    result: T = FunctionType(code, {})(work)
+    return result

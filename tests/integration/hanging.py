@@ -1,0 +1,36 @@
+"""Models that hang: what a test does to a worker's process before it starts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from models.ner.model import NerModel
+from streams.monitoring import watchdog
+
+#: A text with this word hangs.
+HANG = "hanging"
+
+
+def hang() -> None:
+    """The tagger waits for ever, and lets other threads run."""
+    _before_texts(lambda: time.sleep(3600))
+
+
+def hang_with_lock() -> None:
+    """The tagger computes for ever inside of one call that does not release the interpreter's lock."""
+    watchdog.LOCKED_SECONDS = 1.0
+    _before_texts(lambda: re.match(r"(a|aa)+$", "a" * 100 + "b"))
+
+
+def _before_texts(work: Callable[[], Any]) -> None:
+    predict = NerModel.predict
+
+    def hanging(self: NerModel, batch: Sequence[str]) -> Any:
+        if any(HANG in text for text in batch):
+            work()
+        return predict(self, batch)
+
+    NerModel.predict = hanging  # type: ignore[method-assign]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from streams.monitoring.progress import Progress, described, skip_commands
+from streams.records import Inbound
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def record(partition: int, offset: int) -> Inbound:
+    return Inbound("posts", partition, offset, b"patient", b"value", 0.0)
+
+
+def test_without_work_no_time_passes() -> None:
+    clock = Clock()
+    progress = Progress("ner", clock)
+    clock.now += 1000
+    assert progress.seconds_since_progress() == 0
+    assert progress.inferring_seconds() == 0
+
+
+def test_the_time_of_an_inference_counts_from_its_start_although_there_was_nothing_to_do() -> None:
+    clock = Clock()
+    progress = Progress("ner", clock)
+    clock.now += 1000
+
+    def work() -> str:
+        clock.now += 7
+        assert progress.seconds_since_progress() == progress.inferring_seconds() == 7
+        return "done"
+
+    assert progress.infer(work) == "done"
+    assert progress.seconds_since_progress() == progress.inferring_seconds() == 0
+
+
+def test_an_inference_that_raises_is_over() -> None:
+    progress = Progress("ner")
+    with pytest.raises(ZeroDivisionError):
+        progress.infer(lambda: 1 / 0)
+    assert progress.inferring_since is None
+
+
+def test_records_that_wait_count_from_their_arrival_until_something_is_acknowledged() -> None:
+    clock = Clock()
+    progress = Progress("ner", clock)
+    progress.observe({0: 5}, has_lag=False)
+    clock.now += 1000
+    progress.observe({0: 5}, has_lag=True)
+    clock.now += 30
+    progress.observe({0: 5}, has_lag=True)
+    assert progress.seconds_since_progress() == 30
+    progress.observe({0: 6}, has_lag=True)
+    assert progress.seconds_since_progress() == 0
+    clock.now += 10
+    progress.observe({0: 6}, has_lag=False)
+    assert progress.seconds_since_progress() == 0
+
+
+def test_a_batch_is_described_by_its_offsets_and_never_by_its_keys() -> None:
+    batch = [record(2, 5), record(0, 17), record(0, 18), record(0, 20)]
+    assert described(batch) == "posts/0 17-18, 20, posts/2 5"
+    assert skip_commands(batch, "ner") == (
+        "for offset in 17 18 20; do pvstream skip posts 0 $offset --group ner; done; "
+        "pvstream skip posts 2 5 --group ner"
+    )
+    assert described([]) == skip_commands([], "ner") == ""

@@ -1,0 +1,64 @@
+"""The watchdog in processes of its own, because it ends them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from signal import SIGCONT, SIGSTOP
+
+START = """
+import asyncio, sys, threading, time
+from streams.monitoring.progress import Progress
+from streams.monitoring.watchdog import Watchdog
+from streams.records import Inbound
+
+watchdog = Watchdog(1.0)
+progress = Progress("ner", watchdog.clock)
+progress.batch = [Inbound("posts", 3, 17, b"patient", b"value", 0.0)]
+watchdog.progress = [progress]
+
+async def main():
+    beat = asyncio.create_task(watchdog.beat())
+    watchdog.start()
+    print("started", flush=True)
+    {body}
+    watchdog.stop()
+
+asyncio.run(main())
+"""
+END_S = 30.0
+
+
+def started(body: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", START.replace("{body}", body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process
+
+
+def test_an_event_loop_that_is_blocked_ends_the_process() -> None:
+    process = started("time.sleep(60)")
+    _, errors = process.communicate(timeout=END_S)
+    assert process.returncode == 1
+    assert "the event loop has not run for 1 s; the last batches: ner: posts/3 17\n" in errors
+
+
+def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
+    process = started("for _ in range(4): await asyncio.to_thread(progress.infer, lambda: time.sleep(0.6))")
+    _, errors = process.communicate(timeout=END_S)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_a_process_that_was_suspended_goes_on() -> None:
+    process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.9))")
+    process.send_signal(SIGSTOP)
+    time.sleep(4)
+    process.send_signal(SIGCONT)
+    _, errors = process.communicate(timeout=END_S)
+    assert (process.returncode, errors) == (0, "")
