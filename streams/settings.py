@@ -58,6 +58,12 @@ class Settings(BaseSettings):
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
     the matching private key."""
 
+    release_bytes: int = Field(default=2 << 30, ge=1 << 20)
+    """Largest size of a release in bytes; a larger one is refused before it is copied."""
+
+    release_files: int = Field(default=64, ge=1, le=4096)
+    """Largest number of files of a release."""
+
     device: str = "cpu"
     """Device that the models run on: `cpu` or `cuda`."""
 

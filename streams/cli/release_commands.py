@@ -200,12 +200,11 @@ def rollback(
 @app.command()
 def verify(path: Annotated[Path, typer.Argument(help="a release directory")]) -> None:
     """Runs the checks that a worker runs before it loads a release: files, signature and canary check."""
-    from streams.releases.publishing import verify as check
+    from streams.releases.publishing import verified
 
-    release, _ = check(path, read_settings())
-    out.print(
-        f"{release.task} {release.version}: valid, {len(release.manifest.files)} files", highlight=False
-    )
+    with verified(path, read_settings()) as (release, _):
+        files = len(release.manifest.files)
+    out.print(f"{release.task} {release.version}: valid, {files} files", highlight=False)
 
 
 @app.command()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +12,13 @@ from typing import Any
 from models.releases import remote
 from models.releases.loading import Loaded, load
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
-from models.releases.signature import read_public_key
 from models.releases.store import bundled, open_release
 from models.scores import Comparison
 from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
-from streams.releases.opening import load_release, open_verified
+from streams.releases.opening import load_release, open_directory, open_verified
 from streams.settings import Settings
 
 Compare = Callable[[Loaded, Loaded], Comparison]
@@ -44,13 +43,13 @@ class ListedRelease:
     """Addresses of the workers that run it."""
 
 
-def verify(path: Path, settings: Settings) -> tuple[Release, Loaded]:
-    """Opens and loads a release with every check of a worker, signature and canary included; raises
-    ReleaseError.
+@contextmanager
+def verified(path: Path, settings: Settings) -> Iterator[tuple[Release, Loaded]]:
+    """A private copy of the release in a directory, opened and loaded with every check of a worker, signature
+    and canary included, for the duration of the block; raises ReleaseError.
     """
-    key = read_public_key(settings.release_key) if settings.release_key else None
-    release = open_release(path, key)
-    return release, load(release, device=settings.device, dtype=settings.dtype)
+    with open_directory(path, settings) as release:
+        yield release, load(release, device=settings.device, dtype=settings.dtype)
 
 
 async def live_version(task: str, settings: Settings) -> str:
@@ -66,16 +65,16 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
     forced, when it was not compared or is worse than the live one by the task's primary score.
     """
     await topics.require(settings, (topics.RELEASES,))
-    release, candidate = verify(path, settings)
-    if release.task not in TASKS:
-        raise GateError(f"no stage runs the task {release.task}")
-    live = await live_version(release.task, settings)
-    if live == release.version:
-        raise GateError(f"{release.task} {live} is live already")
-    compared = compare(candidate, load_release(release.task, live, settings)) if compare is not None else None
-    if not force:
-        _gate(release, live, compared)
-    remote.deliver(release, settings.store)
+    with verified(path, settings) as (release, candidate):
+        if release.task not in TASKS:
+            raise GateError(f"no stage runs the task {release.task}")
+        live = await live_version(release.task, settings)
+        if live == release.version:
+            raise GateError(f"{release.task} {live} is live already")
+        compared = compare(candidate, load_release(release.task, live, settings)) if compare else None
+        if not force:
+            _gate(release, live, compared)
+        remote.deliver(release, settings.store)
     announcement = Announcement(
         task=_task_of(release),
         version=release.version,
@@ -133,8 +132,8 @@ async def start_shadow(task: str, name: str | Path, share: float, settings: Sett
     `name` is a version of the store, or a directory, which is copied to the store first. Raises ReleaseError.
     """
     await topics.require(settings, (topics.RELEASES,))
-    load_release(task, name, settings)
     with open_verified(task, name, settings) as release:
+        load(release, device=settings.device, dtype=settings.dtype)
         if isinstance(name, Path):
             remote.deliver(release, settings.store)
         announcement = Announcement(
