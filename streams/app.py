@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
@@ -117,6 +116,11 @@ class ExplicitAckEvent(faust.Event):
         return bool(super().ack()) if self.finished else False
 
 
+class _App(faust.App):
+    def _create_directories(self) -> None:
+        """Without tables nothing is written, and a process that is killed would leave the folders."""
+
+
 class StageApp:
     """A stage as a Faust app, with its assignment and failure for the worker."""
 
@@ -129,9 +133,7 @@ class StageApp:
         self.agent_failed: BaseException | None = None
         """The error that ended the agent."""
         metrics.prepare(stage.name)
-        # Faust creates a data directory, although without tables it writes nothing there.
-        self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
-        self.app = faust.App(f"pv-{stage.name}", datadir=self._data.name, **_options(settings))
+        self.app = _App(f"pv-{stage.name}", **_options(settings))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, settings)

@@ -80,6 +80,12 @@ RELOAD_SECONDS = Histogram(
     buckets=_SECONDS,
     registry=REGISTRY,
 )
+FALLBACK = Gauge(
+    "pv_release_fallback",
+    "1 while a worker runs another release than the announced one, because that did not load at its start",
+    ["task"],
+    registry=REGISTRY,
+)
 SHADOW = Counter(
     "pv_shadow_records",
     "Records chosen for the shadow release, by outcome: same decisions as the live release (agreed), other "
@@ -97,6 +103,7 @@ def prepare(stage: str) -> None:
     for reason in ("bad_record", "poison", "output_too_large", "not_encodable"):
         DEAD_LETTERS.labels(stage, reason)
     RELOAD_SECONDS.labels(stage)
+    FALLBACK.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
     for outcome in ("agreed", "differed", "failed", "skipped"):

@@ -64,6 +64,10 @@ class Settings(BaseSettings):
     release_files: int = Field(default=64, ge=1, le=4096)
     """Largest number of files of a release."""
 
+    state: Path = Path("~/.local/state/pvstream")
+    """Folder of this machine in which workers keep the last good releases and the last accepted signed
+    announcements. In a container it must be a volume, else both are lost with the container."""
+
     device: str = "cpu"
     """Device that the models run on: `cpu` or `cuda`."""
 

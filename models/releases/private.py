@@ -33,9 +33,9 @@ def private_folder(name: str, parent: Path | None = None, prefix: str = PREFIX) 
         os.close(lock)
 
 
-def remove_abandoned(parent: Path, prefix: str = PREFIX) -> None:
+def remove_abandoned(parent: Path | None = None, prefix: str = PREFIX) -> None:
     """Removes the folders of this user in `parent` whose process has ended without removing them."""
-    for folder in parent.glob(f"{prefix}*"):
+    for folder in (parent or Path(tempfile.gettempdir())).glob(f"{prefix}*"):
         # Where the file system has no locks, or the folder has just been removed, there is nothing to do.
         with suppress(OSError):
             status = folder.lstat()

@@ -16,6 +16,7 @@ from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
 from models.releases.store import bundled, open_copy, open_release
+from streams.releases import kept
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -62,11 +63,15 @@ def _limits(settings: Settings) -> Limits:
     return Limits(settings.release_bytes, settings.release_files)
 
 
-def load_release(task: str, name: str | Path | None, settings: Settings) -> Loaded:
-    """Opens, verifies and loads a release and runs its canary check; raises ReleaseError."""
+def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
+    """Opens, verifies and loads a release and runs its canary check; with `keep` a copy stays on this machine
+    (see `streams.releases.kept`). Raises ReleaseError.
+    """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load(release, device=settings.device, dtype=settings.dtype)
+        if keep and release.version != bundled(task).name:
+            kept.keep(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
 
