@@ -93,17 +93,17 @@ def _write(
         with private_folder(target.name, target.parent, ".publishing-") as temporary:
             for name in sorted(manifest.files):
                 _copy_declared(directory, name, manifest.files[name], temporary)
-                _sync(temporary / name)
+                sync(temporary / name)
             (temporary / MANIFEST).write_bytes(stored)
-            _sync(temporary / MANIFEST)
+            sync(temporary / MANIFEST)
             if signature is not None:
                 (temporary / SIGNATURE).write_bytes(signature)
-                _sync(temporary / SIGNATURE)
+                sync(temporary / SIGNATURE)
             temporary.chmod(0o755)
-            _sync(temporary)
+            sync(temporary)
             open_release(temporary)
             temporary.rename(target)
-            _sync(target.parent)
+            sync(target.parent)
     elif signature is not None and read_signature(target) != signature:
         _write_signature(target, signature)
     return open_release(target)
@@ -207,9 +207,9 @@ def _write_signature(path: Path, signature: bytes) -> None:
     """
     temporary = path.parent / f".{path.name}.sig"
     temporary.write_bytes(signature)
-    _sync(temporary)
+    sync(temporary)
     temporary.rename(path / SIGNATURE)
-    _sync(path)
+    sync(path)
 
 
 def _read_manifest(path: Path, where: str) -> bytes:
@@ -270,7 +270,8 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
             check_header(file, declared.size, f"{where}: {name}")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Waits until a file or the names in a folder are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.types import TASKS
 from streams.broker.consumer import kafka_consumer
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
+from streams.releases.trust import SIGNATURE_HEADER, Trust, sign_announcement
 from streams.settings import Settings
 from streams.topics import RELEASES
 
@@ -34,18 +36,29 @@ class Refusal:
         return {"version": self.version, "reason": self.reason, "passing": self.retryable}
 
 
-async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
-    """Writes the announcement of a key and waits for the broker's confirmation; None ends a shadow."""
+async def announce(
+    settings: Settings,
+    key: str,
+    announcement: Announcement | None,
+    signer: Ed25519PrivateKey | None = None,
+) -> None:
+    """Writes the announcement of a key, signed if there is a signer, and waits for the broker's confirmation;
+    None ends a shadow.
+    """
+    value = None if announcement is None else encode(announcement)
+    headers = []
+    if value is not None and signer is not None:
+        headers.append((SIGNATURE_HEADER, sign_announcement(value, signer)))
     producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
     async with running_client(producer):
-        value = None if announcement is None else encode(announcement)
-        await producer.send_and_wait(RELEASES.name, key=key.encode(), value=value)
+        await producer.send_and_wait(RELEASES.name, key=key.encode(), value=value, headers=headers)
 
 
 async def read_announcements(settings: Settings) -> dict[str, Announcement]:
     """The valid announcements by key: a task, or a task with `.shadow`."""
+    trust = Trust.of(settings)
     async with reader(settings) as consumer:
-        return (await read_to_end(consumer))[0]
+        return (await read_to_end(consumer, trust))[0]
 
 
 @asynccontextmanager
@@ -70,11 +83,13 @@ async def reader(settings: Settings) -> AsyncIterator[Any]:
         yield consumer
 
 
-async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
+async def read_to_end(consumer: Any, trust: Trust | None = None) -> tuple[dict[str, Announcement], int]:
     """Reads up to the present end of the topic; returns the valid announcements by key and the number of
-    messages read.
+    messages read. Where signatures are required (`trust`), those accepted earlier are valid until newer ones
+    are read.
     """
-    announcements: dict[str, Announcement] = {}
+    accepted = trust.accepted() if trust is not None else {}
+    announcements = {key: one for key, one in accepted.items() if one.reason != "shadow_end"}
     count = 0
     partitions = [
         TopicPartition(RELEASES.name, p) for p in consumer.partitions_for_topic(RELEASES.name) or ()
@@ -86,30 +101,40 @@ async def read_to_end(consumer: Any) -> tuple[dict[str, Announcement], int]:
             for messages in (await consumer.getmany(tp, timeout_ms=500)).values():
                 for message in messages:
                     count += 1
-                    apply_message(announcements, message)
+                    apply_message(announcements, message, trust)
     return announcements, count
 
 
-def apply_message(announcements: dict[str, Announcement], message: Any) -> str | None:
-    """Updates `announcements` by a message and returns its key; an invalid message changes nothing, gives
-    None and is logged.
+def apply_message(
+    announcements: dict[str, Announcement], message: Any, trust: Trust | None = None
+) -> str | None:
+    """Updates `announcements` by a message and returns its key; an invalid message, or one that is not to be
+    trusted, changes nothing, gives None and is logged.
     """
     key = (message.key or b"").decode(errors="replace")
-    if key.removesuffix(SHADOW) not in TASKS:
-        log.warning("%s@%d is not an announcement: unknown key", RELEASES.name, message.offset)
-        return None
-    if message.value is None:
-        announcements.pop(key, None)
-        return key
     try:
-        announcement = decode(Announcement, message.value)
+        announcement = _read(key, message, trust)
     except BadRecord as error:
         log.warning("%s@%d is not an announcement: %s", RELEASES.name, message.offset, error)
         return None
-    if announcement.key != key:
-        log.warning(
-            "%s@%d is not an announcement: its key belongs to another task", RELEASES.name, message.offset
-        )
-        return None
-    announcements[key] = announcement
+    if announcement is None or announcement.reason == "shadow_end":
+        announcements.pop(key, None)
+    else:
+        announcements[key] = announcement
     return key
+
+
+def _read(key: str, message: Any, trust: Trust | None) -> Announcement | None:
+    """None for a null value; raises BadRecord."""
+    if key.removesuffix(SHADOW) not in TASKS:
+        raise BadRecord("unknown key")
+    if message.value is None:
+        if trust is not None:
+            raise BadRecord("a null value is not signed, and a signature is required")
+        return None
+    announcement = decode(Announcement, message.value)
+    if announcement.key != key:
+        raise BadRecord("its key belongs to another task")
+    if trust is not None:
+        trust.accept(key, announcement, message)
+    return announcement

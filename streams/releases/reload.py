@@ -22,6 +22,7 @@ from streams.releases.announcements import Refusal
 from streams.releases.handle import Handle, load_task
 from streams.releases.opening import load_release
 from streams.releases.shadow import Shadow
+from streams.releases.trust import Trust
 from streams.settings import Settings
 from streams.stage import Stage
 
@@ -123,13 +124,14 @@ class Reloader:
     async def _follow_announcements(self) -> None:
         while True:
             try:
+                trust = Trust.of(self._settings)
                 async with announcements.reader(self._settings) as consumer:
                     # Of the announcements already in the topic only the last one of each key is loaded.
-                    self._announcements, _ = await announcements.read_to_end(consumer)
+                    self._announcements, _ = await announcements.read_to_end(consumer, trust)
                     for event in self._changed.values():
                         event.set()
                     async for message in consumer:
-                        key = announcements.apply_message(self._announcements, message)
+                        key = announcements.apply_message(self._announcements, message, trust)
                         if key in self._changed:
                             self._changed[key].set()
             except Exception as error:
