@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import faust
@@ -152,6 +151,11 @@ class ExplicitAckEvent(faust.Event):
         return bool(super().ack()) if self.finished else False
 
 
+class _App(faust.App):
+    def _create_directories(self) -> None:
+        """Without tables nothing is written, and a process that is killed would leave the folders."""
+
+
 class StageApp:
     """A stage as a Faust app, with its assignment and failure for the worker."""
 
@@ -174,9 +178,7 @@ class StageApp:
         metrics.prepare(stage.name)
         metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
         metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
-        # Faust creates a data directory, although without tables it writes nothing there.
-        self._data = TemporaryDirectory(prefix=f"pv-{stage.name}-")
-        self.app = faust.App(group_id(settings, stage.name), datadir=self._data.name, **_options(settings))
+        self.app = _App(group_id(settings, stage.name), **_options(settings))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._ports = FaustPorts(self.app, handle, inference, progress, settings)

@@ -115,6 +115,12 @@ RELOAD_SECONDS = Histogram(
     buckets=_SECONDS,
     registry=REGISTRY,
 )
+FALLBACK = Gauge(
+    "pv_release_fallback",
+    "1 while a worker runs another release than the announced one, because that did not load at its start",
+    ["task"],
+    registry=REGISTRY,
+)
 SHADOW = Counter(
     "pv_shadow_records",
     "Records chosen for the shadow release, by outcome: same decisions as the live release (agreed), other "
@@ -134,6 +140,7 @@ def prepare(stage: str) -> None:
     FENCED.labels(stage)
     RELOAD_SECONDS.labels(stage)
     REBALANCES.labels(stage)
+    FALLBACK.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
     for outcome in ("agreed", "differed", "failed", "skipped"):

@@ -177,12 +177,14 @@ def extend(kind: type[R], report: Report, **added: Any) -> R:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     """A release becomes live or a shadow. The last announcement under a key is valid, whatever its time, so a
-    rollback is one more announcement.
+    rollback is one more announcement. Where signatures are required, only one with a higher sequence replaces
+    another.
     """
 
     task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
     version: Version
-    reason: Literal["publish", "rollback", "shadow"]
+    reason: Literal["publish", "rollback", "shadow", "shadow_end"]
+    """`shadow_end` ends a shadow as a null value does, which cannot be signed."""
     announced_at: datetime
     previous: Version | None = None
     """The release that was live before. A worker that starts and cannot load `version` loads this one, which
@@ -193,7 +195,9 @@ class Announcement:
     compared: Comparison | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """The share of the records that a shadow processes."""
+    sequence: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    """Rises by one with each announcement of a key; 0 in those of earlier versions."""
 
     @property
     def key(self) -> str:
-        return self.task + (SHADOW if self.reason == "shadow" else "")
+        return self.task + (SHADOW if self.reason in {"shadow", "shadow_end"} else "")

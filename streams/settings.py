@@ -105,6 +105,16 @@ class Settings(BaseSettings):
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
     the matching private key."""
 
+    release_bytes: int = Field(default=2 << 30, ge=1 << 20)
+    """Largest size of a release in bytes; a larger one is refused before it is copied."""
+
+    release_files: int = Field(default=64, ge=1, le=4096)
+    """Largest number of files of a release."""
+
+    state: Path = Path("~/.local/state/pvstream")
+    """Folder of this machine in which workers keep the last good releases and the last accepted signed
+    announcements. In a container it must be a volume, else both are lost with the container."""
+
     device: str = "cpu"
     """Device that the models run on: `cpu` or `cuda`."""
 
@@ -197,6 +207,11 @@ class Settings(BaseSettings):
                     "PV_OAUTH_TOKEN_URL needs PV_OAUTH_CLIENT_ID and PV_OAUTH_CLIENT_SECRET_FILE"
                 )
         return self
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder for what this machine remembers of this pipeline; one for each prefix."""
+        return self.state.expanduser() / self.prefix
 
     @property
     def bootstrap(self) -> list[str]:

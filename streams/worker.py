@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from models.releases.private import remove_abandoned
 from streams import metrics, topics
 from streams.app import StageApp
 from streams.broker.watch import BrokerWatch
@@ -77,6 +78,7 @@ class Worker:
         """
         required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
         await topics.require(self.settings, (topics.RELEASES, *required))
+        remove_abandoned()
         announced = await announcements.read_announcements(self.settings)
         for stage in self.stages:
             task = stage.name

@@ -100,6 +100,12 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     # Refused by a worker at its start: a new series, and one that had the same value before the restart.
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "_x30 1x30", STARTED: "_x30 1800x30"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "1x60", STARTED: "0x29 1800x30"}),
+    (
+        "ReleaseFallback",
+        "4m",
+        {"task": "ner"},
+        {f'pv_release_fallback{{task="ner", instance="{i}"}}': v for i, v in (("a", "0x60"), ("b", "1x60"))},
+    ),
     ("ReleasesDiffer", "16m", {"task": "ner"}, {live("a", "old"): "1x60", live("b", "new"): "_x5 1x60"}),
     # One of two workers has loaded the new release, the other has not.
     (
@@ -154,6 +160,9 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("ReleaseRefused", "12m", {REFUSED: "0x60", LOADED: "0x10 1x60", STARTED: "0x60"}),
     # Long ago, and the worker was not restarted.
     ("ReleaseRefused", "40m", {REFUSED: "0x5 1x60", STARTED: "0x60"}),
+    # The store answers again after a minute.
+    ("ReleaseFallback", "4m", {'pv_release_fallback{task="ner"}': "1 1 0x60"}),
+    ("ReleaseFallback", "30m", {'pv_release_fallback{task="ner"}': "0x60"}),
     # A reload: for a minute the workers have different releases, then both have the new one.
     *(
         (

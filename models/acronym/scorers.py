@@ -16,7 +16,7 @@ from models.acronym.prototypes import Mixture, Prototypes
 from models.acronym.questions import Question
 from models.encoder.model import Encoder
 from models.releases.manifest import Release
-from models.releases.tensors import read_tensors
+from models.releases.tensors import check_size, read_tensors
 
 HEAD = "head.safetensors"
 
@@ -61,8 +61,12 @@ class TrainedScorer:
     def load(cls, release: Release, encoder: Encoder) -> TrainedScorer:
         """Raises ReleaseError, ValueError or RuntimeError where files and configuration do not fit."""
         configuration = release.manifest.configuration
-        head = Head(encoder.dimension, HeadConfig.from_manifest(configuration["network"]))
-        head.load_state_dict(read_tensors(release.file(HEAD)))
+        stored = read_tensors(release.file(HEAD))
+        config = HeadConfig.from_manifest(configuration["network"])
+        if config.distance:
+            check_size(stored, config.size * encoder.dimension, release.version)
+        head = Head(encoder.dimension, config)
+        head.load_state_dict(stored)
         known = None
         if prototypes.TABLE in release.manifest.files:
             known = Prototypes.load(

@@ -13,7 +13,7 @@ from models.encoder.model import Encoder, WordPieces, encoder_of
 from models.ner.decoding import CONTINUATION, spans_of, tags_of
 from models.ner.head import Head
 from models.releases.manifest import Release
-from models.releases.tensors import read_tensors
+from models.releases.tensors import check_size, read_tensors
 from models.text import sentences, words
 from models.types import DRUG, Mention, Span
 
@@ -54,10 +54,10 @@ class NerModel:
         encoder = encoder_of(release, device=device, dtype=dtype)
         configuration = release.manifest.configuration
         labels = configuration["labels"]
+        stored = read_tensors(release.file("head.safetensors"))
+        check_size(stored, (encoder.dimension + 1) * len(tags_of(labels)), release.version)
         head = Head(encoder.dimension, len(tags_of(labels)))
-        head.load_state_dict(
-            {k: v.float() for k, v in read_tensors(release.file("head.safetensors")).items()}
-        )
+        head.load_state_dict({k: v.float() for k, v in stored.items()})
         lexicon = DrugLexicon.load(release.file("drugs.tsv"))
         repaired = configuration.get("repair", True)
         return cls(encoder, head.to(device), labels, lexicon, gaps_repaired=repaired)

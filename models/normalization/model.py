@@ -172,7 +172,11 @@ class NormalizationModel:
 
 
 def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The vectors (rows, dimension) that `NormalizationModel.pack` packed."""
+    """The vectors (rows, dimension) that `NormalizationModel.pack` packed; raises ReleaseError for others,
+    whose product could be far larger than both.
+    """
+    if stored["terms"].ndim != 2 or stored["scales"].shape != stored["terms"].shape[:1]:  # noqa: PLR2004
+        raise ReleaseError("the packed vectors are not a matrix with a scale for each row")
     return stored["terms"].float() * stored["scales"].float().unsqueeze(1)
 
 

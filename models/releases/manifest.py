@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,17 @@ MAX_MANIFEST_BYTES = 4 << 20
 MAX_FILE_BYTES = 2 << 30
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the declared files of a release may need together."""
+
+    bytes: int = 2 << 30
+    files: int = 64
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class ReleaseError(Exception):
@@ -122,10 +134,15 @@ def version_of(stored_manifest: bytes) -> str:
 
 
 def parse_manifest(stored: bytes, where: str) -> Manifest:
-    """The manifest in these bytes; raises ReleaseError whose message begins with `where`."""
+    """The manifest in these bytes; raises ReleaseError whose message begins with `where`, also when the
+    canary is empty and would pass with any weights.
+    """
     try:
-        return Manifest.model_validate_json(stored)
+        manifest = Manifest.model_validate_json(stored)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"
         raise ReleaseError(f"{where}: manifest.json: {place}: {first['msg']}") from None
+    if not manifest.canary.inputs or not manifest.canary.outputs:
+        raise ReleaseError(f"{where}: {MANIFEST}: the canary is empty")
+    return manifest

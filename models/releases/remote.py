@@ -17,8 +17,10 @@ from fsspec.implementations.local import LocalFileSystem
 from models.redaction import redact
 from models.releases import store
 from models.releases.manifest import (
+    DEFAULT_LIMITS,
     MANIFEST,
     MAX_MANIFEST_BYTES,
+    Limits,
     Release,
     ReleaseError,
     StoreError,
@@ -29,10 +31,17 @@ from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signatur
 from models.types import TASKS
 
 VERSION = re.compile("[0-9a-f]{12}")
-BLOCK = 1 << 20
 
 
-def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey | None = None) -> Release:
+def fetch(  # noqa: PLR0913  what is wanted, from where, to where, and on what conditions
+    root: str,
+    task: str,
+    version: str,
+    into: Path,
+    key: Ed25519PublicKey | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Release:
     """Copies `root`/task/version into the empty folder `into` and opens the copy.
 
     Only declared files are read, and none beyond its declared size. With a key, a signature of its owner is
@@ -42,7 +51,7 @@ def fetch(root: str, task: str, version: str, into: Path, key: Ed25519PublicKey 
     _check_names(task, version)
     try:
         fs, base = _filesystem(root)
-        return _fetch(fs, f"{base}/{task}/{version}", version, into, key)
+        return _fetch(fs, f"{base}/{task}/{version}", into, key, limits)
     except ReleaseError:
         raise
     except FileNotFoundError:
@@ -113,7 +122,8 @@ def _manifest(fs: Any, place: str, version: str) -> bytes:
     return stored
 
 
-def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey | None) -> Release:
+def _fetch(fs: Any, place: str, into: Path, key: Ed25519PublicKey | None, limits: Limits) -> Release:
+    version = place.rsplit("/", 1)[-1]
     sizes = _listing(fs, place, version)
     if MANIFEST not in sizes:
         raise StoreError(f"{version}: no {MANIFEST}")
@@ -125,6 +135,7 @@ def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey 
     if key is not None:
         check_signature(stored, signature, key, version)
     manifest = parse_manifest(stored, version)
+    store.check_limits(manifest, limits, version)
     store.check_declared(set(sizes), manifest, version)
     (into / MANIFEST).write_bytes(stored)
     for name, declared in manifest.files.items():
@@ -133,7 +144,8 @@ def _fetch(fs: Any, place: str, version: str, into: Path, key: Ed25519PublicKey 
             raise ReleaseError(f"{version}: {name} is missing")
         if sizes[name] != declared.size:
             raise ReleaseError(f"{version}: {name} has {sizes[name]} bytes, {declared.size} are declared")
-        _copy(fs, f"{place}/{name}", into / name, declared.size)
+        with fs.open(f"{place}/{name}", "rb") as file:
+            store.copy_bytes(file, into / name, declared.size)
     return store.open_release(into, key)
 
 
@@ -154,14 +166,6 @@ def _listing(fs: Any, place: str, version: str) -> dict[str, int]:
 def _read(fs: Any, path: str, limit: int) -> bytes:
     with fs.open(path, "rb") as file:
         return bytes(file.read(limit))
-
-
-def _copy(fs: Any, source: str, target: Path, size: int) -> None:
-    with fs.open(source, "rb") as file, target.open("wb") as out:
-        left = size
-        while left > 0 and (block := file.read(min(BLOCK, left))):
-            out.write(block)
-            left -= len(block)
 
 
 def _check_names(task: str, version: str) -> None:

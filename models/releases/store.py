@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import models
 from models.releases.manifest import (
     ALLOWED_SUFFIXES,
+    DEFAULT_LIMITS,
     MANIFEST,
     MAX_FILE_BYTES,
     MAX_MANIFEST_BYTES,
     File,
+    Limits,
     Manifest,
     Release,
     ReleaseError,
@@ -27,13 +27,14 @@ from models.releases.manifest import (
     parse_manifest,
     version_of,
 )
+from models.releases.private import private_folder
 from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signature
+from models.releases.tensor_header import check_header
 
 BUNDLED = Path(models.__file__).with_name("pretrained")
 #: Characters of a file name; common file systems allow little more.
 MAX_NAME = 200
-#: Limit of a safetensors header, far above the names and shapes of the models here.
-MAX_HEADER_BYTES = 1 << 20
+BLOCK = 1 << 20
 
 
 def bundled(task: str) -> Path:
@@ -70,8 +71,13 @@ def copy(release: Release, root: Path) -> Release:
 
 
 def sign(release: Release, key: Ed25519PrivateKey) -> None:
-    """Writes a signature next to the manifest; an older one is replaced."""
-    _write_signature(release.path, key.sign((release.path / MANIFEST).read_bytes()))
+    """Writes a signature next to the manifest; an older one is replaced. Raises ReleaseError when the
+    manifest is no longer the verified one.
+    """
+    stored = _read_manifest(release.path / MANIFEST, release.version)
+    if version_of(stored) != release.version:
+        raise ReleaseError(f"{release.version}: {MANIFEST} has changed since it was verified")
+    _write_signature(release.path, key.sign(stored))
 
 
 def _write(
@@ -84,32 +90,58 @@ def _write(
     target = root / manifest.task / version_of(stored)
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".publishing-", dir=target.parent))
-        try:
+        with private_folder(target.name, target.parent, ".publishing-") as temporary:
             for name in sorted(manifest.files):
-                shutil.copyfile(directory / name, temporary / name)
-                _sync(temporary / name)
+                _copy_declared(directory, name, manifest.files[name], temporary)
+                sync(temporary / name)
             (temporary / MANIFEST).write_bytes(stored)
-            _sync(temporary / MANIFEST)
+            sync(temporary / MANIFEST)
             if signature is not None:
                 (temporary / SIGNATURE).write_bytes(signature)
-                _sync(temporary / SIGNATURE)
+                sync(temporary / SIGNATURE)
             temporary.chmod(0o755)
-            _sync(temporary)
+            sync(temporary)
             open_release(temporary)
             temporary.rename(target)
-            _sync(target.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            sync(target.parent)
     elif signature is not None and read_signature(target) != signature:
         _write_signature(target, signature)
     return open_release(target)
 
 
+def open_copy(
+    source: Path, into: Path, key: Ed25519PublicKey | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Release:
+    """Copies the release in the directory `source` into the empty folder `into` and opens the copy, so that a
+    file that is exchanged after its verification is not loaded. Raises ReleaseError.
+    """
+    where = into.name
+    if source.is_symlink() or not source.is_dir():
+        raise ReleaseError(f"{source}: no release directory")
+    stored = _read_manifest(source / MANIFEST, where)
+    signature = read_signature(source)
+    if key is not None:
+        check_signature(stored, signature, key, where)
+    manifest = parse_manifest(stored, where)
+    check_limits(manifest, limits, where)
+    with os.scandir(source) as entries:
+        # The declared files, manifest and signature; one more is enough to refuse.
+        present = {entry.name for entry in islice(entries, limits.files + 3)}
+    check_declared(present, manifest, where)
+    for name, declared in manifest.files.items():
+        check_name(name, where)
+        _copy_declared(source, name, declared, into)
+    if signature is not None:
+        (into / SIGNATURE).write_bytes(signature)
+    (into / MANIFEST).write_bytes(stored)
+    return open_release(into, key)
+
+
 def open_release(path: Path, key: Ed25519PublicKey | None = None) -> Release:
     """The release at `path`, with every file verified; with a key, a signature of its owner is required.
 
-    Raises ReleaseError with one line that says what is wrong.
+    What can still be changed by others must not be loaded from there: see `open_copy`. Raises ReleaseError
+    with one line that says what is wrong.
     """
     where = path.name
     if path.is_symlink() or not path.is_dir():
@@ -124,6 +156,17 @@ def open_release(path: Path, key: Ed25519PublicKey | None = None) -> Release:
         check_name(name, where)
         _verify(path, name, declared, where)
     return Release(path, manifest, version_of(stored))
+
+
+def check_limits(manifest: Manifest, limits: Limits, where: str) -> None:
+    """Raises ReleaseError when the declared files are too many, or too large together; no more than what is
+    declared is ever copied.
+    """
+    if len(manifest.files) > limits.files:
+        raise ReleaseError(f"{where}: {len(manifest.files)} files, at most {limits.files} are allowed")
+    total = sum(file.size for file in manifest.files.values())
+    if total > limits.bytes:
+        raise ReleaseError(f"{where}: {total} bytes, at most {limits.bytes} are allowed")
 
 
 def check_declared(names: set[str], manifest: Manifest, where: str) -> None:
@@ -164,17 +207,51 @@ def _write_signature(path: Path, signature: bytes) -> None:
     """
     temporary = path.parent / f".{path.name}.sig"
     temporary.write_bytes(signature)
-    _sync(temporary)
+    sync(temporary)
     temporary.rename(path / SIGNATURE)
-    _sync(path)
+    sync(path)
 
 
 def _read_manifest(path: Path, where: str) -> bytes:
     if path.is_symlink() or not path.is_file():
         raise ReleaseError(f"{where}: no {MANIFEST}")
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
+    with _open_regular(path, where) as file:
+        stored = file.read(MAX_MANIFEST_BYTES + 1)
+    if len(stored) > MAX_MANIFEST_BYTES:
         raise ReleaseError(f"{where}: {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
-    return path.read_bytes()
+    return stored
+
+
+def _open_regular(path: Path, where: str) -> BinaryIO:
+    """Opens a file without following a link or waiting for the other end of a pipe; raises ReleaseError."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    except FileNotFoundError:
+        raise ReleaseError(f"{where}: {path.name} is missing") from None
+    except OSError:
+        raise ReleaseError(f"{where}: {path.name} is not a regular file") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ReleaseError(f"{where}: {path.name} is not a regular file")
+    return file
+
+
+def _copy_declared(source: Path, name: str, declared: File, into: Path) -> None:
+    """Copies a file of exactly the declared size; raises ReleaseError."""
+    with _open_regular(source / name, into.name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != declared.size:
+            raise ReleaseError(f"{into.name}: {name} has {size} bytes, {declared.size} are declared")
+        copy_bytes(file, into / name, declared.size)
+
+
+def copy_bytes(file: BinaryIO, target: Path, size: int) -> None:
+    """Copies at most `size` bytes to a new file."""
+    with target.open("xb") as out:
+        left = size
+        while left > 0 and (block := file.read(min(BLOCK, left))):
+            out.write(block)
+            left -= len(block)
 
 
 def _verify(root: Path, name: str, declared: File, where: str) -> None:
@@ -190,24 +267,11 @@ def _verify(root: Path, name: str, declared: File, where: str) -> None:
         if hashlib.file_digest(file, "sha256").hexdigest() != declared.sha256:
             raise ReleaseError(f"{where}: {name} does not have the declared sha256")
         if name.endswith(".safetensors"):
-            _check_header(file, declared.size, f"{where}: {name}")
+            check_header(file, declared.size, f"{where}: {name}")
 
 
-def _check_header(file: BinaryIO, size: int, where: str) -> None:
-    """Raises ReleaseError unless a safetensors file begins with a JSON header of reasonable length."""
-    file.seek(0)
-    length = int.from_bytes(file.read(8), "little")
-    if length > min(MAX_HEADER_BYTES, size - 8):
-        raise ReleaseError(f"{where} has a header of {length} bytes, or is not a safetensors file")
-    try:
-        header = orjson.loads(file.read(length))
-    except orjson.JSONDecodeError:
-        header = None
-    if not isinstance(header, dict):
-        raise ReleaseError(f"{where} is not a safetensors file")
-
-
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Waits until a file or the names in a folder are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -29,3 +29,12 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise ReleaseError(f"{path.name}: {name} holds numbers that are not finite")
     return tensors
+
+
+def check_size(tensors: dict[str, torch.Tensor], numbers: int, where: str) -> None:
+    """Raises ReleaseError when a model that its configuration describes needs more numbers than are stored:
+    to be called before such a model is allocated.
+    """
+    stored = sum(tensor.numel() for tensor in tensors.values())
+    if numbers > stored:
+        raise ReleaseError(f"{where}: the configuration needs {numbers} numbers, {stored} are stored")

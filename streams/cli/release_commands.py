@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 app = typer.Typer()
 TASK = Annotated[str, typer.Argument(help="ner, acronym, relation, normalization or summarization")]
 DATA = Annotated[Path | None, typer.Option(help="folder with the public corpora")]
+KEY = Annotated[
+    Path | None,
+    typer.Option("--key", help="PEM file of the private key that signs; needed where PV_RELEASE_KEY is set"),
+]
 
 
 @app.command()
@@ -144,6 +148,7 @@ def publish(
     path: Annotated[Path, typer.Argument(help="a release directory")],
     data: DATA = None,
     force: Annotated[bool, typer.Option(help="announce it even if it is worse, or without --data")] = False,
+    key: KEY = None,
 ) -> None:
     """Announces a release to every worker, unless it is worse than the live one on the held-out set."""
     from streams.releases.publishing import publish as announce
@@ -151,7 +156,7 @@ def publish(
     settings = broker_settings()
     with err.status("verifying and comparing"):
         compare = _comparison_on(data) if data else None
-        announcement = asyncio.run(announce(path, settings, compare, force=force))
+        announcement = asyncio.run(announce(path, settings, compare, force=force, signing_key=key))
     if announcement.compared is not None:
         c = announcement.compared
         out.print(
@@ -185,13 +190,15 @@ def _comparison_on(data: Path) -> Compare:
 
 @app.command()
 def rollback(
-    task: TASK, version: Annotated[str, typer.Argument(help="a version in the store, or the bundled one")]
+    task: TASK,
+    version: Annotated[str, typer.Argument(help="a version in the store, or the bundled one")],
+    key: KEY = None,
 ) -> None:
     """Announces an older release; workers load it as they load a new one."""
     from streams.releases.publishing import roll_back
 
     check_task(task)
-    announcement = asyncio.run(roll_back(task, version, broker_settings()))
+    announcement = asyncio.run(roll_back(task, version, broker_settings(), key))
     out.print(
         f"{task} {announcement.version} is announced in place of {announcement.previous}", highlight=False
     )
@@ -200,12 +207,11 @@ def rollback(
 @app.command()
 def verify(path: Annotated[Path, typer.Argument(help="a release directory")]) -> None:
     """Runs the checks that a worker runs before it loads a release: files, signature and canary check."""
-    from streams.releases.publishing import verify as check
+    from streams.releases.publishing import verified
 
-    release, _ = check(path, read_settings())
-    out.print(
-        f"{release.task} {release.version}: valid, {len(release.manifest.files)} files", highlight=False
-    )
+    with verified(path, read_settings()) as (release, _):
+        files = len(release.manifest.files)
+    out.print(f"{release.task} {release.version}: valid, {files} files", highlight=False)
 
 
 @app.command()
@@ -229,6 +235,7 @@ def shadow(
     release: Annotated[str | None, typer.Argument(help="a version in the store, or a directory")] = None,
     share: Annotated[float, typer.Option(min=0.0001, max=1, help="share of the records")] = 0.1,
     stop: Annotated[bool, typer.Option("--stop", help="stop the shadow of this task")] = False,
+    key: KEY = None,
 ) -> None:
     """Runs a release as a shadow, in addition to the live one, on a share of the records.
 
@@ -240,10 +247,11 @@ def shadow(
     if stop == (release is not None):
         raise typer.BadParameter("either a release or --stop")
     if release is None:
-        asyncio.run(end_shadow(task, broker_settings()))
+        asyncio.run(end_shadow(task, broker_settings(), key))
         out.print(f"{task}: the shadow is stopped")
         return
-    announcement = asyncio.run(start_shadow(task, version_or_path(release), share, broker_settings()))
+    settings = broker_settings()
+    announcement = asyncio.run(start_shadow(task, version_or_path(release), share, settings, key))
     out.print(
         f"{task} {announcement.version} runs as a shadow of the live release on {share:.2%} of the records",
         soft_wrap=True,

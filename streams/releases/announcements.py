@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.redaction import redact
 from models.types import TASKS
 from streams.broker.consumer import kafka_consumer
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
+from streams.releases.trust import SIGNATURE_HEADER, Trust, sign_announcement
 from streams.settings import Settings
 from streams.topics import RELEASES, broker_name
 
@@ -35,24 +37,40 @@ class Refusal:
         return {"version": self.version, "reason": redact(self.reason), "passing": self.retryable}
 
 
-async def announce(settings: Settings, key: str, announcement: Announcement | None) -> None:
-    """Writes the announcement of a key and waits for the broker's confirmation; None ends a shadow."""
+async def announce(
+    settings: Settings,
+    key: str,
+    announcement: Announcement | None,
+    signer: Ed25519PrivateKey | None = None,
+) -> None:
+    """Writes the announcement of a key, signed if there is a signer, and waits for the broker's confirmation;
+    None ends a shadow.
+    """
+    value = None if announcement is None else encode(announcement)
+    headers = []
+    if value is not None and signer is not None:
+        headers.append((SIGNATURE_HEADER, sign_announcement(value, signer)))
     producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
     async with running_client(producer):
-        value = None if announcement is None else encode(announcement)
-        await producer.send_and_wait(broker_name(settings, RELEASES.name), key=key.encode(), value=value)
+        topic = broker_name(settings, RELEASES.name)
+        await producer.send_and_wait(topic, key=key.encode(), value=value, headers=headers)
 
 
 class Announcements(dict[str, Announcement]):
     """The valid announcements by key: a task, or a task with `.shadow`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, trust: Trust | None = None) -> None:
+        """Where signatures are required (`trust`), those accepted earlier are valid until newer ones are
+        read.
+        """
+        accepted = trust.accepted() if trust is not None else {}
+        super().__init__({key: one for key, one in accepted.items() if one.reason != "shadow_end"})
+        self._trust = trust
         self._generations: dict[str, int] = {}
 
     def apply(self, message: Any) -> str | None:
         """`apply_message`, and the generation that the message starts."""
-        key = apply_message(self, message)
+        key = apply_message(self, message, self._trust)
         if key is not None:
             self._generations[key] = message.offset + 1
         return key
@@ -67,7 +85,7 @@ class Announcements(dict[str, Announcement]):
 async def read_announcements(settings: Settings) -> Announcements:
     """The valid announcements."""
     async with reader(settings) as consumer:
-        return await read_to_end(consumer)
+        return (await read_to_end(consumer, Trust.of(settings)))[0]
 
 
 @asynccontextmanager
@@ -92,9 +110,11 @@ async def reader(settings: Settings) -> AsyncIterator[Any]:
         yield consumer
 
 
-async def read_to_end(consumer: Any) -> Announcements:
-    """The valid announcements up to the present end of the topic."""
-    announcements = Announcements()
+async def read_to_end(consumer: Any, trust: Trust | None = None) -> tuple[Announcements, int]:
+    """Reads up to the present end of the topic; returns the valid announcements and the number of messages
+    read.
+    """
+    announcements, count = Announcements(trust), 0
     partitions = [
         TopicPartition(name, p)
         for name in consumer.subscription()
@@ -106,30 +126,41 @@ async def read_to_end(consumer: Any) -> Announcements:
         while await consumer.position(tp) < ends[tp]:
             for messages in (await consumer.getmany(tp, timeout_ms=500)).values():
                 for message in messages:
+                    count += 1
                     announcements.apply(message)
-    return announcements
+    return announcements, count
 
 
-def apply_message(announcements: dict[str, Announcement], message: Any) -> str | None:
-    """Updates `announcements` by a message and returns its key; an invalid message changes nothing, gives
-    None and is logged.
+def apply_message(
+    announcements: dict[str, Announcement], message: Any, trust: Trust | None = None
+) -> str | None:
+    """Updates `announcements` by a message and returns its key; an invalid message, or one that is not to be
+    trusted, changes nothing, gives None and is logged.
     """
     key = (message.key or b"").decode(errors="replace")
-    if key.removesuffix(SHADOW) not in TASKS:
-        log.warning("%s@%d is not an announcement: unknown key", RELEASES.name, message.offset)
-        return None
-    if message.value is None:
-        announcements.pop(key, None)
-        return key
     try:
-        announcement = decode(Announcement, message.value)
+        announcement = _read(key, message, trust)
     except BadRecord as error:
         log.warning("%s@%d is not an announcement: %s", RELEASES.name, message.offset, error)
         return None
-    if announcement.key != key:
-        log.warning(
-            "%s@%d is not an announcement: its key belongs to another task", RELEASES.name, message.offset
-        )
-        return None
-    announcements[key] = announcement
+    if announcement is None or announcement.reason == "shadow_end":
+        announcements.pop(key, None)
+    else:
+        announcements[key] = announcement
     return key
+
+
+def _read(key: str, message: Any, trust: Trust | None) -> Announcement | None:
+    """None for a null value; raises BadRecord."""
+    if key.removesuffix(SHADOW) not in TASKS:
+        raise BadRecord("unknown key")
+    if message.value is None:
+        if trust is not None:
+            raise BadRecord("a null value is not signed, and a signature is required")
+        return None
+    announcement = decode(Announcement, message.value)
+    if announcement.key != key:
+        raise BadRecord("its key belongs to another task")
+    if trust is not None:
+        trust.accept(key, announcement, message)
+    return announcement

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from models.releases.loading import Loaded, load
-from models.releases.manifest import Release, ReleaseError
-from models.releases.remote import fetch
+from models.releases.manifest import Limits, Release, ReleaseError
+from models.releases.private import private_folder
+from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
-from models.releases.store import bundled, open_release
+from models.releases.store import bundled, open_copy, open_release
+from streams.releases import kept
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -24,27 +27,51 @@ def open_verified(task: str, name: str | Path | None, settings: Settings) -> Ite
     """A verified release for the duration of the block; raises ReleaseError.
 
     `name` is None for the bundled release, a string for a version (of the store or the bundled one), or a
-    path for a directory. The bundled releases are trusted like the code they come with; all others need a
-    signature if PV_RELEASE_KEY is set.
+    path for a directory. The bundled releases are trusted like the code they come with, and are read in their
+    place; whoever can change them can change the code. All others need a signature if PV_RELEASE_KEY is set,
+    and are copied to a private folder and verified there.
     """
     if not isinstance(name, Path):
         bundled_release = bundled(task)
-        if name in {None, bundled_release.name}:
+        if name is None or name == bundled_release.name:
             yield _check_task(open_release(bundled_release), task)
             return
-    key = read_public_key(settings.release_key) if settings.release_key else None
-    if isinstance(name, str):
-        with tempfile.TemporaryDirectory(prefix=f"pv-{task}-") as folder:
-            yield _check_task(fetch(settings.store, task, name, Path(folder), key), task)
+    if isinstance(name, Path):
+        with open_directory(name, settings) as release:
+            yield _check_task(release, task)
         return
-    yield _check_task(open_release(name, key), task)
+    with private_folder(name if VERSION.fullmatch(name) else "release") as folder:
+        yield _check_task(
+            fetch(settings.store, task, name, folder, _key(settings), limits=_limits(settings)), task
+        )
 
 
-def load_release(task: str, name: str | Path | None, settings: Settings) -> Loaded:
-    """Opens, verifies and loads a release and runs its canary check; raises ReleaseError."""
+@contextmanager
+def open_directory(path: Path, settings: Settings) -> Iterator[Release]:
+    """A verified private copy of the release in a directory for the duration of the block; raises
+    ReleaseError.
+    """
+    with private_folder(path.resolve().name or "release") as folder:
+        yield open_copy(path, folder, _key(settings), _limits(settings))
+
+
+def _key(settings: Settings) -> Ed25519PublicKey | None:
+    return read_public_key(settings.release_key) if settings.release_key else None
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(settings.release_bytes, settings.release_files)
+
+
+def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
+    """Opens, verifies and loads a release and runs its canary check; with `keep` a copy stays on this machine
+    (see `streams.releases.kept`). Raises ReleaseError.
+    """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load(release, device=settings.device, dtype=settings.dtype)
+        if keep and release.version != bundled(task).name:
+            kept.keep(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
 

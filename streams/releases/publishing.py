@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from models.releases import remote
 from models.releases.loading import Loaded, load
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
-from models.releases.signature import read_public_key
+from models.releases.signature import read_private_key, read_public_key
 from models.releases.store import bundled, open_release
 from models.scores import Comparison
 from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
-from streams.releases.opening import load_release, open_verified
+from streams.releases.opening import load_release, open_directory, open_verified
+from streams.releases.trust import Trust
 from streams.settings import Settings
 
 Compare = Callable[[Loaded, Loaded], Comparison]
@@ -44,13 +47,13 @@ class ListedRelease:
     """Addresses of the workers that run it."""
 
 
-def verify(path: Path, settings: Settings) -> tuple[Release, Loaded]:
-    """Opens and loads a release with every check of a worker, signature and canary included; raises
-    ReleaseError.
+@contextmanager
+def verified(path: Path, settings: Settings) -> Iterator[tuple[Release, Loaded]]:
+    """A private copy of the release in a directory, opened and loaded with every check of a worker, signature
+    and canary included, for the duration of the block; raises ReleaseError.
     """
-    key = read_public_key(settings.release_key) if settings.release_key else None
-    release = open_release(path, key)
-    return release, load(release, device=settings.device, dtype=settings.dtype)
+    with open_directory(path, settings) as release:
+        yield release, load(release, device=settings.device, dtype=settings.dtype)
 
 
 async def live_version(task: str, settings: Settings) -> str:
@@ -59,23 +62,32 @@ async def live_version(task: str, settings: Settings) -> str:
     return announcement.version if announcement is not None else bundled(task).name
 
 
-async def publish(path: Path, settings: Settings, compare: Compare | None, *, force: bool) -> Announcement:
+async def publish(
+    path: Path,
+    settings: Settings,
+    compare: Compare | None,
+    *,
+    force: bool,
+    signing_key: Path | None = None,
+) -> Announcement:
     """Verifies a release, compares it with the live one, copies it to the store and announces it.
 
     Raises ReleaseError when a check fails. Raises GateError when the release is live already, and, unless
-    forced, when it was not compared or is worse than the live one by the task's primary score.
+    forced, when it was not compared or is worse than the live one by the task's primary score. `signing_key`
+    is a PEM file; see `_signer`, here and below.
     """
+    signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
-    release, candidate = verify(path, settings)
-    if release.task not in TASKS:
-        raise GateError(f"no stage runs the task {release.task}")
-    live = await live_version(release.task, settings)
-    if live == release.version:
-        raise GateError(f"{release.task} {live} is live already")
-    compared = compare(candidate, load_release(release.task, live, settings)) if compare is not None else None
-    if not force:
-        _gate(release, live, compared)
-    remote.deliver(release, settings.store)
+    with verified(path, settings) as (release, candidate):
+        if release.task not in TASKS:
+            raise GateError(f"no stage runs the task {release.task}")
+        live = await live_version(release.task, settings)
+        if live == release.version:
+            raise GateError(f"{release.task} {live} is live already")
+        compared = compare(candidate, load_release(release.task, live, settings)) if compare else None
+        if not force:
+            _gate(release, live, compared)
+        remote.deliver(release, settings.store)
     announcement = Announcement(
         task=_task_of(release),
         version=release.version,
@@ -85,8 +97,43 @@ async def publish(path: Path, settings: Settings, compare: Compare | None, *, fo
         forced=force,
         compared=compared,
     )
-    await announcements.announce(settings, announcement.key, announcement)
+    return await _announce(announcement, settings, signer)
+
+
+def _signer(signing_key: Path | None, settings: Settings) -> Ed25519PrivateKey | None:
+    """The key that signs an announcement; raises GateError when workers with these settings require a
+    signature and this is not its key, and ReleaseError when a key cannot be read.
+    """
+    signer = read_private_key(signing_key) if signing_key else None
+    if settings.release_key is not None:
+        if signer is None:
+            raise GateError("PV_RELEASE_KEY is set, so the announcement must be signed: use --key")
+        if signer.public_key() != read_public_key(settings.release_key):
+            raise GateError(f"{signing_key} is not the private key of {settings.release_key}")
+    return signer
+
+
+async def _announce(
+    announcement: Announcement, settings: Settings, signer: Ed25519PrivateKey | None
+) -> Announcement:
+    """Announces under the next sequence of the key. Where signatures are required, reads the topic again and
+    raises GateError when another announcement has got the same sequence meanwhile.
+    """
+    key, trust = announcement.key, Trust.of(settings)
+    known = await _known(settings, trust)
+    last = known[key].sequence if key in known else 0
+    announcement = replace(announcement, sequence=last + 1)
+    await announcements.announce(settings, key, announcement, signer)
+    if trust is not None and (await _known(settings, trust)).get(key) != announcement:
+        raise GateError(f"another announcement for {key} was made at the same time: look what is live")
     return announcement
+
+
+async def _known(settings: Settings, trust: Trust | None) -> dict[str, Announcement]:
+    """The announcements by key; where signatures are required also those that end a shadow."""
+    async with announcements.reader(settings) as consumer:
+        valid, _ = await announcements.read_to_end(consumer, trust)
+    return valid if trust is None else trust.accepted()
 
 
 def _task_of(release: Release | Loaded) -> Any:
@@ -107,11 +154,14 @@ def _gate(release: Release, live: str, compared: Comparison | None) -> None:
         )
 
 
-async def roll_back(task: str, version: str, settings: Settings) -> Announcement:
+async def roll_back(
+    task: str, version: str, settings: Settings, signing_key: Path | None = None
+) -> Announcement:
     """Announces an older release after loading it as a worker would.
 
     Raises ReleaseError when it cannot be loaded, and GateError when it is live already.
     """
+    signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
     live = await live_version(task, settings)
     if live == version:
@@ -123,18 +173,20 @@ async def roll_back(task: str, version: str, settings: Settings) -> Announcement
         announced_at=datetime.now(UTC),
         previous=live,
     )
-    await announcements.announce(settings, announcement.key, announcement)
-    return announcement
+    return await _announce(announcement, settings, signer)
 
 
-async def start_shadow(task: str, name: str | Path, share: float, settings: Settings) -> Announcement:
+async def start_shadow(
+    task: str, name: str | Path, share: float, settings: Settings, signing_key: Path | None = None
+) -> Announcement:
     """Announces a release as the shadow of the live one on a share of the records.
 
     `name` is a version of the store, or a directory, which is copied to the store first. Raises ReleaseError.
     """
+    signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
-    load_release(task, name, settings)
     with open_verified(task, name, settings) as release:
+        load(release, device=settings.device, dtype=settings.dtype)
         if isinstance(name, Path):
             remote.deliver(release, settings.store)
         announcement = Announcement(
@@ -144,14 +196,23 @@ async def start_shadow(task: str, name: str | Path, share: float, settings: Sett
             announced_at=datetime.now(UTC),
             share=share,
         )
-    await announcements.announce(settings, announcement.key, announcement)
-    return announcement
+    return await _announce(announcement, settings, signer)
 
 
-async def end_shadow(task: str, settings: Settings) -> None:
-    """Announces that the shadow of a task ends."""
+async def end_shadow(task: str, settings: Settings, signing_key: Path | None = None) -> None:
+    """Announces that the shadow of a task ends; raises GateError when a signature is required and there is no
+    shadow.
+    """
+    signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
-    await announcements.announce(settings, task + SHADOW, None)
+    if settings.release_key is None:
+        await announcements.announce(settings, task + SHADOW, None)
+        return
+    shadow = (await announcements.read_announcements(settings)).get(task + SHADOW)
+    if shadow is None:
+        raise GateError(f"{task} has no shadow")
+    ended = replace(shadow, reason="shadow_end", announced_at=datetime.now(UTC))
+    await _announce(ended, settings, signer)
 
 
 def list_releases(settings: Settings, announced: dict[str, Announcement]) -> list[ListedRelease]:

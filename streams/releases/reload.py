@@ -6,10 +6,11 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from models.releases.loading import Loaded
@@ -17,11 +18,12 @@ from models.releases.manifest import ReleaseError, StoreError
 from streams import metrics
 from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
-from streams.releases import announcements
+from streams.releases import announcements, kept
 from streams.releases.announcements import Refusal
 from streams.releases.handle import Handle, load_task
 from streams.releases.opening import load_release
 from streams.releases.shadow import Shadow
+from streams.releases.trust import Trust
 from streams.settings import Settings
 from streams.stage import Stage
 
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 2.0
 #: Seconds until a release is loaded again after the store failed.
 STORE_RETRY_SECONDS = 10.0
+#: Each failure doubles them, up to these.
+MAX_STORE_RETRY_SECONDS = 160.0
 
 
 def load_at_start(
@@ -38,21 +42,54 @@ def load_at_start(
     """The model that a worker starts with: the one that PV_RELEASES names, else the announced one, else the
     bundled one. `generation` is that of the announced release; all others have 0.
 
-    An announced release that is refused is replaced by the one that was live before it, which the workers
-    that were already running have kept. Raises ReleaseError when that one is refused too.
+    An announced release that does not load is replaced (see `_fallbacks`), so that neither it nor the store
+    can prevent a start; the Reloader tries it again. Raises ReleaseError when the release that PV_RELEASES
+    names, or the bundled one, is refused.
     """
     if task in settings.releases or announcement is None:
         return load_task(task, settings)
     try:
-        loaded = load_release(task, announcement.version, settings)
+        loaded = load_release(task, announcement.version, settings, keep=True)
         return Handle(replace(loaded, generation=generation))
-    except ReleaseError as error:
+    except Exception as error:
         refusal = _refuse(task, announcement.version, error)
-        if announcement.previous is None:
-            raise
-        handle = Handle(load_release(task, announcement.previous, settings))
+    for name in _fallbacks(task, announcement, settings):
+        try:
+            handle = Handle(_load_exactly(task, name, settings))
+            break
+        except Exception as error:
+            _refuse(task, Path(name).name, error)
+    else:
+        handle = load_task(task, settings)
+    if handle.current.version == announcement.version:
+        handle.renew(generation)
+    else:
         handle.refused = refusal
-        return handle
+        metrics.FALLBACK.labels(task).set(1)
+        log.error("%s %s runs in place of %s", task, handle.current.version, announcement.version)
+    return handle
+
+
+def _load_exactly(task: str, name: str | Path, settings: Settings) -> Loaded:
+    """Raises ReleaseError also when the folder of a kept release holds another one."""
+    loaded = load_release(task, name, settings)
+    if loaded.version != Path(name).name:
+        raise ReleaseError(f"{Path(name).name}: this is {loaded.version}")
+    return loaded
+
+
+def _fallbacks(task: str, announcement: Announcement, settings: Settings) -> Iterator[str | Path]:
+    """What a worker starts with in place of the announced release, in this order: this machine's copy of it,
+    the release that was live before it, which the running workers have kept, and the releases that this
+    machine ran last.
+    """
+    own = kept.folder(task, settings)
+    versions = kept.kept_versions(task, settings)
+    if announcement.version in versions:
+        yield own / announcement.version
+    if announcement.previous is not None:
+        yield announcement.previous
+    yield from (own / version for version in versions if version != announcement.version)
 
 
 class Reloader:
@@ -70,6 +107,9 @@ class Reloader:
             key: asyncio.Event() for task in self._stages for key in (task, task + SHADOW)
         }
         """Set when the announcement of a key may have changed."""
+        self._failures = dict.fromkeys(self._stages, 0)
+        """Failures of the store in turn."""
+        self._retries: dict[str, asyncio.TimerHandle] = {}
         # One thread loads for all stages, so that few models are in memory in addition to the live ones.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="reload", initializer=lower_priority)
 
@@ -90,9 +130,10 @@ class Reloader:
     async def _follow_announcements(self) -> None:
         while True:
             try:
+                trust = Trust.of(self._settings)
                 async with announcements.reader(self._settings) as consumer:
                     # Of the announcements already in the topic only the last one of each key is loaded.
-                    self._announcements = await announcements.read_to_end(consumer)
+                    self._announcements, _ = await announcements.read_to_end(consumer, trust)
                     for event in self._changed.values():
                         event.set()
                     async for message in consumer:
@@ -125,18 +166,26 @@ class Reloader:
         if isinstance(loaded, Refusal):
             handle.refused = loaded
             if loaded.retryable:
-                loop = asyncio.get_running_loop()
-                loop.call_later(STORE_RETRY_SECONDS, self._changed[handle.task].set)
+                self._retry_later(handle.task)
             return
         previous = handle.current.version
         handle.swap(replace(loaded, generation=generation))
-        handle.refused = None
+        _end_refusal(handle)
+        self._failures[handle.task] = 0
         metrics.RELOADS.labels(handle.task, "loaded").inc()
         metrics.RELOAD_SECONDS.labels(handle.task).observe(time.perf_counter() - started)
         log.info("%s: %s is live and replaces %s", handle.task, loaded.version, previous)
         # The modules of a model refer to each other in cycles: without a collection the old weights would
         # stay in memory for a while.
         await asyncio.get_running_loop().run_in_executor(self._pool, gc.collect)
+
+    def _retry_later(self, task: str) -> None:
+        """One timer for each task, whatever is announced meanwhile."""
+        if task in self._retries:
+            self._retries[task].cancel()
+        seconds = min(STORE_RETRY_SECONDS * 2 ** min(self._failures[task], 16), MAX_STORE_RETRY_SECONDS)
+        self._failures[task] += 1
+        self._retries[task] = asyncio.get_running_loop().call_later(seconds, self._changed[task].set)
 
     async def _update_shadow(self, task: str) -> None:
         """Starts and stops the shadow of a task as announced."""
@@ -165,7 +214,7 @@ class Reloader:
             log.info("%s: %s runs as a shadow on %.0f %% of the records", task, announcement.version, share)
 
     async def _load(self, task: str, version: str) -> Loaded | Refusal:
-        work = partial(load_release, task, version, self._settings)
+        work = partial(load_release, task, version, self._settings, keep=True)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except Exception as error:
@@ -180,7 +229,7 @@ def _must_load(handle: Handle, version: str) -> bool:
         # A release never changes, so it would be refused again.
         return False
     if version == handle.current.version:
-        handle.refused = None
+        _end_refusal(handle)
         return False
     if handle.pinned:
         log.warning(
@@ -188,6 +237,12 @@ def _must_load(handle: Handle, version: str) -> bool:
         )
         return False
     return True
+
+
+def _end_refusal(handle: Handle) -> None:
+    """The announced release is the live one."""
+    handle.refused = None
+    metrics.FALLBACK.labels(handle.task).set(0)
 
 
 def _runs(shadow: Shadow, announcement: Announcement) -> bool:
@@ -200,4 +255,4 @@ def _refuse(task: str, version: str, error: Exception) -> Refusal:
     metrics.RELOADS.labels(task, "refused").inc()
     reason = str(error) if isinstance(error, ReleaseError) else type(error).__name__
     log.error("%s %s is refused: %s", task, version, reason)
-    return Refusal(version, reason, isinstance(error, StoreError))
+    return Refusal(version, reason, isinstance(error, StoreError | OSError))

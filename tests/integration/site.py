@@ -31,6 +31,7 @@ class Site:
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=str(folder / "store"))
         # One thread for models: the broker and the test need the other processors.
         own = {"PV_STORE": self.settings.store, "PV_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        own["PV_STATE"] = str(folder / "state")
         self.env = processes.environment(kafka.bootstrap, self.port, **own | env)
         self.log = folder / "log"
         self._process: processes.Running | None = None
@@ -73,6 +74,13 @@ class Site:
         """What the worker says of the release that it runs."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/releases", timeout=10) as answer:
             return dict(json.loads(answer.read())[task])
+
+    def metric(self, series: str) -> float:
+        """The value of a series of the worker's /metrics."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        (value,) = [line.removeprefix(series) for line in lines if line.startswith(f"{series} ")]
+        return float(value)
 
     def wait_live(self, task: str, version: str) -> None:
         processes.wait_until(lambda: self.live(task)["version"] == version, f"{version} is live")

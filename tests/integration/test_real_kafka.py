@@ -17,6 +17,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
+from models.releases.private import PREFIX
 from streams import topics
 from streams.settings import Settings
 from streams.topics import EVENTS, TOPICS
@@ -52,7 +53,9 @@ def test_a_killed_process_loses_no_record_and_repeats_records_only_unchanged(tin
     total = sum(wanted.values())
     # Small batches, so that a kill comes between any two steps; a short session, so that the next process
     # begins soon.
-    site.env |= {"PV_BATCH": "4", "PV_SESSION_TIMEOUT": "6"}
+    temporary = site.folder / "temporary"
+    temporary.mkdir()
+    site.env |= {"PV_BATCH": "4", "PV_SESSION_TIMEOUT": "6", "TMPDIR": str(temporary)}
     for topic, n in wanted.items():
         site.produce(topic, sample(topic, n))
     ends = ("events", "summaries")
@@ -63,6 +66,8 @@ def test_a_killed_process_loses_no_record_and_repeats_records_only_unchanged(tin
             process.kill()
             process.wait(10)
             killed_at.append(site.count(*ends))
+    # A copy of a release that was just being loaded is removed by the next process.
+    assert [p.name for p in temporary.glob("pv-*") if not p.name.startswith(PREFIX)] == []
     assert all(n < total for n in killed_at), f"killed too late to prove anything: {killed_at}"
 
     everything = {f"{topic}-{i}" for topic, n in wanted.items() for i in range(n)}
@@ -71,6 +76,7 @@ def test_a_killed_process_loses_no_record_and_repeats_records_only_unchanged(tin
         processes.wait_until(lambda: {r["id"] for r in site.records(*ends)} == everything, "every record")
         stop(process)
 
+    assert list(temporary.glob("pv-*")) == []
     records = by_record_id(site.read_all("mentions", "sentences.expanded", *ends))
     repeats = 0
     for first, *again in records.values():

@@ -6,9 +6,12 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from models.releases import store
 from models.releases.manifest import Release
@@ -18,6 +21,14 @@ from tests.tiny_releases import tiny_release
 from tests.variants import variant
 
 SHIPPED = store.BUNDLED
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """PEM files of a key pair."""
+
+    private: Path
+    public: Path
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +61,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.Monke
         if name.startswith("PV_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("PV_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("PV_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PV_DTYPE", "float32")
     monkeypatch.setenv("COLUMNS", "200")
     return monkeypatch
@@ -80,3 +92,12 @@ def own(release: Release, tmp_path: Path) -> Path:
     """A copy of the release that a test may change."""
     shutil.copytree(release.path, tmp_path / release.version)
     return tmp_path / release.version
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return Keys(private, public)

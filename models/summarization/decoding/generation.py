@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.encoder.model import PAD_TO, Encoder, encoder_of, padded
 from models.releases.manifest import Release, ReleaseError
-from models.releases.tensors import read_tensors
+from models.releases.tensors import check_size, read_tensors
 from models.summarization.decoding.beam_search import Hypothesis, Search, search
 from models.summarization.decoding.decoder_layers import DecoderConfig, Source
 from models.summarization.decoding.detokenization import detokenize
@@ -60,6 +60,11 @@ class PointerWriter:
         stored = read_tensors(release.file(DECODER))
         generated = stored.pop("generated").tolist()
         config = DecoderConfig(**release.manifest.configuration["decoder"])
+        check_size(
+            stored,
+            config.layers * config.dimension * (8 * config.dimension + 2 * config.inner),
+            release.version,
+        )
         embeddings = {name: tensor.float() for name, tensor in embeddings_of(encoder.model).items()}
         decoder = PointerDecoder(config, embeddings, generated)
         try:

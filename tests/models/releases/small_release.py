@@ -25,7 +25,7 @@ def manifest_of(source: Path, **changes: Any) -> Manifest:
         "scores": [],
         "training_data": [],
         "code_commit": "0123456789ab",
-        "canary": {"inputs": [], "outputs": []},
+        "canary": {"inputs": ["a"], "outputs": [[]]},
     }
     return Manifest.model_validate(fields | changes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.encoder.weights import base_digest
+from models.normalization.model import unpack
 from models.releases.loading import Loaded, as_json, load, model_class, same_answers
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import open_release
+from models.releases.store import bundled, open_release
 from models.summarization.model import SummarizationModel
 from models.types import TASKS, ShortQuestion
 from training.common.publish import publish_release
@@ -244,3 +246,31 @@ def test_an_incomplete_configuration_is_a_release_error(release: Release, tmp_pa
 def test_a_release_whose_model_raises_on_the_canary_is_refused(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="TypeError"):
         load(changed(release, tmp_path, lambda m: m["canary"].update(inputs=[7])))
+
+
+@pytest.mark.parametrize(
+    ("task", "change"),
+    [
+        ("ner", lambda c: c.update(labels=[f"L{i}" for i in range(5000)])),
+        ("acronym", lambda c: c["network"].update(distance=True, size=100_000)),
+        ("summarization", lambda c: c["decoder"].update(inner=20_000)),
+        ("summarization", lambda c: c["decoder"].update(dimension=4096)),
+        ("summarization", lambda c: c["decoder"].update(layers=1000)),
+    ],
+)
+def test_a_configuration_that_needs_more_than_is_stored_is_refused_before_it_is_allocated(
+    task: str, change: Change, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(bundled(task), source)
+    manifest = json.loads((source / "manifest.json").read_bytes())
+    change(manifest["configuration"])
+    (source / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"the configuration needs \d+ numbers, \d+ are stored"):
+        load(open_release(source))
+
+
+def test_packed_vectors_whose_product_is_far_larger_are_refused() -> None:
+    stored = {"terms": torch.zeros(1_000_000, dtype=torch.int8), "scales": torch.zeros(1_000_000)}
+    with pytest.raises(ReleaseError, match="not a matrix with a scale for each row"):
+        unpack(stored)

@@ -230,3 +230,9 @@ def test_another_kind_of_key_is_refused(
 def test_a_missing_key_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
     assert "No such file" in refusal(ReleaseError, lambda: read(tmp_path / "nowhere.pem"))
     assert "directory" in refusal(ReleaseError, lambda: read(tmp_path))
+
+
+def test_a_manifest_that_changes_after_its_verification_is_not_signed(release: Release) -> None:
+    rewrite(release.path, kind="another")
+    assert "has changed since it was verified" in refusal(ReleaseError, lambda: sign(release, OWNER))
+    assert read_signature(release.path) is None

@@ -1,13 +1,22 @@
-"""Releases on disk: published whole or not at all."""
+"""Releases on disk: published whole or not at all; and the private folders that they are copied to."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from models.releases.manifest import Release, ReleaseError
+from models.releases.private import LOCK, PREFIX, private_folder, remove_abandoned
 from models.releases.store import open_release, publish
 from tests.models.releases.small_release import CONTENTS, manifest_of
 
@@ -68,14 +77,14 @@ def test_a_publish_interrupted_before_the_rename_leaves_nothing(
     assert open_release(release.path).version == release.version
 
 
-def test_a_temporary_folder_of_a_killed_publish_does_not_disturb_the_next(
-    source: Path, tmp_path: Path
-) -> None:
+def test_a_temporary_folder_of_a_killed_publish_is_removed_by_the_next(source: Path, tmp_path: Path) -> None:
     left = tmp_path / "root/ner/.publishing-abc"
     left.mkdir(parents=True)
     (left / "drugs.tsv").write_bytes(b"half")
+    (left / LOCK).touch()
     release = publish(source, manifest_of(source), tmp_path / "root")
     assert open_release(release.path).version == release.version
+    assert not left.exists()
 
 
 def test_a_folder_that_changed_since_it_was_described_is_not_published(source: Path, tmp_path: Path) -> None:
@@ -89,3 +98,104 @@ def test_a_folder_that_changed_since_it_was_described_is_not_published(source: P
 def test_an_undeclared_file_has_no_path(release: Release) -> None:
     with pytest.raises(ReleaseError, match=r"declares no file other\.tsv"):
         release.file("other.tsv")
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from models.releases.private import private_folder
+with private_folder("release", Path(sys.argv[1])) as folder:
+    (folder / "weights").write_bytes(b"w")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def holder(parent: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that has a private folder until its standard input ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(parent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def test_a_folder_is_closed_to_others_and_removed_at_the_end(tmp_path: Path) -> None:
+    with private_folder("0123456789ab", tmp_path) as folder:
+        assert folder.name == "0123456789ab"
+        assert list(folder.iterdir()) == []
+        assert [stat.S_IMODE(p.stat().st_mode) for p in (folder, folder.parent)] == [0o700, 0o700]
+        (folder / "x").write_bytes(b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_removed_after_an_error_too(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), private_folder("x", tmp_path):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_has_left_is_removed_and_what_a_living_one_uses_is_not(tmp_path: Path) -> None:
+    with holder(tmp_path) as (process, killed), holder(tmp_path) as (_, living):
+        assert killed.is_dir()
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        assert killed.is_dir(), "a killed process removes nothing"
+        with private_folder("release", tmp_path) as own:
+            assert not killed.parent.exists()
+            assert (living / "weights").read_bytes() == b"w"
+            remove_abandoned(tmp_path)
+            assert own.is_dir(), "nor does a process remove what it uses itself"
+
+
+def test_only_folders_with_the_prefix_and_a_lock_are_removed(tmp_path: Path) -> None:
+    for name, lock in ((f"{PREFIX}a", True), (f"{PREFIX}b", False), ("pv-other", True)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_bytes(b"")
+        if lock:
+            (tmp_path / name / LOCK).write_bytes(b"")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / LOCK).write_bytes(b"")
+    (tmp_path / f"{PREFIX}link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / f"{PREFIX}file").write_bytes(b"")
+    remove_abandoned(tmp_path)
+    left = sorted(p.name for p in tmp_path.iterdir())
+    assert left == sorted([f"{PREFIX}b", "pv-other", "elsewhere", f"{PREFIX}link", f"{PREFIX}file"])
+
+
+def test_a_folder_that_another_process_removes_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fcntl.flock
+    removed: list[Path] = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not removed:
+            (folder,) = tmp_path.iterdir()
+            removed.append(folder)
+            remove_abandoned(tmp_path)
+            assert not folder.exists()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with private_folder("release", tmp_path) as folder:
+        assert removed
+        assert folder.parent != removed[0]
+        assert folder.is_dir()
+
+
+def test_a_file_system_without_locks_is_used_and_nothing_there_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(descriptor: int, operation: int) -> None:
+        raise OSError(95, os.strerror(95))
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with private_folder("one", tmp_path) as one, private_folder("two", tmp_path) as two:
+        assert one.is_dir()
+        assert two.is_dir()
+    assert list(tmp_path.iterdir()) == []

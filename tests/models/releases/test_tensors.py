@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +13,8 @@ import torch
 from safetensors.torch import save, save_file
 
 from models.releases.manifest import ReleaseError
-from models.releases.store import MAX_HEADER_BYTES, open_release, publish
+from models.releases.store import open_release, publish
+from models.releases.tensor_header import MAX_HEADER_BYTES
 from models.releases.tensors import read_tensors
 from tests.models.releases.small_release import manifest_of
 
@@ -99,6 +101,12 @@ def out_of_bounds(start: int, end: int) -> bytes:
     return with_header(orjson.dumps({"weight": entry})) + b"\0" * 8
 
 
+def of_shape(shape: list[Any], size: int = 8, dtype: str = "F32") -> bytes:
+    """A file with one tensor of this shape in `size` bytes."""
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}
+    return with_header(orjson.dumps({"weight": entry})) + b"\0" * size
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -155,6 +163,18 @@ def test_a_sound_file_in_a_release_is_opened(tmp_path: Path) -> None:
         pytest.param(with_header(b"[]"), id="header that is a list"),
         pytest.param(with_header(b"not JSON"), id="header that is no JSON"),
         pytest.param(with_header(b"\xff\xfe"), id="header that is no text"),
+        pytest.param(out_of_bounds(0, 1 << 40), id="tensor past the end"),
+        pytest.param(out_of_bounds(8, 0), id="tensor that ends before it begins"),
+        pytest.param(of_shape([1 << 40]), id="shape beyond the file"),
+        pytest.param(of_shape([1 << 40, 0], 0), id="huge shape without a number"),
+        pytest.param(of_shape([1 << 62, 1 << 62, 0], 0), id="shape beyond 64 bits"),
+        pytest.param(of_shape([-2]), id="negative dimension"),
+        pytest.param(of_shape([2.0]), id="dimension with a fraction"),
+        pytest.param(of_shape([True, 2]), id="dimension of a wrong type"),
+        pytest.param(of_shape([1] * 9 + [2]), id="too many dimensions"),
+        pytest.param(of_shape([2], dtype="F128"), id="unknown type"),
+        pytest.param(with_header(b'{"weight":{"dtype":"F32"}}'), id="tensor without a shape"),
+        pytest.param(with_header(b'{"weight":null}'), id="tensor that is null"),
     ],
 )  # fmt: skip
 def test_a_release_with_an_unsound_header_is_not_opened(content: bytes, tmp_path: Path) -> None:
@@ -162,3 +182,15 @@ def test_a_release_with_an_unsound_header_is_not_opened(content: bytes, tmp_path
         release_with(content, tmp_path)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 300
+
+
+def test_tensors_that_are_small_in_the_file_and_huge_in_memory_are_refused(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [1 << 29, 0], "data_offsets": [0, 0]}
+    header = {f"weight{i}": entry for i in range(3)}
+    with pytest.raises(ReleaseError, match="at most 1073741824 are allowed"):
+        release_with(with_header(orjson.dumps(header)), tmp_path)
+
+
+def test_metadata_is_no_tensor(tmp_path: Path) -> None:
+    save_file(GOOD, tmp_path / "x.safetensors", metadata={"format": "pt"})
+    release_with((tmp_path / "x.safetensors").read_bytes(), tmp_path)

@@ -152,6 +152,12 @@ SCORE = {
             _manifest(b" " * (MAX_MANIFEST_BYTES + 1)), "manifest.json is larger", id="oversized manifest"
         ),
         pytest.param(_fields(extra=1), "extra: Extra inputs", id="extra field"),
+        pytest.param(_fields(canary={"inputs": [], "outputs": []}), "the canary is empty", id="empty canary"),
+        pytest.param(
+            _fields(canary={"inputs": ["a"], "outputs": []}),
+            "the canary is empty",
+            id="canary without outputs",
+        ),
         pytest.param(_without_field, "canary: Field required", id="missing field"),
         pytest.param(_fields(format=2), "format", id="later format"),
         pytest.param(_fields(task="translation"), "task", id="unknown task"),

@@ -5,39 +5,17 @@ from __future__ import annotations
 import shutil
 import socketserver
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
 
 from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import bundled, open_release, publish
 from models.types import TASKS
 from tests.streams.command_line import NOWHERE, CommandLine, closed_port
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    private: Path
-    public: Path
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Keys:
-    key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
-    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return Keys(private, public)
+from tests.streams.conftest import Keys
 
 
 @pytest.mark.parametrize(

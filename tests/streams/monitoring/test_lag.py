@@ -122,7 +122,9 @@ async def test_dead_letters_wait_until_they_are_redriven_for_every_reason(settin
     produce(settings, DEAD, *[(0, time.time())] * 5)
 
     async def redriven(reason: str, offset: int) -> None:
-        consumer = kafka_consumer(settings, group_id=redrive_group(settings, reason), enable_auto_commit=False)
+        consumer = kafka_consumer(
+            settings, group_id=redrive_group(settings, reason), enable_auto_commit=False
+        )
         await consumer.start()
         consumer.assign([TopicPartition(DEAD, 0)])
         await consumer.commit({TopicPartition(DEAD, 0): offset})

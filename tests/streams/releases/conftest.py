@@ -25,7 +25,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def empty_gauge() -> Iterator[None]:
-    """Removes the series of other tests from the gauge of live releases."""
+    """Removes the series of other tests from the gauges of live releases."""
     metrics.MODEL.clear()
+    metrics.FALLBACK.clear()
     yield
     metrics.MODEL.clear()
+    metrics.FALLBACK.clear()

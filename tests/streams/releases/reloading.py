@@ -39,7 +39,9 @@ class HeldLoader:
         self.requested: list[str] = []
         self.may_load = threading.Event()
 
-    def __call__(self, task: str, name: str | Path | None, settings: Settings) -> Loaded:
+    def __call__(
+        self, task: str, name: str | Path | None, settings: Settings, *, keep: bool = False
+    ) -> Loaded:
         self.requested.append(str(name))
         assert self.may_load.wait(60)
         return load_release(task, name, settings)
@@ -69,3 +71,8 @@ def live_series() -> list[tuple[str, float]]:
     """Release and value of every series of the gauge of live releases."""
     (gauge,) = metrics.MODEL.collect()
     return [(s.labels["release"], s.value) for s in gauge.samples if s.labels["task"] == "summarization"]
+
+
+def fallback() -> float | None:
+    """The gauge of releases that run in place of the announced one."""
+    return metrics.REGISTRY.get_sample_value("pv_release_fallback", {"task": "summarization"})

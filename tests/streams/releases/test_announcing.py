@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,11 +11,20 @@ from pathlib import Path
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaProducer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from models.releases.manifest import Release
 from models.releases.store import bundled
 from streams.broker.embedded import EmbeddedBroker
+from streams.records import Announcement
+from streams.releases import announcements
+from streams.settings import Settings
+from streams.topics import RELEASES
 from tests.streams.command_line import NOWHERE, Answer, CommandLine, closed_port
+from tests.streams.conftest import Keys
+from tests.streams.releases.reloading import WHEN
 
 ROOT = Path(__file__).parents[3]
 
@@ -88,6 +98,69 @@ def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: 
     answer = pvstream("shadow", "summarization", "--stop")
     assert (answer.code, answer.out) == (0, "summarization: the shadow is stopped\n")
     assert listed(pvstream, "summarization")[release.version] == (False, False)
+
+
+def send_again(broker: str, position: int) -> None:
+    """Writes a message of the topic once more, as whoever may write to the topic can."""
+
+    async def copy() -> None:
+        settings = Settings(broker=broker)
+        async with announcements.reader(settings) as consumer:
+            async with asyncio.timeout(30):
+                messages = [await anext(consumer) for _ in range(position + 1)]
+        async with announcements.running_client(AIOKafkaProducer(**settings.client())) as producer:
+            old = messages[position]
+            await producer.send_and_wait(
+                RELEASES.name, key=old.key, value=old.value, headers=list(old.headers)
+            )
+
+    asyncio.run(copy())
+
+
+def test_where_signatures_are_required_only_signed_announcements_in_their_order_are_followed(
+    own: Path, keys: Keys, tmp_path: Path, pvstream: CommandLine, state: Path
+) -> None:
+    before = bundled("summarization").name
+    with EmbeddedBroker() as embedded:
+        pvstream.set("PV_BROKER", f"kafka://{embedded.bootstrap}")
+        pvstream.set("PV_RELEASE_KEY", str(keys.public))
+        pvstream("sign", own, "--key", keys.private)
+        stranger = tmp_path / "stranger.pem"
+        stranger.write_bytes(
+            Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        )
+        for arguments in (
+            ["publish", own, "--force"],
+            ["rollback", "summarization", before],
+            ["shadow", "summarization", own],
+            ["shadow", "summarization", "--stop"],
+        ):
+            assert "must be signed: use --key" in pvstream(*arguments).error_line
+            assert "is not the private key of" in pvstream(*arguments, "--key", stranger).error_line
+
+        assert pvstream("publish", own, "--force", "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization") == {before: (False, False), own.name: (True, False)}
+        assert pvstream("rollback", "summarization", before, "--key", keys.private).code == 0
+        send_again(f"kafka://{embedded.bootstrap}", 0)
+        assert listed(pvstream, "summarization")[before] == (True, False), "the first one is sent again"
+        forged = Announcement(
+            task="summarization", version=own.name, reason="publish", announced_at=WHEN, sequence=9
+        )
+        settings = Settings(broker=f"kafka://{embedded.bootstrap}")
+        asyncio.run(announcements.announce(settings, forged.key, forged))
+        assert listed(pvstream, "summarization")[before] == (True, False)
+        assert pvstream("rollback", "summarization", own.name, "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, False)
+
+        assert pvstream("shadow", "summarization", own, "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, True)
+        assert pvstream("shadow", "summarization", "--stop", "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, False)
+        answer = pvstream("shadow", "summarization", "--stop", "--key", keys.private)
+        assert answer.error_line == "error: summarization has no shadow"
+    numbers = {path.stem: orjson.loads(orjson.loads(path.read_bytes())["value"])["sequence"]
+               for path in state.rglob("*.json") if path.parent.parent.name == "announcements"}  # fmt: skip
+    assert numbers == {"summarization": 3, "summarization.shadow": 2}
 
 
 # Without a broker; in a separate process, so that all of its output can be checked.

@@ -27,6 +27,7 @@ class Message:
     key: bytes
     value: bytes | None
     offset: int
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class FakeTopic:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from models.releases.manifest import ReleaseError
 from models.releases.store import bundled, open_release
+from streams import metrics
 from streams.releases.reload import load_at_start
 from streams.settings import Settings
-from tests.streams.releases.reloading import Store, announcement, live_series, reloads
+from tests.streams.conftest import Keys
+from tests.streams.releases.reloading import Store, announcement, fallback, live_series, reloads
 
 pytestmark = pytest.mark.usefixtures("empty_gauge")
 
@@ -58,10 +61,70 @@ def test_if_the_announced_release_is_refused_the_previous_one_is_loaded(missing:
 
 
 @pytest.mark.parametrize("previous", [None, "1" * 12])
-def test_if_both_are_refused_the_worker_does_not_start(previous: str | None, store: Store) -> None:
-    with pytest.raises(ReleaseError):
-        load_at_start("summarization", announcement(store.failing, previous), store.settings)
-    assert live_series() == []
+@pytest.mark.parametrize("store_is_there", [True, False])
+def test_if_neither_loads_the_worker_starts_with_the_bundled_release(
+    previous: str | None, store_is_there: bool, store: Store, tmp_path: Path
+) -> None:
+    settings = store.settings if store_is_there else Settings(store=str(tmp_path / "nowhere"))
+    handle = load_at_start("summarization", announcement(store.failing, previous), settings)
+    assert handle.current.version == bundled("summarization").name
+    assert handle.refused is not None
+    assert (handle.refused.version, handle.refused.retryable) == (store.failing, not store_is_there)
+    assert live_series() == [(bundled("summarization").name, 1.0)]
+    assert fallback() == 1
+
+
+def test_without_the_store_the_kept_copy_of_the_announced_release_is_loaded(
+    store: Store, tmp_path: Path
+) -> None:
+    announced = announcement(store.sound[0], store.sound[1])
+    load_at_start("summarization", announced, store.settings)
+    metrics.FALLBACK.labels("summarization").set(0)
+    gone = Settings(store=str(tmp_path / "nowhere"), dtype="float32")
+    handle = load_at_start("summarization", announced, gone)
+    assert handle.current.version == store.sound[0]
+    assert handle.refused is None
+    assert fallback() == 0
+
+
+def test_without_the_store_the_last_good_release_is_loaded(store: Store, tmp_path: Path, state: Path) -> None:
+    for version in store.sound:
+        load_at_start("summarization", announcement(version), store.settings)
+    kept = state / "releases/summarization"
+    assert {p.name for p in kept.iterdir()} == set(store.sound[1:])
+    gone = Settings(store=str(tmp_path / "nowhere"), dtype="float32")
+    announced = announcement("0" * 12, "1" * 12)
+    assert load_at_start("summarization", announced, gone).current.version == store.sound[2]
+    assert fallback() == 1
+    # A kept copy is verified as any other release.
+    (kept / store.sound[2] / "words.tsv").write_text("word\nhemlock\n")
+    assert load_at_start("summarization", announced, gone).current.version == store.sound[1]
+    # Another release in its folder is not what it says.
+    shutil.rmtree(kept / store.sound[1])
+    shutil.copytree(store.root / "summarization" / store.sound[0], kept / store.sound[1])
+    assert load_at_start("summarization", announced, gone).current.version == bundled("summarization").name
+    # With the store back the damaged copy is replaced.
+    load_at_start("summarization", announcement(store.sound[2]), store.settings)
+    assert open_release(kept / store.sound[2]).version == store.sound[2]
+
+
+def test_a_kept_release_needs_the_signature_that_is_required_now(
+    store: Store, tmp_path: Path, keys: Keys
+) -> None:
+    load_at_start("summarization", announcement(store.sound[0]), store.settings)
+    gone = Settings(store=str(tmp_path / "nowhere"), release_key=keys.public)
+    handle = load_at_start("summarization", announcement(store.sound[0]), gone)
+    assert handle.current.version == bundled("summarization").name
+
+
+def test_a_folder_in_which_nothing_can_be_kept_does_not_prevent_a_start(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    settings = store.settings.model_copy(update={"state": tmp_path / "file"})
+    handle = load_at_start("summarization", announcement(store.sound[0]), settings)
+    assert handle.current.version == store.sound[0]
+    assert "is not kept in" in caplog.text
 
 
 def test_a_release_for_another_task_is_refused(store: Store, tmp_path: Path) -> None:
@@ -69,8 +132,17 @@ def test_a_release_for_another_task_is_refused(store: Store, tmp_path: Path) -> 
     (tmp_path / "acronym").mkdir()
     (tmp_path / "acronym" / other.version).symlink_to(other.path)
     settings = Settings(store=str(tmp_path))
-    with pytest.raises(ReleaseError, match="a release for summarization, not for acronym"):
-        load_at_start("acronym", announcement(other.version, task="acronym"), settings)
+    handle = load_at_start("acronym", announcement(other.version, task="acronym"), settings)
+    assert handle.current.version == bundled("acronym").name
+    assert handle.refused is not None
+    assert "a release for summarization, not for acronym" in handle.refused.reason
+
+
+def test_a_refused_release_in_the_settings_prevents_the_start(store: Store) -> None:
+    directory = store.root / "summarization" / store.failing
+    pinned = store.settings.model_copy(update={"releases": {"summarization": directory}})
+    with pytest.raises(ReleaseError, match="canary"):
+        load_at_start("summarization", announcement(store.sound[0]), pinned)
 
 
 def test_the_release_in_the_settings_has_precedence_over_the_announced_one(store: Store) -> None:

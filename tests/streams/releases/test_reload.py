@@ -10,26 +10,28 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from models.releases.loading import Loaded
 from models.releases.manifest import Release
 from models.releases.remote import deliver
-from models.releases.store import open_release
+from models.releases.store import bundled, open_release
 from streams.codec import encode
 from streams.pipeline import stage_named
 from streams.releases import reload
 from streams.releases.announcements import Refusal
 from streams.releases.handle import Handle
 from streams.releases.opening import load_release
-from streams.releases.reload import Reloader
+from streams.releases.reload import Reloader, load_at_start
 from streams.settings import Settings
 from tests.streams.polling import until
 from tests.streams.releases.reloading import (
     HeldLoader,
     Store,
     announcement,
+    fallback,
     live_series,
     new_handle,
     reloads,
@@ -160,7 +162,9 @@ async def test_a_load_does_not_block_the_event_loop(store: Store, monkeypatch: p
 async def test_an_unexpected_error_is_a_refusal_without_the_errors_message(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def out_of_memory(task: str, name: str | Path | None, settings: Settings) -> Loaded:
+    def out_of_memory(
+        task: str, name: str | Path | None, settings: Settings, *, keep: bool = False
+    ) -> Loaded:
         raise MemoryError("a patient's words")
 
     handle = new_handle(store)
@@ -191,6 +195,50 @@ async def test_after_an_error_of_the_store_the_release_is_loaded_again(
         deliver(open_release(store.root / "summarization" / store.sound[0]), settings.store)
         await until(lambda: handle.reloads == 1)
     assert handle.current.version == store.sound[0]
+    assert handle.refused is None
+
+
+async def test_the_pauses_between_attempts_grow_and_a_success_ends_them(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(reload, "MAX_STORE_RETRY_SECONDS", 0.1)
+    pauses: list[float] = []
+    loop = asyncio.get_running_loop()
+    real = loop.call_later
+
+    def call_later(delay: float, callback: Any, *arguments: Any, **options: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__qualname__", "") == "Event.set":
+            pauses.append(delay)
+        return real(delay, callback, *arguments, **options)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    settings = Settings(store=str(tmp_path / "mounted later"))
+    handle = load_at_start("summarization", announcement(store.sound[0]), settings)
+    assert handle.current.version == bundled("summarization").name
+    assert fallback() == 1
+    async with reloading(handle, settings) as (reloader, announce):
+        for _ in range(3):
+            announce(store.sound[0])  # announced again: no second timer runs beside the first
+        await until(lambda: len(pauses) >= 6)
+        assert pauses[:6] == [0.02, 0.04, 0.08, 0.1, 0.1, 0.1]
+        assert fallback() == 1
+        deliver(open_release(store.root / "summarization" / store.sound[0]), settings.store)
+        await until(lambda: handle.reloads == 1)
+    assert handle.current.version == store.sound[0]
+    assert fallback() == 0
+    assert reloader._failures == {"summarization": 0}
+
+
+async def test_announcing_what_runs_in_place_of_another_release_ends_the_fallback(
+    store: Store, tmp_path: Path
+) -> None:
+    settings = Settings(store=str(tmp_path / "nowhere"))
+    handle = load_at_start("summarization", announcement(store.sound[0]), settings)
+    assert fallback() == 1
+    async with reloading(handle, settings) as (_, announce):
+        announce(bundled("summarization").name)
+        await until(lambda: fallback() == 0)
     assert handle.refused is None
 
 
