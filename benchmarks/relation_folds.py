@@ -38,7 +38,7 @@ console = Console()
 ROOT = Path(__file__).parent.parent
 #: Files that the figures of a fold depend on, in addition to the settings and the libraries.
 CODE = (
-    "training/relation/*.py",
+    "training/relation/**/*.py",
     "training/common/adapter.py",
     "training/common/loop.py",
     "training/common/batching.py",

@@ -28,11 +28,11 @@ from training.common.corpora import GoldText
 from training.common.precision import Precision, resolved
 from training.evaluation.relation import split_texts
 from training.relation.assemble import Encoders
-from training.relation.clgs import GraphSpace
 from training.relation.data import examples, read
 from training.relation.linear_probe import probe
 from training.relation.release import Trainer
 from training.relation.settings import Settings, SupportSizes
+from training.relation.spaces.clgs import GraphSpace
 
 console = Console()
 DEFINITIONS = {

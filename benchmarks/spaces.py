@@ -28,9 +28,9 @@ from models.relation.neighbours import Floats
 from models.releases.store import open_release
 from models.text import word_texts
 from training.evaluation.relation import split_texts
-from training.relation.cldr import candidates
 from training.relation.data import TAGS, Example, examples, offsets
 from training.relation.knn_scores import nearest
+from training.relation.spaces.cldr import candidates
 
 console = Console()
 SIZE, MARGIN, RADIUS = 640, 40, 2.4

@@ -1,18 +1,31 @@
-"""Encoders and corpora that many tests share, none of which changes the encoders' weights, and a folder for
-the state of each test.
+"""Encoders, releases and corpora that many tests share, none of which changes them, and a folder for the
+state of each test.
 """
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from models.encoder.model import Encoder
-from tests.models import tiny
+from models.releases import store
+from models.releases.manifest import Release
+from models.types import TASKS
+from tests.models import tiny as tiny_models
 from tests.small_corpora import corpus, data, small
+from tests.tiny_releases import tiny_release
 
 __all__ = ["corpus", "data", "small"]
+SHIPPED = store.BUNDLED
+
+
+def pytest_collection_finish() -> None:
+    """What imports created stays for good, and no full garbage collection of a test needs to visit it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +35,7 @@ def mini() -> Encoder:
 
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny.bert(tmp_path_factory.mktemp("bert"))
+    return tiny_models.bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +43,29 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the workers of this test keep what they must remember."""
     monkeypatch.setenv("PV_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
+
+
+@pytest.fixture(scope="session")
+def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_bert: str, tiny_root: Path) -> dict[str, Release]:
+    """Task to a tiny release, in a folder like that of the bundled releases."""
+    return {task: tiny_release(task, tiny_bert, tiny_root) for task in TASKS}
+
+
+@pytest.fixture(scope="module")
+def tiny_bundled(tiny: dict[str, Release], tiny_root: Path) -> Iterator[None]:
+    """Tiny releases take the place of the bundled ones, for all tests of a file."""
+    assert set(tiny) == set(TASKS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "BUNDLED", tiny_root)
+        yield
+
+
+@pytest.fixture
+def shipped_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The releases that ship with the code, after all."""
+    monkeypatch.setattr(store, "BUNDLED", SHIPPED)

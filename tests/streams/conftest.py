@@ -13,14 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from models.releases import store
 from models.releases.manifest import Release
-from models.types import TASKS
 from tests.streams.command_line import CommandLine
-from tests.tiny_releases import tiny_release
 from tests.variants import variant
-
-SHIPPED = store.BUNDLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +26,9 @@ class Keys:
     public: Path
 
 
-@pytest.fixture(scope="session")
-def tiny_bundled(tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like that of the bundled releases, with a tiny release for each task."""
-    root = tmp_path_factory.mktemp("bundled")
-    for task in TASKS:
-        tiny_release(task, tiny_bert, root)
-    return root
-
-
 @pytest.fixture(scope="module", autouse=True)
-def bundled_releases(tiny_bundled: Path) -> Iterator[None]:
-    """Tiny releases take the place of the bundled ones: no test here depends on what a model answers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "BUNDLED", tiny_bundled)
-        yield
-
-
-@pytest.fixture
-def shipped_releases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The releases that ship with the code, after all."""
-    monkeypatch.setattr(store, "BUNDLED", SHIPPED)
+def _tiny_bundled(tiny_bundled: None) -> None:
+    """No test here depends on what a model answers."""
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
-from training.relation.cldr import PairSpace, UpperSpace
-from training.relation.clgs import GraphSpace
-from training.relation.clner import EntitySpace
 from training.relation.data import Corpus, examples, read
 from training.relation.settings import Objective, Settings, SupportSizes
+from training.relation.spaces.cldr import PairSpace, UpperSpace
+from training.relation.spaces.clgs import GraphSpace
+from training.relation.spaces.clner import EntitySpace
 
 console = Console()
 KINDS: dict[Objective, str] = {

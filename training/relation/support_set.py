@@ -146,6 +146,31 @@ def _may_follow(tag: str, before: str) -> bool:
     return tag != CONTINUATION
 
 
+class _Steps:
+    """A table with the scores of the word support after each step that makes it."""
+
+    def __init__(self, hidden: Floats, y: Numbers, asked: Floats, data: Queries, vote: Vote) -> None:
+        self._support, self._asked, self._data, self._vote = (hidden, y), asked, data, vote
+        self.table = Table(
+            "words", "rows", "MB", "k", "strict micro F1", "macro F1", "false effects per 1000"
+        )
+
+    def add(
+        self, name: str, projection: Floats, rows: Numbers, ks: Sequence[int], transitions: Floats | None
+    ) -> dict[int, float]:
+        """For each k the strict micro F1 with these rows of the support, projected to 16 bits."""
+        hidden, y = self._support
+        x = unit(hidden[rows] @ projection).astype(np.float16).astype(np.float32)
+        support, queries = torch.from_numpy(x), torch.from_numpy(unit(self._asked @ projection))
+        found = tag_scores(
+            support, torch.from_numpy(y[rows]), queries, self._data, ks, self._vote, transitions
+        )
+        for k, scores in found.items():
+            size = f"{x.size * 2 / 1e6:.1f}"
+            self.table.add_row(name, str(len(rows)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
+        return {k: scores["strict micro F1"] for k, scores in found.items()}
+
+
 def word_support(
     train: Part, queries: Part, data: Queries, dense: Floats, sizes: SupportSizes, vote: Vote, seed: int
 ) -> WordRows:
@@ -154,43 +179,23 @@ def word_support(
     """
     rng = np.random.default_rng(seed)
     known = train.tags() != UNKNOWN
-    y, hidden, asked = train.tags()[known], train.words()[known], queries.words()
-    table = Table("words", "rows", "MB", "k", "strict micro F1", "macro F1", "false effects per 1000")
+    y, hidden = train.tags()[known], train.words()[known]
     transitions = transitions_of([e for e in train.examples if e.gold.mentions])
-
-    def scored(
-        name: str, projection: Floats, rows: Numbers, ks: Sequence[int], follow: Floats | None = transitions
-    ) -> dict[int, float]:
-        x = unit(hidden[rows] @ projection).astype(np.float16).astype(np.float32)
-        found = tag_scores(
-            torch.from_numpy(x),
-            torch.from_numpy(y[rows]),
-            torch.from_numpy(unit(asked @ projection)),
-            data,
-            ks,
-            vote,
-            follow,
-        )
-        for k, scores in found.items():
-            size = f"{x.size * 2 / 1e6:.1f}"
-            table.add_row(name, str(len(rows)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
-        return {k: scores["strict micro F1"] for k, scores in found.items()}
-
-    everything = np.arange(len(y))
-    scored("all, as trained", dense, everything, [PAPER_WORDS])
-    x = unit(hidden @ dense)
+    steps = _Steps(hidden, y, queries.words(), data, vote)
+    rows = np.arange(len(y))
+    steps.add("all, as trained", dense, rows, [PAPER_WORDS], transitions)
+    projection = dense
     if sizes.dimension < dense.shape[1]:
-        projection = (dense @ fit_projection(x, sizes.dimension)).astype(np.float16).astype(np.float32)
-    else:
-        projection = dense.astype(np.float16).astype(np.float32)
+        projection = dense @ fit_projection(unit(hidden @ dense), sizes.dimension)
+    projection = projection.astype(np.float16).astype(np.float32)
     x = unit(hidden @ projection)
-    scored("projected", projection, everything, [PAPER_WORDS])
+    steps.add("projected", projection, rows, [PAPER_WORDS], transitions)
     rows = balanced(x, y, sizes.outside, rng)
-    scored("balanced", projection, rows, [PAPER_WORDS])
+    steps.add("balanced", projection, rows, [PAPER_WORDS], transitions)
     rows = rows[condensed(x[rows], y[rows], sizes.words, PAPER_WORDS, rng)]
-    scored("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
-    by_k = scored("condensed", projection, rows, K_WORDS)
-    console.print(table)
+    steps.add("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
+    by_k = steps.add("condensed", projection, rows, K_WORDS, transitions)
+    console.print(steps.table)
     return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
 
 

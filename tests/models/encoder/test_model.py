@@ -29,25 +29,29 @@ TEXTS = [
 ]
 
 
-def embedded_in_a_batch(encoder: Encoder, text: str, seed: int) -> Tensor:
-    """The vector of `text` at some position of a batch of other texts, in random order."""
-    texts = [*TEXTS * 2, *(f"{t} and so on" for t in TEXTS)]
-    random.Random(seed).shuffle(texts)
-    texts.insert(seed % len(texts), text)
-    return encoder.embed(texts)[seed % len(texts)]
+def vectors_from_batches(encoder: Encoder) -> list[Tensor]:
+    """The vectors of TEXTS from two batches, each with other texts and in another random order."""
+    batches = []
+    for seed in range(2):
+        texts = [*TEXTS, *(f"{t} and so on" * (seed + 1) for t in TEXTS)]
+        order = random.Random(seed).sample(range(len(texts)), len(texts))
+        vectors = encoder.embed([texts[i] for i in order])
+        batches.append(vectors[[order.index(i) for i in range(len(TEXTS))]])
+    return batches
 
 
 @pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="this CPU has no AVX512 bfloat16")
 def test_a_text_has_the_same_bits_alone_and_in_a_batch_in_bfloat16() -> None:
     encoder = Encoder.load("mini", dtype=torch.bfloat16)
-    for seed, text in enumerate(TEXTS):
-        assert torch.equal(embedded_in_a_batch(encoder, text, seed), encoder.embed([text])[0])
+    alone = torch.cat([encoder.embed([text]) for text in TEXTS])
+    for vectors in vectors_from_batches(encoder):
+        assert torch.equal(vectors, alone)
 
 
 def test_a_text_has_the_same_vector_alone_and_in_a_batch_in_float32(mini: Encoder) -> None:
-    for seed, text in enumerate(TEXTS):
-        alone = mini.embed([text])[0]
-        assert (embedded_in_a_batch(mini, text, seed) - alone).abs().max() < 1e-5
+    alone = torch.cat([mini.embed([text]) for text in TEXTS])
+    for vectors in vectors_from_batches(mini):
+        assert (vectors - alone).abs().max() < 1e-5
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -25,12 +25,12 @@ from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldMention, GoldText
 from training.common.loop import TrainingLoop
 from training.relation.__main__ import main
-from training.relation.cldr import PairSpace, candidates
-from training.relation.clgs import GraphSpace, graphs_of
-from training.relation.clner import EntitySpace
 from training.relation.data import TAGS, Corpus, ValidationPairs, examples, offsets, paired, read
 from training.relation.linear_probe import probe
 from training.relation.settings import Objective, Settings
+from training.relation.spaces.cldr import PairSpace, candidates
+from training.relation.spaces.clgs import GraphSpace, graphs_of
+from training.relation.spaces.clner import EntitySpace
 from training.relation.support_set import transitions_of
 
 

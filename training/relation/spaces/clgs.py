@@ -14,11 +14,11 @@ from torch import Tensor
 
 from models.encoder.layer_split import SplitEncoder
 from models.encoder.model import Encoder
-from training.relation.cldr import CachedStates, UpperSpace
 from training.relation.data import Example
-from training.relation.graph_layers import RelationGraph, degree_normalised, wrong_words
-from training.relation.losses import graph_contrast
 from training.relation.settings import Settings
+from training.relation.spaces.cldr import CachedStates, UpperSpace
+from training.relation.spaces.graph_layers import RelationGraph, degree_normalised, wrong_words
+from training.relation.spaces.losses import graph_contrast
 
 
 class Graphs(NamedTuple):

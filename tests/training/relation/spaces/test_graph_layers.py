@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from training.relation.graph_layers import (
+from training.relation.spaces.graph_layers import (
     PairGraph,
     RelationGraph,
     degree_normalised,

@@ -31,8 +31,8 @@ from training.relation.data import (
     word_states,
 )
 from training.relation.knn_scores import Queries, tag_scores
-from training.relation.losses import word_contrast
 from training.relation.settings import Settings
+from training.relation.spaces.losses import word_contrast
 
 #: Training sentences, and a fifth as many without an event, that are the support set of an epoch's
 #: validation.

@@ -32,10 +32,10 @@ from training.relation.data import (
     train_linear_layers,
     word_states,
 )
-from training.relation.graph_layers import PairGraph, hard_pairs
 from training.relation.knn_scores import PAIR_SCORES, pair_scores
-from training.relation.losses import graph_contrast, paired_contrast, word_contrast
 from training.relation.settings import Settings
+from training.relation.spaces.graph_layers import PairGraph, hard_pairs
+from training.relation.spaces.losses import graph_contrast, paired_contrast, word_contrast
 
 K_PAIRS = 5
 #: Training sentences whose pairs are the support set of an epoch's validation.

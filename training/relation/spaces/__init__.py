@@ -1,0 +1,1 @@
+"""The embedding spaces of CLNER, CLDR and CLGS in training: encoders, graphs and losses."""
