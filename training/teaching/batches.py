@@ -13,6 +13,8 @@ from training.teaching.markup import MarkedText, MarkupError, parse
 
 Kind = Literal["posts", "clinical", "questions", "phrases"]
 Part = Literal["train", "held_out"]
+#: Ids of the corpus' texts begin so.
+ID = "teaching-"
 FOLDER = Path(__file__).parent
 #: Ending of the files of each kind, which lie in a folder of its name.
 SUFFIX: dict[Kind, str] = {"posts": ".txt", "clinical": ".txt", "questions": ".jsonl", "phrases": ".tsv"}
@@ -72,7 +74,7 @@ class Line:
 
     @property
     def id(self) -> str:
-        return f"teaching-{self.file.partition('.')[0]}-{self.number}"
+        return f"{ID}{self.file.partition('.')[0]}-{self.number}"
 
 
 def held_out(file: str) -> bool:

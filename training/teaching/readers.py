@@ -6,9 +6,10 @@ In every function `part` is `train` or `held_out`. What is held out is for evalu
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import GoldCoding, GoldMention, GoldText
 from training.teaching import batches
@@ -69,6 +70,13 @@ def sample(texts: Sequence[GoldText], share: float, seed: int) -> list[GoldText]
     order = list(texts)
     random.Random(seed).shuffle(order)
     return order[: round(share * len(order))]
+
+
+def teaching_sources(texts: Iterable[GoldText]) -> list[TrainingData]:
+    """The corpus as manifests name it, with the number of its texts among `texts`; nothing without any."""
+    count = sum(t.id.startswith(batches.ID) for t in texts)
+    name = f"teaching corpus of pvstream, {count} synthetic texts"
+    return [TrainingData(name=name, licence="CC0-1.0")] if count else []
 
 
 def questions(part: Part, folder: Path = FOLDER) -> list[tuple[str, Question]]:

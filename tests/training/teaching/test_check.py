@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -205,4 +206,17 @@ def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path
 
 def test_the_corpus_is_sound() -> None:
     code, output = run("check")
+    assert code == 0, output
+
+
+@pytest.mark.slow
+def test_the_corpus_shares_nothing_with_the_public_corpora() -> None:
+    """They are sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout."""
+    root = Path(__file__).parents[3]
+    named = os.environ.get("PV_TEST_DATA")
+    folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
+    data = next((f for f in folders if f.is_dir()), None)
+    if data is None:
+        pytest.skip(f"no public corpora in {' or '.join(map(str, folders))}")
+    code, output = run("check", "--data", str(data))
     assert code == 0, output
