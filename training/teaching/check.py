@@ -10,6 +10,7 @@ from pathlib import Path
 
 from models import terminology
 from models.drugs import DrugLexicon
+from models.text import words
 from training.teaching import batches, evaluation_texts
 from training.teaching.batches import FOLDER, SUFFIX, Kind, Line, Phrase, Question
 from training.teaching.markup import MarkedText, MarkupError
@@ -74,6 +75,7 @@ def findings(corpus: Corpus, data: Path | None = None) -> list[Finding]:
     return [
         *corpus.unreadable,
         *_unknown_terms(corpus, {t.pt for t in terms}),
+        *_cut_words(corpus),
         *_personal(corpus),
         *_duplicates(corpus.texts(), folders),
         *_phrases(corpus.phrases, terms, folders),
@@ -84,6 +86,16 @@ def _unknown_terms(corpus: Corpus, pts: set[str]) -> Iterator[Finding]:
     for line, marked in corpus.marked.items():
         for term in {m.term for m in marked.marks if m.term} - pts:
             yield Finding(line, f"no preferred term {term!r} in the terminology")
+
+
+def _cut_words(corpus: Corpus) -> Iterator[Finding]:
+    """Marks that begin or end inside a word, which a tagger cannot learn."""
+    for line, marked in corpus.marked.items():
+        spans = words(marked.text)
+        starts, ends = {s.start for s in spans}, {s.end for s in spans}
+        for m in marked.marks:
+            if m.start not in starts or m.end not in ends:
+                yield Finding(line, f"a mark that cuts a word: {marked.text[m.start : m.end]!r}")
 
 
 def _personal(corpus: Corpus) -> Iterator[Finding]:

@@ -50,6 +50,7 @@ def test_nothing_is_wrong_with_a_sound_corpus(folder: Path) -> None:
     [
         ("posts/posts_2.txt", "a [ADE rash", "posts_2.txt, line 1: a bracket that opens or closes no mark"),
         ("posts/posts_2.txt", "so [ADE itchy = Itchyness]", "line 1: no preferred term 'Itchyness'"),
+        ("posts/posts_2.txt", "two [DRUG epipen]s a year", "a mark that cuts a word: 'epipen'"),
         ("posts/posts_2.txt", "write to jane.doe@mail.com", "an e-mail address: jane.doe@mail.com"),
         (
             "posts/posts_2.txt",
