@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from training.teaching import balance
 from training.teaching.batches import FOLDER
 from training.teaching.check import Corpus, findings, read
-from training.teaching.markup import MarkupError
 from training.teaching.take import take
 
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
@@ -26,16 +26,21 @@ def check(
     data: Data = None,
     folder: Folder = FOLDER,
     drugs: Annotated[bool, typer.Option(help="list the drugs that the lexicon does not know")] = False,
+    terms: Annotated[bool, typer.Option(help="list the preferred terms with too few phrases")] = False,
 ) -> None:
     """Prints what the corpus holds and what is wrong with it; exit code 1 where something is."""
     corpus = read(folder)
     if corpus == Corpus():
         typer.echo(f"no texts in {folder}", err=True)
         raise typer.Exit(1)
-    for text in (*balance.report(corpus), *(balance.unknown_drugs(corpus) if drugs else ())):
+    lists = (balance.unknown_drugs(corpus) if drugs else (), balance.terms_without(corpus) if terms else ())
+    for text in chain(balance.report(corpus), *lists):
         typer.echo(text)
     _note_absent(data)
-    found = [*balance.unbalanced(corpus), *findings(corpus, data)]
+    try:
+        found = [*balance.unbalanced(corpus), *findings(corpus, data)]
+    except ValueError as error:
+        _end(error)
     for finding in found:
         typer.echo(str(finding))
     typer.echo(f"{len(found)} findings")
@@ -58,9 +63,14 @@ def take_in(
             for finding in refused:
                 typer.echo(str(finding))
             typer.echo(f"{file.name}: {kept} lines taken, {len({f.line for f in refused})} refused")
-    except (MarkupError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+    except (ValueError, OSError) as error:
+        _end(error)
+
+
+def _end(error: Exception) -> NoReturn:
+    """An error that a user can cause, in one line."""
+    typer.echo(str(error), err=True)
+    raise typer.Exit(1) from None
 
 
 def _note_absent(data: Path | None) -> None:

@@ -124,10 +124,20 @@ def _coverage(corpus: Corpus) -> Iterator[str]:
     yield f"preferred terms of events: {len(events & set(soc))} of {len(soc)}"
     known, unknown = drugs_of(corpus)
     yield f"different drugs: {len(known)} of the lexicon; {len(unknown)} other names (--drugs lists them)"
-    phrases = Counter(p.pt for p in corpus.phrases.values())
-    enough = sum(phrases[pt] >= PHRASES for pt in soc)
-    known_terms = len(set(phrases) & set(soc))
-    yield f"preferred terms with {PHRASES} phrases: {enough} of {len(soc)}; with any: {known_terms}"
+    phrases = _phrases_of_terms(corpus)
+    enough, some = (sum(n >= least for n in phrases.values()) for least in (PHRASES, 1))
+    coverage = f"{enough} of {len(soc)}; with any: {some}"
+    yield f"preferred terms with {PHRASES} phrases: {coverage} (--terms lists the others)"
+
+
+def _phrases_of_terms(corpus: Corpus) -> dict[str, int]:
+    counts = Counter(p.pt for p in corpus.phrases.values())
+    return {pt: counts[pt] for pt in sorted({t.pt for t in terminology.load()})}
+
+
+def terms_without(corpus: Corpus) -> Iterator[str]:
+    """Preferred terms with too few phrases."""
+    yield from (f"{pt}: {n} phrases" for pt, n in _phrases_of_terms(corpus).items() if n < PHRASES)
 
 
 def drugs_of(corpus: Corpus) -> tuple[set[str], Counter[str]]:

@@ -142,8 +142,9 @@ def test_every_file_of_the_data_folder_is_compared(
 
 def test_a_file_in_an_unknown_form_is_not_passed_over(folder: Path, tmp_path: Path) -> None:
     add(tmp_path / "data", "posts.parquet", "x")
-    with pytest.raises(ValueError, match=r"posts\.parquet"):
-        told(folder, tmp_path / "data")
+    code, output = run("check", "--folder", str(folder), "--data", str(tmp_path / "data"))
+    assert code == 1
+    assert output.endswith("posts.parquet: a file of evaluation data in an unknown form\n")
 
 
 def test_a_phrase_that_is_a_mention_of_a_corpus_is_found(folder: Path, corpus: Path) -> None:
@@ -177,8 +178,9 @@ def run(*arguments: str) -> tuple[int, str]:
 
 def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: Path) -> None:
     add(folder, "posts/posts_5.txt", "NO PROBLEMS ON [DRUG#1 zolofft]")
-    code, output = run("check", "--folder", str(folder), "--drugs")
+    code, output = run("check", "--folder", str(folder), "--drugs", "--terms")
     assert code == 0
+    assert "Insomnia: 1 phrases\n" in output
     assert "posts: 2 lines of 2 files; held out 1 (50%: posts_5.txt)" in output
     assert "posts without an event of the writer or patient: 1 (50%)" in output
     assert "preferred terms of events: 1 of " in output
