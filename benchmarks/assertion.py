@@ -1,8 +1,8 @@
 """How many gold adverse events do the rules of assertion flag?
 
-Nearly all gold effects of the ADE corpus and gold adverse drug reactions of PsyTAR happened, to the patient of
-the sentence and to the writer of the post: a flag on them is mostly a false one. The baseline reads clinical
-sentences as if the patient had written them.
+Nearly all gold effects of the ADE corpus happened to the patient of the sentence, and nearly all of PsyTAR to
+the writer of the post: a flag on them is mostly a false one. The baseline reads clinical sentences as if the
+patient had written them.
 """
 
 from __future__ import annotations

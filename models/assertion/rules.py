@@ -8,9 +8,9 @@ matched first and have no scope. An effect that has ended ("no longer dizzy") di
 The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
 used. Kinds of rows: `negated`, `negated_until_comma`, `possible`, `feared`, `other` (experiencer) and
 `relative` have their scope after the trigger; `negated_after`, `possible_after` and `other_after` before it,
-and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on both sides. `stop`, `new_clause`, `writer`,
-`patient`, `comma` and `punctuation` are terminators. `pseudo` and `list` (commas of an enumeration) have no
-effect but to prevent other matches.
+and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on both sides. `stop`,
+`new_clause`, `writer`, `patient`, `comma` and `punctuation` are terminators. `pseudo` and `list` (commas of
+an enumeration) have no effect but to prevent other matches.
 
 In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
 are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
