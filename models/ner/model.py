@@ -11,6 +11,7 @@ from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, WordPieces, encoder_of
+from models.language import ENGLISH
 from models.ner.decoding import CONTINUATION, OUTSIDE, Floats, Numbers, spans_of, tags_of, viterbi
 from models.ner.head import Head
 from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
@@ -64,6 +65,7 @@ class NerModel:
         if transitions is not None and transitions.shape != (n + 1, n):
             raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
         self.transitions = transitions
+        self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
         self._only_drug, self._nothing = (
             np.array([0 if tag in allowed else _NEVER for tag in self.tags], np.float32)
@@ -89,7 +91,10 @@ class NerModel:
             transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
         elif decode != "paper":
             raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-        return cls(encoder, head.to(device), labels, lexicon, gaps_repaired=repaired, transitions=transitions)
+        device_head = head.to(device)
+        model = cls(encoder, device_head, labels, lexicon, gaps_repaired=repaired, transitions=transitions)
+        model.languages = configuration.get("languages", ENGLISH)
+        return model
 
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:

@@ -67,11 +67,14 @@ OLD: dict[str, Report] = {
     "coded-v3": CodedReport(**CORE, mentions=MENTIONS, relations=(RELATION,), events=(WITH_CONTEXT,)),
     "summary-v1": Summary(**CORE, summary=ShortQuestion(TEXT, "extractive", 0.75, 0, len(TEXT))),
 }
-VERSIONS = {"report": "v2", "expanded": "v2", "tagged": "v2", "coded": "v4", "summary": "v2"}
+VERSIONS = {"report": "v2", "expanded": "v2", "tagged": "v3", "coded": "v5", "summary": "v2"}
 GOLDEN: dict[str, Report] = {
     f"{kind}-{VERSIONS[kind]}": replace(record, **META)
     for kind, record in ((name.split("-")[0], record) for name, record in OLD.items())
 }
+# The golden records of tagged-v2 and coded-v4 have no language.
+OLD |= {"tagged-v2": GOLDEN["tagged-v3"], "coded-v4": GOLDEN["coded-v5"]}
+GOLDEN |= {n: replace(GOLDEN[n], language="es") for n in ("tagged-v3", "coded-v5")}  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", OLD)
@@ -142,13 +145,13 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v2"])) | {"text": "short"}
+    bad = orjson.loads(encode(GOLDEN["tagged-v3"])) | {"text": "short"}
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(bad))
 
 
 def test_a_relation_to_a_mention_that_does_not_exist_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v2"]))
+    bad = orjson.loads(encode(GOLDEN["tagged-v3"]))
     bad["relations"][0]["tail"] = 2
     with pytest.raises(BadRecord, match="does not exist"):
         decode(TaggedReport, orjson.dumps(bad))

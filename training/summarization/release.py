@@ -22,8 +22,8 @@ CANARY = [
     "tell me about gout",
 ]
 WHY_EXTRACTIVE = (
-    "The answer is the writer's own sentence, so it cannot ask what the writer did not. The decoder trained on "
-    "MeQSum scores far more there, but on other texts its questions mostly ask something else."
+    "The answer is the writer's own sentence, so it cannot ask what the writer did not. The decoder trained "
+    "on MeQSum scores far more there, but on other texts its questions mostly ask something else."
 )
 SOURCES = {
     "meqsum": TrainingData(
