@@ -14,8 +14,8 @@ from typing import Any
 ENGLISH = ("en",)
 #: Characters that are read; the time grows with their number.
 _READ = 400
-#: A text with fewer letters has too little to tell its language.
-_LETTERS = 10
+#: A text whose letters have fewer bytes has too little to tell its language; a syllable of Korean has three.
+_LETTER_BYTES = 10
 #: Below this probability of all supported languages together a text is in another one.
 _IMPROBABLE = 0.01
 _NOISE = re.compile(r"https?://\S+|[@#]\w+|[\d_]+")
@@ -24,7 +24,7 @@ _NOISE = re.compile(r"https?://\S+|[@#]\w+|[\d_]+")
 def unsupported_language(text: str, supported: Collection[str] = ENGLISH) -> str | None:
     """The ISO 639-1 code of the text's language where that is certainly none of `supported`; else None."""
     plain = _NOISE.sub(" ", text[:_READ]).strip().lower()
-    if sum(map(str.isalpha, plain)) < _LETTERS:
+    if sum(len(c.encode()) for c in plain if c.isalpha()) < _LETTER_BYTES:
         return None
     ranked = _identifier().rank(plain)
     if ranked[0][0] in supported or sum(p for code, p in ranked if code in supported) >= _IMPROBABLE:
