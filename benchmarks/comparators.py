@@ -37,12 +37,13 @@ def main(
         named[name] = open_release(Path(folder))
     if len({r.task for r in named.values()}) > 1:
         raise typer.BadParameter("releases of different tasks have no scores in common")
-    rows = {name: scores_of(r, score or []) for name, r in named.items()}
+    scores = {name: scores_of(r, score or []) for name, r in named.items()}
     first = next(iter(named.values())).manifest
-    if any(row.keys() != rows[next(iter(rows))].keys() for row in rows.values()):
+    if len({frozenset(row) for row in scores.values()}) > 1:
         raise typer.BadParameter("the releases are not scored on the same data")
     definitions = {s.name: s.definition for s in first.scores if not score or s.name in score}
     settings = {name: _settings(r.manifest.configuration) for name, r in named.items()}
+    rows = {name: {"trained with": in_words(settings[name])} | row for name, row in scores.items()}
     versions = {name: r.version for name, r in named.items()}
     content: dict[str, Any] = {"task": first.task, "rows": rows}
     content |= {"definitions": definitions, "settings": settings, "releases": versions}
@@ -54,6 +55,19 @@ def main(
     result.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     for name, row in rows.items():
         typer.echo(f"{name}: {row}")
+
+
+def in_words(settings: Any) -> str:
+    """The settings of a training in one line; what is switched off, or a number that is 0, is named too."""
+    if not isinstance(settings, dict):
+        return str(settings)
+    return ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _settings(configuration: dict[str, Any]) -> Any:

@@ -28,7 +28,13 @@ DEAD_LETTERS = Counter(
     "pv_dead_letters", "Records sent to the dead-letter topic", ["stage", "reason"], registry=REGISTRY
 )
 MENTIONS = Counter("pv_mentions", "Mentions found by a stage", ["stage", "label"], registry=REGISTRY)
-EVENTS = Counter("pv_events", "Adverse events, coded or NIL", ["outcome"], registry=REGISTRY)
+EVENTS = Counter(
+    "pv_events",
+    "Adverse events, coded or NIL, and reports that can have none because of their language "
+    "(unsupported_language)",
+    ["outcome"],
+    registry=REGISTRY,
+)
 BATCH = Histogram(
     "pv_batch_records",
     "Records in a batch",

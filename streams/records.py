@@ -115,6 +115,8 @@ class TaggedReport(ExpandedReport):
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
+    language: str | None = None
+    """ISO 639-1 code of a post in a language that the tagger does not read; null: it was read."""
 
     def __post_init__(self) -> None:
         n = len(self.mentions)

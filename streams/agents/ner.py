@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from models.language import ENGLISH, unsupported_language
 from models.types import Mention
 from streams import metrics
 from streams.records import Report, TaggedReport, extend
 
 
 class Tagger(Protocol):
+    """A model; its attribute `languages` names those that it reads, by default English alone."""
+
     def predict(self, batch: Sequence[str]) -> Sequence[Sequence[Mention]]: ...
 
 
 def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
-    """One tagged report for each report, in order; without mentions where the model found none."""
-    tagged = model.predict([r.text for r in reports])
-    return [extend(TaggedReport, r, mentions=tuple(m)) for r, m in zip(reports, tagged, strict=True)]
+    """One tagged report for each report, in order; without mentions where the model found none, or where it
+    does not read the report's language, which is then named.
+    """
+    supported = getattr(model, "languages", ENGLISH)
+    languages = [unsupported_language(r.text, supported) for r in reports]
+    tagged = iter(model.predict([r.text for r, other in zip(reports, languages, strict=True) if not other]))
+    return [
+        extend(TaggedReport, r, mentions=() if other else tuple(next(tagged)), language=other)
+        for r, other in zip(reports, languages, strict=True)
+    ]
 
 
 def count(outputs: Sequence[TaggedReport]) -> None:

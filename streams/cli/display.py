@@ -80,6 +80,8 @@ def _expansions(record: ExpandedReport) -> list[RenderableType]:
 
 
 def _events(record: CodedReport) -> RenderableType:
+    if record.language:
+        return Text(f"not read: language {record.language}", style="yellow")
     if not record.events:
         return Text("no adverse event", style="dim")
     table = Table.grid(padding=(0, 2))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from benchmarks.comparators import main
+from benchmarks.comparators import in_words, main
 from models.releases.store import bundled
 
 
@@ -17,10 +17,19 @@ def test_scores_of_two_releases_are_written_with_their_settings(tmp_path: Path) 
     main([f"one={one}", f"same={one}"], file, ["strict_micro_f1"])
     content = json.loads(file.read_bytes())
     assert content["rows"]["one"] == content["rows"]["same"]
-    assert all(name.startswith("strict_micro_f1, ") for name in content["rows"]["one"])
+    trained_with, *names = content["rows"]["one"]
+    assert "epochs 8" in content["rows"]["one"][trained_with]
+    assert names
+    assert all(name.startswith("strict_micro_f1, ") for name in names)
     assert set(content["definitions"]) == {"strict_micro_f1"}
     assert content["settings"]["one"]["base"] == "mini"
     assert str(one.parent) not in file.read_text(encoding="utf-8")
+
+
+def test_settings_are_named_in_one_line() -> None:
+    settings = {"objective": "m", "corpora": ["sdu22"], "surface": False, "dropout": 0.5}
+    assert in_words(settings) == "objective m, corpora sdu22, surface off, dropout 0.5"
+    assert in_words("nothing was trained") == "nothing was trained"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ ROOT = Path(models.__file__).parent / "pretrained"
 #: Idiom-aware vectors are a model without a stage.
 SHIPPED = (*TASKS, "idiom")
 PATHS = sorted(p for task in SHIPPED for p in (ROOT / task).glob("*") if not p.name.startswith("."))
-TRAINED = ("ner", "relation", "normalization", "acronym", "summarization", "idiom")
-MAX_BYTES = 24 * 10**6
+TRAINED = ("ner", "relation", "normalization", "acronym", "idiom")
+MAX_BYTES = 16 * 10**6
 #: With the processor's fastest number format, and in 32 bits where that is another one.
 DTYPES = ["auto"] if number_formats("cpu") == ["float32"] else ["auto", "float32"]
 

@@ -1,5 +1,5 @@
-"""Trains an m-network and writes a release: the network, the dictionary and the prototypes of its long
-forms.
+"""Trains what scores long forms and writes a release: the head, with an m-network where one is asked for, the
+dictionary and the prototypes of its long forms.
 """
 
 from __future__ import annotations
@@ -150,7 +150,6 @@ def _published(
     root: Path,
 ) -> Release:
     record = {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}}
-    network = f"definitions in the text, else an m-network ({settings.objective})"
 
     def scores(model: Any) -> list[Score]:
         has_definitions = dictionary and (data / "ade").exists()
@@ -160,7 +159,7 @@ def _published(
     return publish_release(
         folder,
         task="acronym",
-        kind=network if prototypes is None else f"{network} and prototypes",
+        kind=kind_of(settings, with_prototypes=prototypes is not None),
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration={
@@ -176,6 +175,18 @@ def _published(
         scores=scores,
         root=root,
     )
+
+
+def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
+    """What a release scores long forms by; an m-network is named only where there is one."""
+    parts = {
+        f"an m-network ({settings.objective})": settings.distance,
+        "the fit of the long form in the sentence": settings.fit,
+        "the cosine of sentence and long form": settings.alone,
+        "letter features": settings.surface,
+        "prototypes": with_prototypes,
+    }
+    return "definitions in the text, else " + ", ".join(name for name, there in parts.items() if there)
 
 
 def sources(settings: Settings, with_prototypes: bool) -> list[TrainingData]:

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
-from models.ner.decoding import tags_of
+from models.ner.decoding import Floats, tags_of
 from models.ner.head import Head
-from models.ner.model import NerModel
+from models.ner.model import TRANSITIONS, NerModel
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
@@ -41,8 +41,11 @@ class TaggerTrainee(Trainee):
         data: Sequence[Example],
         score: Callable[[NerModel], dict[str, float]],
         device: torch.device | str = "cpu",
+        transitions: Floats | None = None,
     ) -> None:
-        """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served."""
+        """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served, with
+        `transitions` where it decodes whole sentences.
+        """
         torch.manual_seed(settings.seed)
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
@@ -51,7 +54,7 @@ class TaggerTrainee(Trainee):
         if settings.factor:
             adapter.only_linear(self.encoder.model)
         self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
-        self._score = score
+        self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
 
@@ -80,8 +83,9 @@ class TaggerTrainee(Trainee):
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
+        repaired, transitions = self.settings.repair, self.transitions
         scores = self._score(
-            NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=self.settings.repair)
+            NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=repaired, transitions=transitions)
         )
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
@@ -95,6 +99,8 @@ class TaggerTrainee(Trainee):
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
         head = {HEAD: {k: v.detach().half().cpu().clone() for k, v in self.head.state_dict().items()}}
+        if self.transitions is not None:
+            head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
         if not self.settings.factor:
             return adapter.files(self.encoder.model) | head
         base = Encoder.load(self.settings.base).model

@@ -19,6 +19,7 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
+from training.summarization.networks.hub_network import refusal
 from training.summarization.release import publish_extractive
 from training.summarization.settings import ReleaseOptions, Settings
 
@@ -43,6 +44,8 @@ def main(
         release = publish_extractive(data, output, settings.backbone)
     elif data is None:
         raise typer.BadParameter("training requires --data")
+    elif reason := refusal(settings.backbone):
+        raise typer.BadParameter(reason)
     else:
         place = device_of(device)
         settings = replace(settings, precision=resolved(settings.precision, place))

@@ -21,6 +21,10 @@ CANARY = [
     "SUBJECT: Ehlers-Danlos\nMESSAGE: I want to know everything about how it is treated, my son has it.",
     "tell me about gout",
 ]
+WHY_EXTRACTIVE = (
+    "The answer is the writer's own sentence, so it cannot ask what the writer did not. The decoder trained "
+    "on MeQSum scores far more there, but on other texts its questions mostly ask something else."
+)
 SOURCES = {
     "meqsum": TrainingData(
         name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
@@ -90,7 +94,7 @@ def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
             Path(folder),
             kind="extractive: the asking sentence nearest to the whole question",
             base=base,
-            configuration={"max_pieces": 256},
+            configuration={"max_pieces": 256, "why_extractive": WHY_EXTRACTIVE},
             training_data=[],
             data=data,
             root=root,

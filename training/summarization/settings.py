@@ -27,7 +27,7 @@ class Settings:
         typer.Option(
             "--backbone",
             "--base",
-            help="an encoder (`mini`, a hub name or a path), which gets a small decoder with copying, or an "
+            help="a BERT (`mini`, a hub name or a path), which gets a small decoder with copying, or an "
             "encoder-decoder of the hub (facebook/bart-large)",
         ),
     ] = MINI

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from models.types import ADE, DRUG, INDICATION, Candidate, Coding, Expansion, Mention, Query, Relation
-from streams.agents import normalization
-from streams.records import TaggedReport
+from streams import metrics
+from streams.agents import ner, normalization
+from streams.records import Report, TaggedReport
 
 TEXT = "Aspirin and MTX for RA caused TEN and rash"
 
@@ -60,6 +61,14 @@ def test_an_event_has_the_assertion_of_its_sentence() -> None:
     assert flags == [(False, True, True), (True, False, False)]
 
 
+def test_she_is_somebody_else_in_a_post_and_the_patient_in_a_clinical_sentence() -> None:
+    text = "She had insomnia."
+    post = replace(REPORT, text=text, mentions=(Mention(8, 16, "insomnia", ADE, 0.9),), relations=())
+    sentence = replace(post, releases={"acronym": "0" * 12, "relation": "0" * 12})
+    coded = normalization.predict(EchoCoder(), [post, sentence])
+    assert [c.events[0].other_experiencer for c in coded] == [True, False]
+
+
 def test_a_report_without_mentions_gives_a_record_without_events() -> None:
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()
@@ -107,3 +116,38 @@ def test_the_only_drug_of_a_post_is_the_suspect_but_neither_of_two() -> None:
 def test_a_sentence_without_a_relation_has_no_suspect() -> None:
     report = replace(REPORT, mentions=(MTX, TEN), releases={"acronym": "a", "relation": "b"})
     assert normalization.suspects(report, 1) == ((), "none")
+
+
+class WordTagger:
+    """Labels every first word as an adverse event."""
+
+    def __init__(self, languages: tuple[str, ...] | None = None) -> None:
+        self.read: list[str] = []
+        if languages:
+            self.languages = languages
+
+    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+        self.read += batch
+        return [[Mention(0, len(t.split()[0]), t.split()[0], ADE, 0.9)] for t in batch]
+
+
+ENGLISH = Report(id="en", text="Insomnia since I started these pills")
+SPANISH = Report(id="es", text="Desde que tomo sertralina no puedo dormir")
+
+
+def test_a_post_in_a_language_that_the_model_does_not_read_is_named_and_has_no_mention() -> None:
+    model = WordTagger()
+    other, read = ner.predict(model, [SPANISH, ENGLISH])
+    assert model.read == [ENGLISH.text]
+    assert (other.language, other.mentions) == ("es", ())
+    assert (read.language, [m.text for m in read.mentions]) == (None, ["Insomnia"])
+    assert ner.predict(WordTagger(("en", "es")), [SPANISH])[0].language is None
+
+
+def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> None:
+    counter = metrics.EVENTS.labels("unsupported_language")
+    before = counter._value.get()
+    coded = normalization.predict(EchoCoder(), ner.predict(WordTagger(), [SPANISH, ENGLISH]))
+    assert [(c.language, len(c.events)) for c in coded] == [("es", 0), (None, 1)]
+    normalization.count(coded)
+    assert counter._value.get() == before + 1

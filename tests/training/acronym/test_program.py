@@ -16,6 +16,8 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.training.acronym.corpus import DICTIONARY
 from training.acronym.__main__ import main
+from training.acronym.assemble import kind_of
+from training.acronym.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +117,12 @@ def test_the_papers_network_is_published_without_prototypes(
 def test_training_without_data_is_refused(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="training needs --data"):
         main(output=tmp_path)
+
+
+def test_a_kind_names_an_m_network_only_where_there_is_one() -> None:
+    shipped = Settings(distance=False, fit=False, layers=0)
+    assert kind_of(shipped, with_prototypes=True) == (
+        "definitions in the text, else the cosine of sentence and long form, letter features, prototypes"
+    )
+    paper = Settings(objective="m", alone=False, surface=False)
+    assert kind_of(paper, with_prototypes=False) == "definitions in the text, else an m-network (m)"

@@ -14,6 +14,7 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.summarization.reranker import FEATURES
 from models.types import LABELS
+from tests.models import tiny
 from tests.models.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import PAIRS
 from training.evaluation.summarization import bundled_tagger
@@ -165,3 +166,22 @@ def test_an_extractive_release_picks_the_sentence_that_asks(tmp_path: Path, tiny
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:
     assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)
+
+
+@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert"])
+def test_the_pointer_decoder_is_refused_over_another_encoder_before_anything_is_read(
+    family: str, tmp_path: Path
+) -> None:
+    base = tmp_path / "base"
+    if family == "distilbert":
+        base.mkdir()
+        (base / "config.json").write_text('{"model_type": "distilbert"}', encoding="utf-8")
+    else:
+        {"roberta": tiny.roberta, "mpnet": tiny.mpnet}[family](base)
+    with pytest.raises(typer.BadParameter) as refused:
+        main(**options(tmp_path / "nowhere", str(base), tmp_path / "out"))
+    assert f"is of the family {family}: the pointer decoder works over encoders of the family bert" in str(
+        refused.value
+    )
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "out").exists()

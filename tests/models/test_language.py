@@ -1,0 +1,54 @@
+"""The language of short posts: English ones are never taken for another, in sentences of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.language import unsupported_language
+
+#: Short posts by language, written for this test.
+OTHERS = {
+    "es": "Desde que tomo sertralina no puedo dormir.",
+    "pt": "Estou tomando sertralina e não consigo dormir.",
+    "fr": "Depuis que je prends de la sertraline, je ne dors plus.",
+    "de": "Seit ich Sertralin nehme, kann ich nicht schlafen.",
+    "nl": "Sinds ik sertraline slik kan ik niet slapen.",
+    "it": "Da quando prendo la sertralina non riesco a dormire.",
+    "ja": "セルトラリンを飲み始めてから眠れません。",
+    "ko": "세르트랄린을 먹고 나서 잠을 못 자요.",
+    "ar": "منذ أن بدأت السيرترالين لا أستطيع النوم.",
+    "ru": "После таблеток совсем не могу уснуть.",
+}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_post_in_another_language_is_recognised(language: str) -> None:
+    assert unsupported_language(OTHERS[language]) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\U0001f600 !!!",
+        "lol",
+        "no dormir",
+        "Celiprolol gave me pneumonitis.",
+        "ugh zoloft insomnia again smh",
+        "IM SO TIRED OF THIS EFFING SEROQUEL",
+        "@juan_perez #sertralina makes me sweat https://example.com/no-puedo-dormir",
+        "My abuela says hola but the metformin still gives me the runs",
+        "60mg prednisone = moon face",
+    ],
+)
+def test_an_english_or_a_very_short_post_is_read(text: str) -> None:
+    assert unsupported_language(text) is None
+
+
+def test_a_model_may_read_more_languages() -> None:
+    assert unsupported_language(OTHERS["es"], ("en", "es")) is None
+    assert unsupported_language(OTHERS["ja"], ("en", "es")) == "ja"
+
+
+def test_only_the_beginning_of_a_long_text_is_read() -> None:
+    assert unsupported_language("The pills made me dizzy and sick. " * 20 + OTHERS["ru"] * 500) is None
