@@ -17,6 +17,10 @@ class Settings:
     """What makes a run what it is; `make train` has the settings of the bundled release."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini"
+    start: Annotated[
+        str,
+        typer.Option(help="folder of a release on the same base that the run begins with; empty: the base"),
+    ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
@@ -27,6 +31,12 @@ class Settings:
         int,
         typer.Option(help="with --rank 0: changes are stored as an adapter of this rank; 0: whole layers"),
     ] = 0
+    eight_bit: Annotated[
+        bool, typer.Option(help="with --rank 0: changes are stored as deltas of 8 bits, not as whole layers")
+    ] = False
+    average: Annotated[
+        int, typer.Option(min=1, help="the weights are averaged over so many of the last epochs")
+    ] = 1
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
     seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42

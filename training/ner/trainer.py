@@ -1,23 +1,29 @@
 """CONORM-NER in training (CONORM, section 3.1): a tagging head over an encoder, in two phases.
 
 Each phase has its own AdamW and its own linear schedule with 10 % warm-up; the loss is the cross-entropy over
-all pieces; the epoch with the best strict F1 on the validation part is kept.
+all pieces. The weights of the last epochs may be averaged (Izmailov et al. 2018). What is validated is the
+model as a release holds it; the epoch with the best strict F1 on the validation part is kept.
 """
 
 from __future__ import annotations
 
+import copy
 import random
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER
+from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.ner.model import NerModel
+from models.releases.manifest import ReleaseError
+from models.releases.store import open_release
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
@@ -47,13 +53,14 @@ class TaggerTrainee(Trainee):
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        self.encoder = adapter.trainable(Encoder.load(settings.base), settings.rank)
+        encoder, self.head = _beginning(settings)
+        self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
-        self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
         self._score = score
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
+        self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
         return self.encoder.model, self.head
@@ -76,31 +83,56 @@ class TaggerTrainee(Trainee):
         self._freeze_encoder(not self._phase.encoder)
         losses = self.one_pass(batches, self._loss, number)
         self._freeze_encoder(False)
+        self._last_epochs.append(self.weights())
         return losses
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
-        scores = self._score(
-            NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=self.settings.repair)
-        )
+        trained = self.weights()
+        self.load_weights(self.kept_weights())
+        scores = self._score(self._released())
+        self.load_weights(trained)
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
+    def kept_weights(self) -> list[dict[str, Tensor]]:
+        """The means over the last epochs."""
+        return [
+            {name: torch.stack([epoch[i][name] for epoch in self._last_epochs]).mean(0) for name in module}
+            for i, module in enumerate(self._last_epochs[-1])
+        ]
+
     def state(self) -> dict[str, Any]:
-        return super().state() | {"rng": random_state(self.rng)}
+        return super().state() | {"rng": random_state(self.rng), "last_epochs": list(self._last_epochs)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         set_random_state(self.rng, state["rng"])
+        self._last_epochs.extend(state["last_epochs"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
         head = {HEAD: {k: v.detach().half().cpu().clone() for k, v in self.head.state_dict().items()}}
-        if not self.settings.factor:
+        if not self.settings.factor and not self.settings.eight_bit:
             return adapter.files(self.encoder.model) | head
         base = Encoder.load(self.settings.base).model
         if adapter.unchanged(base, self.encoder.model):
             return head
+        if self.settings.eight_bit:
+            return {ADAPTER: adapter.quantized(base, self.encoder.model)} | head
         return {ADAPTER: adapter.factored(base, self.encoder.model, self.settings.factor)} | head
+
+    def _released(self) -> NerModel:
+        """The model as it is served from `release_files`."""
+        files = self.release_files()
+        base = copy.deepcopy(Encoder.load(self.settings.base).model)
+        if ADAPTER in files:
+            merge_adapter(base, files[ADAPTER])
+        if WEIGHTS in files:
+            replace_weights(base, files[WEIGHTS])
+        head = copy.deepcopy(self.head)
+        head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
+        encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
+        return NerModel(encoder, head, LABELS, None, gaps_repaired=self.settings.repair)
 
     def _loss(self, batch: Sequence[Example]) -> Tensor:
         with mixed(self.settings.precision, self.device):
@@ -109,3 +141,19 @@ class TaggerTrainee(Trainee):
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:
             parameter.requires_grad_(not frozen)
+
+
+def _beginning(settings: Settings) -> tuple[Encoder, Head]:
+    """The base with a new head, or encoder and head of the release to start with.
+
+    Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
+    low-rank adapter could not hold what its own changed.
+    """
+    if not settings.start:
+        encoder = Encoder.load(settings.base)
+        return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
+    release = open_release(Path(settings.start))
+    if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
+        raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
+    model = NerModel.load(release)
+    return model.encoder, model.head
