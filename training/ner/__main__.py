@@ -1,7 +1,8 @@
 """Trains CONORM-NER (CONORM, section 3.1) and writes a release: `python -m training.ner`.
 
 Phase 1 (first epoch) trains the head alone, phase 2 adapter and head; the epoch with the best strict F1 on
-10 % of the training sentences is kept.
+10 % of the training sentences is kept. `--teaching` adds texts of the teaching corpus (training/teaching); no
+epoch is chosen on these.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from training.evaluation.ner import ade_part
 from training.ner.data import Corpus, Example, examples, read
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
+from training.teaching.readers import teaching_sources
 
 console = Console()
 CITATION = "none stated, citation asked"
@@ -67,7 +68,7 @@ def train(
     console.print(f"{len(data)} training sentences, {valid} for validation")
 
     def scores(model: NerModel) -> dict[str, float]:
-        return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items()}
+        return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
 
     trainee = TaggerTrainee(settings, data, scores, device)
     loop = TrainingLoop(trainee, asdict(settings), run)
@@ -86,7 +87,7 @@ def make(
         for file, tensors in trainee.release_files().items():
             save_file(tensors, folder / file)
         shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
-        return _published(settings, trainee, round(loop.seconds), folder, list(corpora), data, output)
+        return _published(settings, trainee, round(loop.seconds), folder, corpora, data, output)
 
 
 def _published(
@@ -94,7 +95,7 @@ def _published(
     trainee: TaggerTrainee,
     seconds: int,
     folder: Path,
-    corpora: list[str],
+    corpora: Mapping[str, Corpus],
     data: Path,
     root: Path,
 ) -> Release:
@@ -107,6 +108,8 @@ def _published(
         "training_seconds": seconds,
     }
     splits = {"clinical": settings.split, "posts": "psytar_test"}
+    sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
+    taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     return publish_release(
         folder,
         task="ner",
@@ -114,9 +117,9 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=[PSYTAR if name == "posts" else ade_corpus(settings.split) for name in corpora],
+        training_data=[sources[n] for n in corpora if n in sources] + taught,
         canary=CANARY,
-        scores=lambda model: manifest_scores("ner", model, data, [splits[name] for name in corpora]),
+        scores=lambda model: manifest_scores("ner", model, data, [splits[n] for n in corpora if n in splits]),
         root=root,
     )
 

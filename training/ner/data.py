@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import typer
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
@@ -14,11 +15,16 @@ from models.encoder.model import Encoder, WordPieces
 from models.ner.decoding import CONTINUATION
 from models.ner.head import Head
 from models.text import words
+from models.types import LABELS
 from training.common.corpora import GoldText, hold_out, read_psytar
 from training.common.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_texts
 from training.ner.settings import Settings
+from training.teaching.batches import Kind
+from training.teaching.readers import gold_texts, sample
+
+TEACHING = "teaching"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class Corpus:
 
     train: list[GoldText]
     valid: list[GoldText]
+    """empty: no epoch is chosen on this corpus"""
     labels: tuple[str, ...]
     lexicon: DrugLexicon | None
 
@@ -42,7 +49,21 @@ def read(data: Path, settings: Settings) -> dict[str, Corpus]:
         tested = {t.text for part in ("dev", "test") for t in read_psytar(data / f"psytar/ner_{part}.conll")}
         train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
         corpora["posts"] = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
+    if settings.teaching:
+        corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None)
     return corpora
+
+
+def _teaching(settings: Settings) -> list[GoldText]:
+    """A share of the posts and clinical sentences of the teaching corpus that are not held out.
+
+    Raises typer.BadParameter where there are none, as in an installed wheel.
+    """
+    kinds: tuple[Kind, ...] = ("posts", "clinical")
+    texts = [t for kind in kinds for t in gold_texts(kind, "train", candidates=settings.candidates)]
+    if not texts:
+        raise typer.BadParameter("--teaching: the texts of training/teaching are only in the source tree")
+    return sample(texts, settings.teaching, settings.seed)[: settings.limit or None]
 
 
 def _held_out(

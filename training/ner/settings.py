@@ -41,6 +41,13 @@ class Settings:
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
     seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42
     limit: Annotated[int, typer.Option(help="training sentences of each corpus at most; 0: all")] = 0
+    teaching: Annotated[
+        float, typer.Option(min=0, max=1, help="share of the teaching corpus that is added to training")
+    ] = 0.0
+    candidates: Annotated[
+        bool,
+        typer.Option(help="with --teaching: mentions that are denied, feared or another's are mentions too"),
+    ] = False
     biox: Annotated[
         bool, typer.Option(help="pieces inside a word are tagged X; ablation: with their word's tag (BIO)")
     ] = True

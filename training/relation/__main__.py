@@ -4,7 +4,8 @@ training.relation`.
 `clner` trains the entity space (Eq. 6); `cldr` the relation space (Eq. 5); `clgs` the same from whole graphs
 (Eq. 4); `all` CLNER, then CLDR on top of it, which is what the relation stage uses. A part that is not
 trained is the plain base. The paper trains two encoders from the same start; here the second starts from the
-first and shares its lower layers, so that a sentence passes them once.
+first and shares its lower layers, so that a sentence passes them once. `--teaching` adds clinical
+sentences of the teaching corpus (training/teaching) to training.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from training.common.batching import length_batches
 from training.common.corpora import GoldText, hold_out
 from training.common.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
+from training.teaching.readers import gold_texts, sample
 
 TAGS = tags_of(LABELS)
 #: The tag of a word that is neither trained on nor a sample for others.
@@ -58,7 +59,9 @@ class Example:
 
 
 class Corpus(NamedTuple):
-    """Sentences of the ADE corpus with (`train`, `valid`) and without an adverse event."""
+    """Sentences of the ADE corpus with (`train`, `valid`) and without an adverse event; `train` may end with
+    sentences of the teaching corpus.
+    """
 
     train: list[GoldText]
     valid: list[GoldText]
@@ -68,8 +71,11 @@ class Corpus(NamedTuple):
     """without an event, for validation"""
 
 
-def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
-    """Training and validation sentences of a split (10 %, as in the paper), none of which is tested."""
+def read(data: Path, split: str, seed: int, limit: int = 0, teaching: float = 0.0) -> Corpus:
+    """Training and validation sentences of a split (10 %, as in the paper), none of which is tested.
+    `teaching`: share of the teaching corpus' clinical sentences that is trained on in addition, those without
+    an effect too, because their drugs are all marked.
+    """
     train, test = split_texts(data / "ade", split)
     negatives, _ = split_negatives(data / "ade", split)
     tested = {t.text for t in test}
@@ -77,7 +83,8 @@ def read(data: Path, split: str, seed: int, limit: int = 0) -> Corpus:
     share = min(0.1, VALID_NEGATIVES / max(1, len(negatives)))
     train_negatives, valid_negatives = hold_out(negatives, share, seed)
     last = limit or None
-    return Corpus(rest[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
+    taught = sample(gold_texts("clinical", "train", labels=LABELS), teaching, seed) if teaching else []
+    return Corpus(rest[:last] + taught[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
 
 
 def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:

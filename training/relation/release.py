@@ -26,6 +26,7 @@ from training.relation.clgs import GraphSpace
 from training.relation.clner import EntitySpace
 from training.relation.data import Corpus, examples, read
 from training.relation.settings import Objective, Settings, SupportSizes
+from training.teaching.readers import teaching_sources
 
 console = Console()
 KINDS: dict[Objective, str] = {
@@ -117,16 +118,22 @@ def make(
     device: torch.device | str = "cpu",
 ) -> Release:
     """Trains, scores on the test part of the split, and publishes under `root`."""
-    corpus = read(data, settings.split, settings.seed, settings.limit)
+    corpus = read(data, settings.split, settings.seed, settings.limit, settings.teaching)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         trainer = Trainer(settings, Path(name), run, device)
         encoders, entities, _ = trainer.train(objective, sizes, corpus)
         model = assemble(encoders, corpus, entities, settings, sizes, trainer.folder)
-        return _published(trainer, objective, sizes, model, data, root)
+        return _published(trainer, objective, sizes, model, corpus, data, root)
 
 
 def _published(
-    trainer: Trainer, objective: Objective, sizes: SupportSizes, model: RelationModel, data: Path, root: Path
+    trainer: Trainer,
+    objective: Objective,
+    sizes: SupportSizes,
+    model: RelationModel,
+    corpus: Corpus,
+    data: Path,
+    root: Path,
 ) -> Release:
     settings = trainer.settings
     split = settings.split.removeprefix("ade_").replace("_", " ")
@@ -141,10 +148,12 @@ def _published(
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),
     }
-    sources = [
+    names = [
         f"ADE corpus v2 (Gurulingappa et al. 2012), {split} training part",
         "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
     ]
+    sources = [TrainingData(name=name, licence=LICENCE) for name in names]
+    sources += teaching_sources(corpus.train)
     return publish_release(
         trainer.folder,
         task="relation",
@@ -152,7 +161,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=[TrainingData(name=name, licence=LICENCE) for name in sources],
+        training_data=sources,
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,

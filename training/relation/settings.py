@@ -27,6 +27,9 @@ class Settings:
     ] = "ade_fold_1"
     seed: Annotated[int, typer.Option(help="of weights, order, samples and validation part")] = 42
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0
+    teaching: Annotated[
+        float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences to add")
+    ] = 0.0
     precision: PrecisionOption = "auto"
     # Entities: CLNER.
     epochs: Annotated[int, typer.Option(help="of CLNER at most; paper: 20")] = 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,9 @@ from models.text import words
 from models.types import ADE, DRUG, LABELS
 from training.common.corpora import GoldMention, GoldText
 from training.common.word_tags import word_tags
-from training.ner.data import examples
+from training.ner.data import examples, read
+from training.ner.settings import Settings
+from training.teaching.readers import gold_texts
 
 TAGS = tags_of(LABELS)
 LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum"})
@@ -137,3 +141,20 @@ def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_all_flags_are_
     assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]
     assert sum(paper.flags) == len(paper.tags) - 2 > 0
     assert sum(plain.flags) == 0
+
+
+def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_out(corpus: Path) -> None:
+    def taught(share: float, candidates: bool = False) -> list[GoldText]:
+        found = read(corpus, Settings(teaching=share, candidates=candidates))["teaching"]
+        assert (found.valid, found.lexicon) == ([], None)
+        return found.train
+
+    whole, half = taught(1.0), taught(0.5)
+    every = gold_texts("posts", "train") + gold_texts("clinical", "train")
+    assert {t.id for t in whole} == {t.id for t in every}
+    assert half == whole[: round(len(whole) / 2)]
+    assert not {t.id for t in whole} & {t.id for t in gold_texts("posts", "held_out")}
+    assert "teaching" not in read(corpus, Settings())
+    # Those that are flagged are mentions only where that is asked for.
+    mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, candidates=True))]
+    assert mentions[0] <= mentions[1]

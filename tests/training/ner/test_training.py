@@ -220,6 +220,28 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     assert source in trained.name
 
 
+def test_a_run_with_the_teaching_corpus_names_it_and_is_scored_on_the_public_corpora(
+    corpus: Path, tmp_path: Path
+) -> None:
+    base = tiny.bert(tmp_path / "base")
+    main(data=corpus, output=tmp_path, base=base, epochs=1, rank=2, phases=1, teaching=1.0, limit=5)
+    (path,) = (tmp_path / "ner").iterdir()
+    manifest = open_release(path).manifest
+    assert manifest.configuration["training"]["teaching"] == 1.0
+    assert [(d.name, d.licence) for d in manifest.training_data][2:] == [
+        ("teaching corpus of pvstream, 5 synthetic texts", "CC0-1.0")
+    ]
+    assert {s.data for s in manifest.scores} == {"PsyTAR test", "ADE corpus fold 1 test"}
+
+
+def test_without_the_texts_of_the_teaching_corpus_a_run_ends_in_one_line(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.ner.data.gold_texts", lambda *_, **__: [])
+    with pytest.raises(typer.BadParameter, match="only in the source tree"):
+        read(corpus, Settings(teaching=0.5))
+
+
 def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, tmp_path: Path) -> None:
     part = read(corpus, Settings(corpora="ade", split="ade_group_3"))["clinical"]
     abstracts = read_ade_abstracts(corpus / "ade")

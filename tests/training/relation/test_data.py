@@ -23,6 +23,7 @@ from training.relation.data import (
     sentence_batches,
     word_states,
 )
+from training.teaching.readers import gold_texts
 
 B_DRUG, B_ADE, I_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE"), TAGS.index("I-ADE")
 TEXT = "Clozapine gave severe rash."
@@ -115,3 +116,15 @@ def test_validation_negatives_and_training_share_no_sentence(corpus: Path) -> No
     assert len(found.train) + len(found.valid) == 16
     assert np.isclose(len(found.valid) / 16, 0.1, atol=0.05)
     assert all(t.id.startswith("neg-") and not t.mentions for t in found.negatives + found.valid_negatives)
+
+
+def test_clinical_sentences_of_the_teaching_corpus_are_trained_on_with_their_links(corpus: Path) -> None:
+    plain, found = read(corpus, "ade_fold_1", 42), read(corpus, "ade_fold_1", 42, teaching=0.5)
+    taught = found.train[len(plain.train) :]
+    assert found.train[: len(plain.train)] == plain.train
+    assert (found.valid, found.negatives) == (plain.valid, plain.negatives)
+    assert len(taught) == round(len(gold_texts("clinical", "train")) / 2)
+    linked = [t for t in taught if t.relations]
+    assert len(linked) > len(taught) / 4
+    labels = {(t.mentions[d].label, t.mentions[e].label) for t in linked for d, e in t.relations}
+    assert labels == {(DRUG, ADE)}

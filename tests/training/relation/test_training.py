@@ -296,6 +296,23 @@ def test_the_program_publishes_what_it_trained(
     assert "condensed" in capsys.readouterr().out
 
 
+def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    main(
+        data=corpus, output=tmp_path, base=tiny_bert, epochs=1, pair_epochs=1, batch=4, teaching=0.05,
+        width=8, rank=4, pair_rank=4, dimension=6, pair_dimension=6, words=60, precision="float32",
+    )  # fmt: skip
+    release = only_release(tmp_path)
+    taught = [t for t in read(corpus, "ade_fold_1", 42, teaching=0.05).train if t.id.startswith("teaching-")]
+    assert (
+        release.manifest.training_data[-1].name
+        == f"teaching corpus of pvstream, {len(taught)} synthetic texts"
+    )
+    model: Any = load(release, dtype="float32").model
+    assert {t.id for t in taught if t.relations} <= set(model.support.pair_ids)
+
+
 def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
     corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,222 @@
+"""The check of the teaching corpus and the command that takes new files in."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from models.drugs import DrugLexicon
+from training.teaching import evaluation_texts
+from training.teaching.__main__ import app
+from training.teaching.batches import SUFFIX
+from training.teaching.check import findings, read
+from training.teaching.personal import personal_data
+
+CHALLENGE = Path(__file__).parents[2] / "data/challenge/posts.jsonl"
+POST = "Third night on [DRUG#1 zoloft] and I was [ADE<1 awake til dawn = Insomnia] counting cracks"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A corpus with one post and one phrase."""
+    for kind in SUFFIX:
+        (tmp_path / "corpus" / kind).mkdir(parents=True)
+    add(tmp_path / "corpus", "posts/posts_1.txt", POST)
+    add(tmp_path / "corpus", "phrases/phrases_1.tsv", "Insomnia\tstaring at the ceiling till dawn")
+    return tmp_path / "corpus"
+
+
+def add(folder: Path, name: str, *lines: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def told(folder: Path, data: Path | None = None) -> list[str]:
+    return [str(f) for f in findings(read(folder), data)]
+
+
+def test_nothing_is_wrong_with_a_sound_corpus(folder: Path) -> None:
+    assert told(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("posts/posts_2.txt", "a [ADE rash", "posts_2.txt, line 1: a bracket that opens or closes no mark"),
+        ("posts/posts_2.txt", "so [ADE itchy = Itchyness]", "line 1: no preferred term 'Itchyness'"),
+        ("posts/posts_2.txt", "write to jane.doe@mail.com", "an e-mail address: jane.doe@mail.com"),
+        (
+            "posts/posts_2.txt",
+            POST.replace("Third night on", "third NIGHT, on"),
+            "the same words as posts_1.txt",
+        ),
+        (
+            "posts/posts_2.txt",
+            POST.replace("Third", "Fourth"),
+            "a near-duplicate of posts_1.txt, line 1 (Jac",
+        ),
+        ("clinical/clinical_1.txt", "", ""),
+        ("questions/questions_1.jsonl", '{"question": "x", "summary": "y", "kind": "z"}', "no kind 'z'"),
+        ("phrases/phrases_2.tsv", "Insomniac\tno shut-eye at all", "no preferred term 'Insomniac'"),
+        (
+            "phrases/phrases_2.tsv",
+            "Fatigue\tStaring at the ceiling till dawn",
+            "phrases_1.tsv, line 1, for 'Insomnia'",
+        ),
+        (
+            "phrases/phrases_2.tsv",
+            "Insomnia\tstaring at the ceiling, till dawn",
+            "line 1: the phrase of phrases_1.tsv",
+        ),
+        (
+            "phrases/phrases_2.tsv",
+            "Insomnia\tkeep staring at the ceiling till dawn",
+            "nearly the phrase of phrases_1.tsv",
+        ),
+        ("phrases/phrases_2.tsv", "Insomnia\tinsomnia", "a name of its own term"),
+        ("phrases/phrases_2.tsv", "Insomnia\tNausea", "a name of 'Nausea'"),
+    ],
+)
+def test_what_is_wrong_is_found(folder: Path, name: str, line: str, message: str) -> None:
+    add(folder, name, line)
+    found = told(folder)
+    assert len(found) == bool(line)
+    assert message in " ".join(found)
+
+
+def test_phrases_of_opposite_terms_may_be_alike(folder: Path) -> None:
+    add(
+        folder,
+        "phrases/phrases_2.tsv",
+        "Weight increased\tgained four stone",
+        "Weight decreased\tgone down four stone",
+    )
+    add(
+        folder,
+        "phrases/phrases_3.tsv",
+        "Weight decreased\tlost four stone",
+        "Weight increased\tgot four stone",
+    )
+    assert told(folder) == []
+
+
+def test_a_text_of_the_challenge_set_is_found_with_a_word_changed(folder: Path) -> None:
+    text = max((json.loads(line)["text"] for line in CHALLENGE.read_text().splitlines()), key=len)
+    add(folder, "posts/posts_2.txt", f"Well {text}")
+    (found,) = told(folder)
+    assert "line 1: a near-duplicate of posts.jsonl, text " in found
+    assert text not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("posts.jsonl", json.dumps({"id": 1, "rows": [{"text": "{}"}]})),
+        ("deep/rows.json", json.dumps([{"tokens": ["{}"]}])),
+        ("rows.csv", 'id,text\n1,"{}"\n'),
+        ("ner_test.conll", "{}"),
+        ("DRUG-AE.rel", "1|{}|x|0|1"),
+        ("negatives.txt", "12 NEG {}"),
+        ("rows.tsv", "text\tcode\n{}\t1"),
+    ],
+)
+def test_every_file_of_the_data_folder_is_compared(
+    folder: Path, tmp_path: Path, name: str, content: str
+) -> None:
+    copied = "third night on zoloft and was awake til dawn counting cracks"
+    if name.endswith("conll"):
+        content = "\n".join(f"{word}\tO" for word in copied.split())
+    elif "tokens" in content:
+        content = json.dumps([{"tokens": copied.split()}])
+    add(tmp_path / "data", name, content.replace("{}", copied))
+    (found,) = told(folder, tmp_path / "data")
+    assert f"posts_1.txt, line 1: a near-duplicate of {name}, text " in found
+
+
+def test_a_file_in_an_unknown_form_is_not_passed_over(folder: Path, tmp_path: Path) -> None:
+    add(tmp_path / "data", "posts.parquet", "x")
+    with pytest.raises(ValueError, match=r"posts\.parquet"):
+        told(folder, tmp_path / "data")
+
+
+def test_a_phrase_that_is_a_mention_of_a_corpus_is_found(folder: Path, corpus: Path) -> None:
+    add(folder, "phrases/phrases_2.tsv", "Hepatic pain\tLiver pain", "Nausea\tSevere nausea")
+    found = told(folder, corpus)
+    names = set(evaluation_texts.mentions(corpus))
+    assert {("ade", "severe nausea"), ("ner_dev.conll", "no sleep")} <= names
+    assert [f for f in found if "a mention in ade" in f], found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("call 212-867-5309 now", "a telephone number: 212-867-5309"),
+        ("call +44 20 7946 0958", "a telephone number: +44 20 7946 0958"),
+        ("see https://rx.shop/buy", "a web address: https://rx.shop/buy"),
+        ("cheap at rxshop.com", "a web address: rxshop.com"),
+        ("thanks @jane_doe", "a handle that may be real: @jane_doe (use @user and a number)"),
+        ("in 2019-2021, 20-40 mg, 10 000 U/L, 1-800 mg", None),
+        ("see http://pillz.example @user12 @xanax_user3 @ozempic", None),
+    ],
+)
+def test_personal_data_is_found_and_plain_numbers_are_not(text: str, found: str | None) -> None:
+    assert list(personal_data(text, DrugLexicon.load())) == ([found] if found else [])
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.output
+
+
+def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: Path) -> None:
+    add(folder, "posts/posts_5.txt", "NO PROBLEMS ON [DRUG#1 zolofft]")
+    code, output = run("check", "--folder", str(folder), "--drugs")
+    assert code == 0
+    assert "posts: 2 lines of 2 files; held out 1 (50%: posts_5.txt)" in output
+    assert "posts without an event of the writer or patient: 1 (50%)" in output
+    assert "preferred terms of events: 1 of " in output
+    assert "zolofft (1), most like zoloft" in output
+    assert "no --data" in output
+    add(folder, "posts/posts_2.txt", "a [ADE rash")
+    code, output = run("check", "--folder", str(folder), "--data", str(folder / "nowhere"))
+    assert code == 1
+    assert f"no folder {folder / 'nowhere'}" in output
+    assert output.endswith("closes no mark\n1 findings\n")
+
+
+def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path, tmp_path: Path) -> None:
+    new = add(
+        tmp_path, "posts_7.txt", "[DRUG#1 advil] again", "a [ADE rash", POST, "", "so [ADE sick] of it all"
+    )
+    code, output = run("take", str(new), "--folder", str(folder))
+    assert code == 0
+    assert (folder / "posts/posts_7.txt").read_text() == "[DRUG#1 advil] again\nso [ADE sick] of it all\n"
+    assert "posts_7.txt, line 3: the same words as posts_1.txt, line 1" in output
+    assert output.endswith("posts_7.txt: 2 lines taken, 2 refused\n")
+    assert run("check", "--folder", str(folder))[0] == 0
+    code, output = run("take", str(add(tmp_path, "tweets.txt", "x")), "--folder", str(folder))
+    assert (code, output.splitlines()[-1][:32]) == (1, "tweets.txt: a name must be one o")
+
+
+def test_the_corpus_is_sound() -> None:
+    code, output = run("check")
+    assert code == 0, output
+
+
+@pytest.mark.slow
+def test_the_corpus_shares_nothing_with_the_public_corpora() -> None:
+    """They are sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout."""
+    root = Path(__file__).parents[3]
+    named = os.environ.get("PV_TEST_DATA")
+    folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
+    data = next((f for f in folders if f.is_dir()), None)
+    if data is None:
+        pytest.skip(f"no public corpora in {' or '.join(map(str, folders))}")
+    code, output = run("check", "--data", str(data))
+    assert code == 0, output

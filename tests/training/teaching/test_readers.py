@@ -1,0 +1,141 @@
+"""The files of the teaching corpus as the training programs read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.types import ADE, DRUG, INDICATION, WITHDRAWAL
+from training.common.corpora import GoldCoding, GoldText
+from training.teaching import batches
+from training.teaching.batches import FOLDER, SUFFIX, held_out
+from training.teaching.markup import MarkupError
+from training.teaching.readers import (
+    codings,
+    gold_texts,
+    marked_texts,
+    own_event,
+    phrases,
+    questions,
+    sample,
+)
+
+POSTS = """[DRUG#1 Zoloft] gave me [ADE<1 no sleep = Insomnia] and [WD<1 zaps], my mum [ADE<1?other a rash]
+
+[DRUG#1 advil] took the [IND<1?relieved headache = Headache], no [ADE<1?negated nausea], what a [NONE pain]
+[DRUG#1 zoloft] then [DRUG#2 advil], [DRUG#1 zoloft] again: [ADE<1,2 bled]
+"""
+#: Names by the part that they are in.
+TRAIN, HELD_OUT = "posts_1.txt", "posts_5.txt"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A corpus with a file of posts in each part, a file of questions and one of phrases."""
+    for kind in SUFFIX:
+        (tmp_path / kind).mkdir()
+    (tmp_path / "posts" / TRAIN).write_text(POSTS, encoding="utf-8")
+    (tmp_path / "posts" / HELD_OUT).write_text("kept\n", encoding="utf-8")
+    (tmp_path / "questions/questions_1.jsonl").write_text(
+        '{"question": "Is it so?", "summary": "So?", "kind": "other"}\n', encoding="utf-8"
+    )
+    (tmp_path / "phrases/phrases_1.tsv").write_text("Insomnia\tlying awake\n", encoding="utf-8")
+    return tmp_path
+
+
+def surfaces(text: GoldText) -> list[tuple[str, str]]:
+    return [(text.text[m.start : m.end], m.label) for m in text.mentions]
+
+
+def test_mentions_are_what_a_text_affirms_and_relations_join_drugs_and_effects(folder: Path) -> None:
+    one, other, third = gold_texts("posts", "train", folder=folder)
+    assert one.text == "Zoloft gave me no sleep and zaps, my mum a rash"
+    assert surfaces(one) == [("Zoloft", DRUG), ("no sleep", ADE), ("zaps", WITHDRAWAL)]
+    assert surfaces(other) == [("advil", DRUG), ("headache", INDICATION)]
+    assert (one.relations, other.relations, third.relations) == (((0, 1),), (), ((0, 3), (1, 3), (2, 3)))
+    assert [t.id for t in (one, other)] == ["teaching-posts_1-1", "teaching-posts_1-3"]
+
+
+def test_with_candidates_flagged_marks_are_mentions_too(folder: Path) -> None:
+    one, other, _ = gold_texts("posts", "train", candidates=True, folder=folder)
+    assert surfaces(one)[3:] == [("a rash", ADE)]
+    assert surfaces(other) == [("advil", DRUG), ("headache", INDICATION), ("nausea", ADE)]
+    assert one.relations == ((0, 1), (0, 3))
+
+
+def test_other_labels_can_be_left_out(folder: Path) -> None:
+    texts = gold_texts("posts", "train", labels=(DRUG, ADE), folder=folder)
+    assert [label for t in texts for _, label in surfaces(t)] == [DRUG, ADE, DRUG, DRUG, DRUG, DRUG, ADE]
+    assert texts[0].relations == ((0, 1),)
+
+
+def test_a_text_has_an_own_event_where_an_effect_is_not_flagged(folder: Path) -> None:
+    assert [own_event(m) for _, m in marked_texts("posts", "train", folder)] == [True, False, True]
+
+
+def test_a_file_is_as_a_whole_in_training_or_held_out(folder: Path) -> None:
+    assert [t.text for t in gold_texts("posts", "held_out", folder=folder)] == ["kept"]
+    parts = [{t.id for t in gold_texts("posts", part, folder=folder)} for part in ("train", "held_out")]
+    assert not parts[0] & parts[1]
+    assert len(parts[0] | parts[1]) == len(list(batches.lines("posts", None, folder)))
+
+
+def test_about_a_tenth_of_all_names_is_held_out_and_no_name_ever_changes_its_part() -> None:
+    kept = [name for name in (f"posts_{i}.txt" for i in range(2000)) if held_out(name)]
+    assert 150 < len(kept) < 250
+    assert [held_out(name) for name in (TRAIN, HELD_OUT)] == [False, True]
+
+
+def test_questions_and_phrases_are_read_with_their_ids_and_terms(folder: Path) -> None:
+    ((id_, question),) = questions("train", folder)
+    assert (id_, question.question, question.summary) == ("teaching-questions_1-1", "Is it so?", "So?")
+    assert phrases("train", folder) == [GoldCoding("lying awake", "lying awake", "", ("Insomnia",))]
+
+
+def test_marks_with_a_term_are_codings_in_their_sentence(folder: Path) -> None:
+    first, second = codings("posts", "train", folder)
+    text = "Zoloft gave me no sleep and zaps, my mum a rash"
+    assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",))
+    assert (second.mention, second.drug, second.terms) == ("headache", "advil", ("Headache",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "message"),
+    [
+        ("posts", "posts_1.txt", "fine\n[ADE x\n", "posts_1.txt, line 2: a bracket"),
+        ("questions", "questions_1.jsonl", "[]\n", "line 1: not an object with question"),
+        ("questions", "questions_1.jsonl", '{"question": "a", "summary": "b", "kind": "c"}', "no kind 'c'"),
+        ("questions", "questions_1.jsonl", '{"question": "a", "summary": " ", "kind": "other"}', "an empty"),
+        ("phrases", "phrases_1.tsv", "Rash\n", "phrases_1.tsv, line 1: not a preferred term and a phrase"),
+        ("phrases", "phrases_1.tsv", "Rash\tred\tskin\n", "separated by one tab"),
+    ],
+)
+def test_an_error_names_the_file_and_the_line(
+    tmp_path: Path, kind: batches.Kind, name: str, content: str, message: str
+) -> None:
+    (tmp_path / kind).mkdir()
+    (tmp_path / kind / name).write_text(content, encoding="utf-8")
+    with pytest.raises(MarkupError, match=message):
+        if kind == "posts":
+            gold_texts("posts", "train", folder=tmp_path)
+        elif kind == "questions":
+            questions("train", tmp_path)
+        else:
+            phrases("train", tmp_path)
+
+
+def test_a_smaller_share_is_a_part_of_a_larger_one() -> None:
+    texts = [GoldText(str(i), "x", ()) for i in range(40)]
+    quarter, half = sample(texts, 0.25, 7), sample(texts, 0.5, 7)
+    assert (len(quarter), half[:10]) == (10, quarter)
+    assert (sample(texts, 0.0, 7), len(sample(texts, 1.0, 7))) == ([], 40)
+
+
+def test_the_corpus_is_read_in_both_parts() -> None:
+    train, held = (gold_texts("posts", part) for part in ("train", "held_out"))
+    assert len(train) > 4 * len(held) * 0.8 > 0
+    assert len(gold_texts("clinical", "train")) > 200
+    assert any(t.relations for t in gold_texts("clinical", "train"))
+    assert len(questions("train")) > 100
+    assert all((FOLDER / kind).is_dir() for kind in SUFFIX)

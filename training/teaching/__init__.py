@@ -1,0 +1,1 @@
+"""Texts written for this project, with their readers and their checks."""

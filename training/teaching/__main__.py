@@ -1,0 +1,71 @@
+"""Checks the teaching corpus, and takes new files in: `python -m training.teaching`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from training.teaching import balance
+from training.teaching.batches import FOLDER
+from training.teaching.check import findings, read
+from training.teaching.markup import MarkupError
+from training.teaching.take import take
+
+app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
+Data = Annotated[
+    Path | None,
+    typer.Option(help="folder of the public corpora; without it only the source tree is compared"),
+]
+Folder = Annotated[Path, typer.Option(help="of the corpus")]
+
+
+@app.command()
+def check(
+    data: Data = None,
+    folder: Folder = FOLDER,
+    drugs: Annotated[bool, typer.Option(help="list the drugs that the lexicon does not know")] = False,
+) -> None:
+    """Prints what the corpus holds and what is wrong with it; exit code 1 where something is."""
+    corpus = read(folder)
+    for text in (*balance.report(corpus), *(balance.unknown_drugs(corpus) if drugs else ())):
+        typer.echo(text)
+    _note_absent(data)
+    found = findings(corpus, data)
+    for finding in found:
+        typer.echo(str(finding))
+    typer.echo(f"{len(found)} findings")
+    raise typer.Exit(int(bool(found)))
+
+
+@app.command(name="take")
+def take_in(
+    files: Annotated[
+        list[Path], typer.Argument(help="posts_*.txt, clinical_*.txt, questions_*.jsonl, phrases_*.tsv")
+    ],
+    data: Data = None,
+    folder: Folder = FOLDER,
+) -> None:
+    """Copies the lines of files with which nothing is wrong into the corpus, and prints the others."""
+    _note_absent(data)
+    try:
+        for file in files:
+            kept, refused = take(file, folder, data)
+            for finding in refused:
+                typer.echo(str(finding))
+            typer.echo(f"{file.name}: {kept} lines taken, {len({f.line for f in refused})} refused")
+    except (MarkupError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
+def _note_absent(data: Path | None) -> None:
+    if data is None:
+        typer.echo("not compared with the public corpora: no --data")
+    elif not data.is_dir():
+        typer.echo(f"not compared with the public corpora: no folder {data}")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,166 @@
+"""What is wrong in the teaching corpus: lines that must be mended or removed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from models import terminology
+from models.drugs import DrugLexicon
+from training.teaching import batches, evaluation_texts
+from training.teaching.batches import FOLDER, SUFFIX, Kind, Line, Phrase, Question
+from training.teaching.markup import MarkedText, MarkupError
+from training.teaching.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
+from training.teaching.personal import personal_data
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with one line."""
+
+    line: Line
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.line.place}: {self.message}"
+
+
+@dataclass(slots=True)
+class Corpus:
+    """All lines that could be read, and what could not."""
+
+    marked: dict[Line, MarkedText] = field(default_factory=dict)
+    questions: dict[Line, Question] = field(default_factory=dict)
+    phrases: dict[Line, Phrase] = field(default_factory=dict)
+    unreadable: list[Finding] = field(default_factory=list)
+
+    def texts(self) -> dict[Line, str]:
+        """Posts, clinical sentences and questions without markup."""
+        texts = {line: m.text for line, m in self.marked.items()}
+        return texts | {line: q.question for line, q in self.questions.items()}
+
+
+def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
+    """The whole corpus; the files named in `last` come after the others, so that of two duplicates it is
+    theirs that is found.
+    """
+    corpus = Corpus()
+    every = sorted(
+        chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX),
+        key=lambda x: x.file in last,
+    )
+    for line in every:
+        try:
+            if line.kind == "questions":
+                corpus.questions[line] = batches.question(line)
+            elif line.kind == "phrases":
+                corpus.phrases[line] = batches.phrase(line)
+            else:
+                corpus.marked[line] = batches.marked(line)
+        except MarkupError as error:
+            corpus.unreadable.append(Finding(line, str(error).removeprefix(f"{line.place}: ")))
+    return corpus
+
+
+def findings(corpus: Corpus, data: Path | None = None) -> list[Finding]:
+    """Everything that is wrong; with `data` also what the corpus shares with the evaluation files there. The
+    evaluation texts of the source tree are compared in any case.
+    """
+    terms = terminology.load()
+    folders = [f for f in (*evaluation_texts.IN_TREE, data) if f is not None and f.exists()]
+    return [
+        *corpus.unreadable,
+        *_unknown_terms(corpus, {t.pt for t in terms}),
+        *_personal(corpus),
+        *_duplicates(corpus.texts(), folders),
+        *_phrases(corpus.phrases, terms, folders),
+    ]
+
+
+def _unknown_terms(corpus: Corpus, pts: set[str]) -> Iterator[Finding]:
+    for line, marked in corpus.marked.items():
+        for term in {m.term for m in marked.marks if m.term} - pts:
+            yield Finding(line, f"no preferred term {term!r} in the terminology")
+
+
+def _personal(corpus: Corpus) -> Iterator[Finding]:
+    lexicon = DrugLexicon.load()
+    texts = corpus.texts() | {line: f"{q.question} {q.summary}" for line, q in corpus.questions.items()}
+    for line, text in (texts | {line: p.phrase for line, p in corpus.phrases.items()}).items():
+        for what in personal_data(text, lexicon):
+            yield Finding(line, what)
+
+
+def _duplicates(texts: dict[Line, str], folders: Sequence[Path]) -> Iterator[Finding]:
+    lines, contents = list(texts), list(texts.values())
+    first: dict[str, Line] = {}
+    for line, content in texts.items():
+        earlier = first.setdefault(normalised(content), line)
+        if earlier is not line:
+            yield Finding(line, f"the same words as {earlier.place}")
+    evaluated = list(chain.from_iterable(evaluation_texts.texts(folder) for folder in folders))
+    found: dict[tuple[Line, str], str] = {}
+    for shingles in (SHORT, LONG):
+        index = Index(contents, shingles)
+        for i, j, jaccard in index.inside():
+            if normalised(contents[i]) != normalised(contents[j]):
+                found.setdefault((lines[i], lines[j].place), _told(shingles, jaccard))
+        for name, i, jaccard in index.near(evaluated):
+            found.setdefault((lines[i], name), _told(shingles, jaccard))
+    for (line, place), told in found.items():
+        yield Finding(line, f"a near-duplicate of {place} {told}")
+
+
+def _told(shingles: Shingles, jaccard: float) -> str:
+    unit = "words" if shingles.of_words else "characters"
+    return f"(Jaccard {jaccard:.2f} of {shingles.n} {unit})"
+
+
+def _phrases(
+    phrases: dict[Line, Phrase], terms: Sequence[terminology.Term], folders: Sequence[Path]
+) -> Iterator[Finding]:
+    pts, named = {t.pt for t in terms}, defaultdict(set)
+    for t in terms:
+        named[normalised(t.llt)].add(t.pt)
+    mentioned = {normalised(m): place for folder in folders for place, m in evaluation_texts.mentions(folder)}
+    first: dict[str, Line] = {}
+    for line, p in phrases.items():
+        key = normalised(p.phrase)
+        earlier = first.setdefault(key, line)
+        if p.pt not in pts:
+            yield Finding(line, f"no preferred term {p.pt!r} in the terminology")
+        if earlier is not line:
+            other = phrases[earlier].pt
+            yield Finding(
+                line, f"the phrase of {earlier.place}" + (f", for {other!r}" if other != p.pt else "")
+            )
+        elif key in named:
+            own = p.pt in named[key]
+            yield Finding(line, "a name of its own term" if own else f"a name of {min(named[key])!r}")
+        elif key in mentioned:
+            yield Finding(line, f"a mention in {mentioned[key]}")
+    yield from _like_phrases(phrases)
+
+
+def _like_phrases(phrases: dict[Line, Phrase]) -> Iterator[Finding]:
+    """Phrases of one term that hardly differ: those of different terms may differ in a syllable."""
+    lines = list(phrases)
+    for i, j, jaccard in Index([p.phrase for p in phrases.values()], PHRASE).inside():
+        one, other = phrases[lines[i]], phrases[lines[j]]
+        if one.pt == other.pt and normalised(one.phrase) != normalised(other.phrase):
+            yield Finding(lines[i], f"nearly the phrase of {lines[j].place} {_told(PHRASE, jaccard)}")
+
+
+def kind_of(file: Path) -> Kind:
+    """The kind of a file that is to be taken in, by its ending and the beginning of its name. Raises
+    MarkupError for any other.
+    """
+    for kind, suffix in SUFFIX.items():
+        if file.suffix == suffix and file.name.startswith(kind):
+            return kind
+    raise MarkupError(
+        f"{file.name}: a name must be one of " + ", ".join(f"{k}_*{s}" for k, s in SUFFIX.items())
+    )

@@ -1,0 +1,23 @@
+"""Takes a file of new texts into the teaching corpus, without the lines that the check finds fault with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from training.teaching.check import Finding, findings, kind_of, read
+
+
+def take(file: Path, folder: Path, data: Path | None) -> tuple[int, list[Finding]]:
+    """The number of lines that were taken, and what is wrong with the others. A file of the same name in the
+    corpus is replaced. Raises MarkupError for a name of no kind.
+    """
+    target = folder / kind_of(file) / file.name
+    target.parent.mkdir(exist_ok=True)
+    shutil.copyfile(file, target)
+    refused = [f for f in findings(read(folder, (file.name,)), data) if f.line.file == file.name]
+    numbers = {f.line.number for f in refused}
+    lines = file.read_text(encoding="utf-8").split("\n")
+    kept = [text for number, text in enumerate(lines, 1) if text.strip() and number not in numbers]
+    target.write_text("".join(f"{text}\n" for text in kept), encoding="utf-8")
+    return len(kept), refused
