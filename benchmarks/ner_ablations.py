@@ -50,7 +50,14 @@ def main(
     seed: int = 42,
 ) -> None:
     common = Settings(
-        corpora="ade", epochs=epochs, rank=0, lr=lr, seed=seed, batch=32, precision=resolved("auto")
+        corpora="ade",
+        epochs=epochs,
+        rank=0,
+        lr=lr,
+        seed=seed,
+        batch=32,
+        decode="paper",
+        precision=resolved("auto"),
     )
     plain = asdict(common)
     rows: dict[str, Any] = {}

@@ -6,10 +6,14 @@ the end of the sentence. Pseudo-triggers, longer expressions that contain a trig
 matched first and have no scope. An effect that has ended ("no longer dizzy") did happen and is not negated.
 
 The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
-used. Kinds of rows: `negated`, `negated_until_comma`, `possible`, `feared` and `other` (experiencer) have
-their scope after the trigger; `negated_after`, `possible_after`, `other_after` before it, and so has
-`cancel`, which cancels a negation. `stop`, `new_clause`, `writer`, `comma` and `punctuation` are terminators.
-`pseudo` and `list` (commas of an enumeration) have no effect but to prevent other matches.
+used. Kinds of rows: `negated`, `negated_until_comma`, `possible`, `feared`, `other` (experiencer) and
+`relative` have their scope after the trigger; `negated_after`, `possible_after` and `other_after` before it,
+and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on both sides. `stop`,
+`new_clause`, `writer`, `patient`, `comma` and `punctuation` are terminators. `pseudo` and `list` (commas of
+an enumeration) have no effect but to prevent other matches.
+
+In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
+are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
 """
 
 from __future__ import annotations
@@ -27,15 +31,28 @@ from models.types import Assertion
 #: Characters searched on each side of the effect.
 _WINDOW = 300
 #: Words that may be between a trigger and an effect after it; other kinds have no scope after them.
-_WORDS_AFTER = {"negated": 8, "negated_until_comma": 6, "possible": 14, "feared": 10, "other": 25}
+_WORDS_AFTER = {
+    "negated": 8,
+    "negated_until_comma": 6,
+    "possible": 14,
+    "feared": 10,
+    "other": 25,
+    "relative": 12,
+    "relative_after": 12,
+}
 #: Words that may be between an effect and a trigger after it.
-_WORDS_BEFORE = {"negated_after": 2, "possible_after": 2, "other_after": 6, "cancel": 5}
+_WORDS_BEFORE = {"negated_after": 2, "possible_after": 2, "other_after": 6, "relative_after": 6, "cancel": 5}
 _EVENT = frozenset({"negated", "negated_until_comma", "possible", "feared"})
+#: Kinds of rows that are read in posts alone, and in clinical sentences alone.
+_IN_POSTS = frozenset({"other", "other_after"})
+_RELATIVE = frozenset({"relative", "relative_after"})
+_IN_CLINICAL = _RELATIVE | {"patient"}
 #: Kinds whose scope each terminator ends; that of another experiencer ends only where the writer is named.
 _ENDED_BY = {
     "stop": _EVENT,
-    "new_clause": _EVENT | {"other"},
-    "writer": frozenset({"other"}),
+    "new_clause": _EVENT | {"other"} | _RELATIVE,
+    "writer": frozenset({"other"}) | _RELATIVE,
+    "patient": _RELATIVE,
     "comma": frozenset({"negated_until_comma", "feared"}),
     "punctuation": frozenset({"negated", "negated_until_comma", "feared"}),
 }
@@ -53,21 +70,29 @@ class _Match(NamedTuple):
     end: int
 
 
-def assertion(text: str, start: int, end: int) -> Assertion:
-    """The assertion of the effect at `start:end` by its sentence; all False for a span without text."""
+_Triggers = dict[str, tuple[tuple[str, re.Pattern[str]], ...]]
+
+
+def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Assertion:
+    """The assertion of the effect at `start:end` by its sentence; all False for a span without text.
+
+    `clinical`: the text is about a patient and not by one, see above.
+    """
     sentence, first, last = _sentence(text, start, end)
     if not sentence:
         return Assertion()
-    matches = list(_matches(sentence))
+    matches = list(_matches(sentence, _CLINICAL if clinical else _POSTS))
     kinds = _kinds_before(sentence, [m for m in reversed(matches) if m.end <= first], first)
     # A mention may begin with the person who has the effect: "hubby snores", unlike "snapping at my kids".
-    kinds |= {m.kind for m in matches if m.start == first and m.end < last and m.kind == "other"}
+    kinds |= {
+        m.kind for m in matches if m.start == first and m.end < last and m.kind in ("other", "relative")
+    }
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
     negated = "cancel" not in kinds and not kinds.isdisjoint(("negated", "negated_until_comma"))
     return Assertion(
         negated=negated or "negated_after" in kinds,
         hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),
-        other_experiencer=not kinds.isdisjoint(("other", "other_after")),
+        other_experiencer=not kinds.isdisjoint(("other", "other_after", "relative", "relative_after")),
     )
 
 
@@ -116,7 +141,7 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
     return lower if len(lower) == len(whole) else whole, first - begin, last - begin
 
 
-def _matches(sentence: str) -> Iterator[_Match]:
+def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:
     """Matches from left to right without overlap; for each word only triggers with its first letter are
     tried.
     """
@@ -125,15 +150,15 @@ def _matches(sentence: str) -> Iterator[_Match]:
         start = beginning.start()
         if start < at:
             continue
-        for kind, triggers in _TRIGGERS.get(sentence[start], ()):
+        for kind, triggers in by_first.get(sentence[start], ()):
             if match := triggers.match(sentence, start):
                 at = match.end()
                 yield _Match(kind, start, at)
                 break
 
 
-def _read_triggers() -> dict[str, tuple[tuple[str, re.Pattern[str]], ...]]:
-    """By first character the kinds and their triggers, in the order of the file.
+def _read_triggers(left_out: frozenset[str]) -> _Triggers:
+    """By first character the kinds and their triggers, in the order of the file; some kinds are left out.
 
     Rows whose kind is in braces are alternatives of a list, which triggers refer to by the same name.
     """
@@ -142,6 +167,8 @@ def _read_triggers() -> dict[str, tuple[tuple[str, re.Pattern[str]], ...]]:
     for kind, trigger, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "trigger")):
         if kind.startswith("{"):
             lists.setdefault(kind, []).append(trigger)
+            continue
+        if kind in left_out:
             continue
         leading = _LIST.match(trigger)
         heads = lists[leading.group()] if leading else [""]
@@ -162,6 +189,6 @@ def _compiled(pairs: list[tuple[str, str]]) -> tuple[tuple[str, re.Pattern[str]]
     return tuple(compiled)
 
 
-_TRIGGERS = _read_triggers()
+_POSTS, _CLINICAL = _read_triggers(_IN_CLINICAL), _read_triggers(_IN_POSTS)
 #: Positions where a trigger may begin: words and punctuation.
 _BEGINNING = re.compile(r"(?<![\w'])\w|[,;:()\u2013\u2014\u2026]|\.\.|-(?=free\b)|(?<=\s)-+(?=\s)")

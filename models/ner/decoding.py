@@ -1,9 +1,16 @@
-"""From the tag of each word to spans of words, with the repair of gaps (CONORM, section 3.1)."""
+"""From scores of tags to the tag of each word and to spans of words, with the repair of gaps (CONORM, section
+3.1).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 OUTSIDE = "O"
 #: Tag of the second and later pieces of a word in training; no word gets it.
 CONTINUATION = "X"
@@ -39,3 +46,32 @@ def spans_of(tags: Sequence[str], gaps_repaired: bool = True) -> list[tuple[str,
         else:
             runs.append((label, i, i + 1))
     return runs
+
+
+def viterbi(emissions: Floats, lengths: Sequence[int], transitions: Floats) -> Numbers:
+    """The best tag sequences of several sentences, (words,), decoded together step by step.
+
+    `emissions`, (words, tags): log-probabilities, sentence after sentence; `lengths`: the number of words of
+    each sentence; `transitions`, (tags + 1, tags): weighted log-probability of a tag (column) after another
+    (row), in the last row of the first tag of a sentence.
+    """
+    # Longest sentence first: the sentences that have a word at step t are then the first n_active[t].
+    n_words: Numbers = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-n_words, kind="stable")
+    first_word = (np.cumsum(n_words) - n_words)[order]
+    n_active = [int((n_words > t).sum()) for t in range(int(n_words.max(initial=0)))]
+    tags = np.zeros(len(emissions), np.int64)
+    if not n_active:
+        return tags
+    best = transitions[-1] + emissions[first_word[: n_active[0]]]
+    backpointers = []
+    for t, n in enumerate(n_active[1:], start=1):
+        scores = best[:n, :, None] + transitions[:-1]
+        backpointers.append(scores.argmax(1))
+        best[:n] = scores.max(1) + emissions[first_word[:n] + t]
+    current = best.argmax(1)
+    for t, n in reversed(list(enumerate(n_active))):
+        tags[first_word[:n] + t] = current[:n]
+        if t:
+            current[:n] = backpointers[t - 1][np.arange(n), current[:n]]
+    return tags

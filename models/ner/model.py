@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, WordPieces, encoder_of
-from models.ner.decoding import CONTINUATION, spans_of, tags_of
+from models.ner.decoding import CONTINUATION, OUTSIDE, Floats, Numbers, spans_of, tags_of, viterbi
 from models.ner.head import Head
-from models.releases.manifest import Release
+from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
+from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.text import sentences, words
 from models.types import DRUG, Mention, Span
+
+#: The transitions of the tags, for a release that decodes whole sentences.
+TRANSITIONS = "transitions.safetensors"
+#: Far below any log-probability, and yet finite.
+_NEVER = -1000.0
 
 
 class _Sentence(NamedTuple):
@@ -25,14 +32,17 @@ class _Sentence(NamedTuple):
 
 
 class NerModel:
-    """Tags each sentence word by word, joins the tags to mentions, and adds drugs from a lexicon.
+    """Tags each sentence, joins the tags to mentions, and adds drugs from a lexicon.
+
+    With transitions the tags of a sentence are decoded together; without, each word gets its most probable
+    tag, as in the paper.
 
     In any batch a text has the same mentions, and scores equal to 1e-4 (see models/encoder/model.py).
     """
 
     task = "ner"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  keyword-only, how the tags are decoded
         self,
         encoder: Encoder,
         head: Head,
@@ -40,17 +50,31 @@ class NerModel:
         lexicon: DrugLexicon | None,
         *,
         gaps_repaired: bool = True,
+        transitions: Floats | None = None,
     ) -> None:
-        """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added."""
+        """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added;
+        `transitions` as in `viterbi`, ValueError where the shape is another.
+        """
         self.encoder = encoder
         self.head = head.eval()
         self.tags = tags_of(labels)
         self.lexicon = lexicon
         self.gaps_repaired = gaps_repaired
+        n = len(self.tags)
+        if transitions is not None and transitions.shape != (n + 1, n):
+            raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
+        self.transitions = transitions
+        # A word on a hashtag or a handle may be a drug, or nothing.
+        self._only_drug, self._nothing = (
+            np.array([0 if tag in allowed else _NEVER for tag in self.tags], np.float32)
+            for allowed in ((OUTSIDE, f"B-{DRUG}", f"I-{DRUG}"), (OUTSIDE,))
+        )
 
     @classmethod
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> NerModel:
-        """Raises ReleaseError when the installed base is not the one the release was trained on."""
+        """Raises ReleaseError when the installed base is not the one the release was trained on, or the
+        release decodes in an unknown way.
+        """
         encoder = encoder_of(release, device=device, dtype=dtype)
         configuration = release.manifest.configuration
         labels = configuration["labels"]
@@ -59,62 +83,112 @@ class NerModel:
             {k: v.float() for k, v in read_tensors(release.file("head.safetensors")).items()}
         )
         lexicon = DrugLexicon.load(release.file("drugs.tsv"))
-        repaired = configuration.get("repair", True)
-        return cls(encoder, head.to(device), labels, lexicon, gaps_repaired=repaired)
+        repaired, transitions = configuration.get("repair", True), None
+        decode = configuration.get("decode", "paper")
+        if decode == "viterbi":
+            transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
+        elif decode != "paper":
+            raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
+        return cls(encoder, head.to(device), labels, lexicon, gaps_repaired=repaired, transitions=transitions)
 
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
         split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
         mentions: list[list[Mention]] = [[] for _ in batch]
-        sentence_words = [[batch[s.text][w.start : w.end] for w in s.words] for s in split]
-        for sentence, (tags, probabilities) in zip(split, self._tag(sentence_words), strict=True):
+        for sentence, (tags, probabilities) in zip(split, self._tag(batch, split), strict=True):
             text = batch[sentence.text]
             mentions[sentence.text] += self._mentions(text, sentence.words, tags, probabilities)
         return [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
 
-    def _tag(self, sentence_words: Sequence[Sequence[str]]) -> list[tuple[list[int], list[float]]]:
-        """For each sentence the best tag of each word, never X, and its probability."""
-        split = self.encoder.split(sentence_words)
+    def _tag(self, batch: Sequence[str], sentences_: Sequence[_Sentence]) -> list[tuple[list[int], Floats]]:
+        """For each sentence the tag of each word, never X, and its probability.
+
+        A word without pieces gets O.
+        """
+        split = self.encoder.split([[batch[s.text][w.start : w.end] for w in s.words] for s in sentences_])
         windows = [self.encoder.windows(s) for s in split]
         hidden = iter(self.encoder.encode_pieces([w for ws in windows for w in ws]))
-        return [self._best_tags(s, [next(hidden) for _ in ws]) for s, ws in zip(split, windows, strict=True)]
+        kept = [[w for w, count in enumerate(s.count) if count] for s in split]
+        logs = [
+            self._log_probabilities(s, own, [next(hidden) for _ in ws])
+            for s, own, ws in zip(split, kept, windows, strict=True)
+        ]
+        best = self._best_tags(
+            [
+                self._allowed(batch[s.text], s.words, own, log)
+                for s, own, log in zip(sentences_, kept, logs, strict=True)
+            ]
+        )
+        return [
+            _spread(len(s.count), own, tags, log)
+            for s, own, tags, log in zip(split, kept, best, logs, strict=True)
+        ]
 
-    def _best_tags(self, sentence: WordPieces, hidden: list[Tensor]) -> tuple[list[int], list[float]]:
-        """From the hidden state of each word's first piece; words without pieces get O."""
-        n = len(sentence.first)
-        tags, probabilities = [0] * n, [1.0] * n
-        kept = [w for w in range(n) if sentence.count[w]]
+    def _log_probabilities(self, sentence: WordPieces, kept: Sequence[int], hidden: list[Tensor]) -> Floats:
+        """(kept words, tags), from the hidden state of each word's first piece."""
         if not kept:
-            return tags, probabilities
+            return np.zeros((0, len(self.tags)), np.float32)
         first = torch.cat(hidden)[[sentence.first[w] for w in kept]]
         logits = self.head(first, torch.zeros(len(kept), device=first.device))
-        logits[:, self.tags.index(CONTINUATION)] = -torch.inf
-        top = logits.softmax(-1).max(-1)
-        for w, tag, probability in zip(kept, top.indices.tolist(), top.values.tolist(), strict=True):
-            tags[w], probabilities[w] = tag, probability
-        return tags, probabilities
+        logits[:, self.tags.index(CONTINUATION)] = _NEVER
+        found: Floats = logits.log_softmax(-1).cpu().numpy()
+        return found
+
+    def _allowed(self, text: str, words_: Sequence[Span], kept: Sequence[int], logs: Floats) -> Floats:
+        """The log-probabilities without the tags that the words of hashtags and handles must not have."""
+        barred = dict(barred_words(text, words_))
+        if not barred:
+            return logs
+        logs = logs.copy()
+        for row, word in enumerate(kept):
+            if word in barred:
+                logs[row] += self._only_drug if barred[word] else self._nothing
+        return logs
+
+    def _best_tags(self, logs: Sequence[Floats]) -> list[Numbers]:
+        """The tags of each sentence's words."""
+        if not logs:
+            return []
+        if self.transitions is None:
+            return [own.argmax(1) for own in logs]
+        lengths = [len(own) for own in logs]
+        tags = viterbi(np.concatenate(logs), lengths, self.transitions)
+        return np.split(tags, np.cumsum(lengths)[:-1])
 
     def _mentions(
-        self, text: str, spans: list[Span], tags: list[int], probabilities: list[float]
+        self, text: str, spans: list[Span], tags: list[int], probabilities: Floats
     ) -> list[Mention]:
         mentions = []
-        for label, start, end in spans_of([self.tags[t] for t in tags], self.gaps_repaired):
+        runs = spans_of([self.tags[t] for t in tags], self.gaps_repaired)
+        for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():
             first, last = spans[start].start, spans[end - 1].end
-            score = round(sum(probabilities[start:end]) / (end - start), 4)
+            score = round(float(probabilities[start:end].mean()), 4)
             surface = text[first:last]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
             mentions.append(Mention(first, last, surface, label, score, generic))
         return mentions
 
     def _with_lexicon_drugs(self, text: str, mentions: list[Mention]) -> list[Mention]:
-        """The mentions and the lexicon's drugs that overlap no tagged drug, with score 1."""
+        """The mentions outside of drug names, and the lexicon's drugs that overlap no tagged drug, with
+        score 1.
+        """
         if self.lexicon is None:
-            return mentions
+            return outside_drugs(mentions)
         tagged = [m for m in mentions if m.label == DRUG]
         for span, generic in self.lexicon.find(text):
-            if not any(m.start < span.end and span.start < m.end for m in tagged):
+            overlaps = any(m.start < span.end and span.start < m.end for m in tagged)
+            if not overlaps and not in_handle(text, span):
                 mentions.append(
                     Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
                 )
-        return sorted(mentions, key=lambda m: (m.start, m.end, m.label))
+        return sorted(outside_drugs(mentions), key=lambda m: (m.start, m.end, m.label))
+
+
+def _spread(n_words: int, kept: Sequence[int], tags: Numbers, logs: Floats) -> tuple[list[int], Floats]:
+    """Tags and probabilities of all words from those of the words with pieces; the others are outside."""
+    all_tags, probabilities = [0] * n_words, np.ones(n_words, np.float32)
+    probabilities[kept] = np.exp(logs[np.arange(len(kept)), tags])
+    for w, tag in zip(kept, tags.tolist(), strict=True):
+        all_tags[w] = tag
+    return all_tags, probabilities

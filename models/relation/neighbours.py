@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from models.ner.decoding import viterbi
+
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Vote = Literal["majority", "similarity"]
@@ -88,27 +90,4 @@ def decode_tags(shares: Floats, lengths: Sequence[int], transitions: Floats | No
     if transitions is None:
         independent: Numbers = shares.argmax(1)
         return independent
-    return _viterbi(np.log(shares + FLOOR), np.asarray(lengths, dtype=np.int64), transitions)
-
-
-def _viterbi(emissions: Floats, lengths: Numbers, transitions: Floats) -> Numbers:
-    """The best tag sequences of all sentences, (words,), decoded together step by step."""
-    # Longest sentence first: the sentences that have a word at step t are then the first n_active[t].
-    order = np.argsort(-lengths, kind="stable")
-    first_word = (np.cumsum(lengths) - lengths)[order]
-    n_active = [int((lengths > t).sum()) for t in range(int(lengths.max(initial=0)))]
-    tags = np.zeros(len(emissions), np.int64)
-    if not n_active:
-        return tags
-    best = transitions[-1] + emissions[first_word[: n_active[0]]]
-    backpointers = []
-    for t, n in enumerate(n_active[1:], start=1):
-        scores = best[:n, :, None] + transitions[:-1]
-        backpointers.append(scores.argmax(1))
-        best[:n] = scores.max(1) + emissions[first_word[:n] + t]
-    current = best.argmax(1)
-    for t, n in reversed(list(enumerate(n_active))):
-        tags[first_word[:n] + t] = current[:n]
-        if t:
-            current[:n] = backpointers[t - 1][np.arange(n), current[:n]]
-    return tags
+    return viterbi(np.log(shares + FLOOR), lengths, transitions)

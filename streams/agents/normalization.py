@@ -11,6 +11,8 @@ from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 
 Evidence = Literal["relation", "report", "only_drug_in_text", "none"]
+#: The stage of clinical sentences; posts come from another one.
+_RELATION = "relation"
 
 
 class Coder(Protocol):
@@ -54,7 +56,7 @@ def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evide
     if report.drug:
         return (report.drug,), "report"
     names = _names(report, [m for m in report.mentions if m.label == DRUG])
-    if len(names) == 1 and "relation" not in report.releases:
+    if len(names) == 1 and _RELATION not in report.releases:
         return names, "only_drug_in_text"
     return (), "none"
 
@@ -69,7 +71,7 @@ def count(outputs: Sequence[CodedReport]) -> None:
 def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     drugs, evidence = suspects(report, mention)
     span = report.mentions[mention]
-    asserted = assertion(report.text, span.start, span.end)
+    asserted = assertion(report.text, span.start, span.end, clinical=_RELATION in report.releases)
     best = coding.candidates[0] if coding.candidates else None
     term = None if coding.nil else best
     return CodedEvent(

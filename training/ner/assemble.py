@@ -16,15 +16,18 @@ from safetensors.torch import save_file
 from models import drugs
 from models.encoder.model import Encoder
 from models.encoder.weights import base_digest
-from models.ner.decoding import tags_of
+from models.ner.decoding import Floats, tags_of
 from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
+from models.text import words
 from models.types import LABELS
 from training.common.corpora import GoldText
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.common.spans import gold_spans, mention_spans
+from training.common.transitions import pairs_of, transitions_of
+from training.common.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
 from training.ner.data import Corpus, Example, examples, read
@@ -59,6 +62,17 @@ def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> lis
     ]
 
 
+def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
+    """The transitions between the tags of the training sentences of all corpora."""
+    numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
+    sequences = [
+        [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]
+        for corpus in corpora.values()
+        for text in corpus.train
+    ]
+    return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))
+
+
 def train(
     corpora: Mapping[str, Corpus], settings: Settings, run: Path | None, device: torch.device | str = "cpu"
 ) -> tuple[TaggerTrainee, TrainingLoop]:
@@ -70,7 +84,8 @@ def train(
     def scores(model: NerModel) -> dict[str, float]:
         return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
 
-    trainee = TaggerTrainee(settings, data, scores, device)
+    transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
+    trainee = TaggerTrainee(settings, data, scores, device, transitions)
     loop = TrainingLoop(trainee, asdict(settings), run)
     loop.run()
     return trainee, loop
@@ -104,6 +119,7 @@ def _published(
         "labels": list(LABELS),
         "max_pieces": trainee.encoder.max_pieces,
         "repair": settings.repair,
+        "decode": settings.decode,
         "training": asdict(settings),
         "training_seconds": seconds,
     }

@@ -10,6 +10,7 @@ import typer
 from training.common.precision import PrecisionOption
 
 Corpora = Literal["both", "ade", "psytar"]
+Decode = Literal["viterbi", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,13 @@ class Settings:
     repair: Annotated[bool, typer.Option(help="gaps in a mention are repaired; ablation: they are not")] = (
         True
     )
+    decode: Annotated[
+        Decode,
+        typer.Option(
+            help="viterbi: the tags of a sentence together, with transitions counted on the training part; "
+            "paper: the best tag of each word"
+        ),
+    ] = "viterbi"
     precision: PrecisionOption = "auto"
 
 

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
-from models.ner.decoding import tags_of
+from models.ner.decoding import Floats, tags_of
 from models.ner.head import Head
-from models.ner.model import NerModel
+from models.ner.model import TRANSITIONS, NerModel
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
 from models.types import LABELS
@@ -47,8 +47,11 @@ class TaggerTrainee(Trainee):
         data: Sequence[Example],
         score: Callable[[NerModel], dict[str, float]],
         device: torch.device | str = "cpu",
+        transitions: Floats | None = None,
     ) -> None:
-        """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served."""
+        """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served, with
+        `transitions` where it decodes whole sentences.
+        """
         torch.manual_seed(settings.seed)
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
@@ -57,7 +60,7 @@ class TaggerTrainee(Trainee):
         self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
-        self._score = score
+        self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
@@ -112,6 +115,8 @@ class TaggerTrainee(Trainee):
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
         head = {HEAD: {k: v.detach().half().cpu().clone() for k, v in self.head.state_dict().items()}}
+        if self.transitions is not None:
+            head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
         if not self.settings.factor and not self.settings.eight_bit:
             return adapter.files(self.encoder.model) | head
         base = Encoder.load(self.settings.base).model
@@ -132,7 +137,8 @@ class TaggerTrainee(Trainee):
         head = copy.deepcopy(self.head)
         head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
         encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
-        return NerModel(encoder, head, LABELS, None, gaps_repaired=self.settings.repair)
+        repaired, transitions = self.settings.repair, self.transitions
+        return NerModel(encoder, head, LABELS, None, gaps_repaired=repaired, transitions=transitions)
 
     def _loss(self, batch: Sequence[Example]) -> Tensor:
         with mixed(self.settings.precision, self.device):

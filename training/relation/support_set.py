@@ -17,9 +17,10 @@ from torch import Tensor
 
 from models.encoder.faiss_index import unit
 from models.encoder.layer_split import EncodedSentence
-from models.ner.decoding import CONTINUATION, OUTSIDE
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
 from models.text import word_texts
+from training.common.transitions import pairs_of
+from training.common.transitions import transitions_of as tag_transitions
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 from training.relation.settings import SupportSizes
@@ -31,8 +32,6 @@ K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (1, 3, 5, 7, 9)
 PAPER_WORDS, PAPER_PAIRS = 7, 5
 #: Weight of the tag transitions in relation to the votes.
 TRANSITIONS = 0.3
-#: In place of the logarithm of 0: far below what any votes can make up for.
-NEVER = -1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +126,9 @@ class WordRows:
 
 
 def transitions_of(data: Sequence[Example]) -> Floats:
-    """(tags + 1, tags): weighted log probabilities of a tag after another one, in the last row of a
-    sentence's first tag; add-one smoothing over the tags that may follow.
-    """
-    n = len(TAGS)
-    pairs = np.concatenate([np.stack([np.append(n, e.tags)[:-1], e.tags]) for e in data], axis=1)
-    counts = np.array([[float(_may_follow(tag, before)) for tag in TAGS] for before in (*TAGS, OUTSIDE)])
-    np.add.at(counts, tuple(pairs[:, (pairs != UNKNOWN).all(0)]), 1)
-    shares = counts / counts.sum(1, keepdims=True)
-    found = np.full(shares.shape, NEVER, np.float32)
-    found[shares > 0] = TRANSITIONS * np.log(shares[shares > 0])
-    return found
-
-
-def _may_follow(tag: str, before: str) -> bool:
-    if tag.startswith("I-"):
-        return before in (tag, f"B-{tag[2:]}")
-    return tag != CONTINUATION
+    """The transitions between the tags of sentences, where both are known."""
+    pairs = pairs_of([e.tags.tolist() for e in data], len(TAGS))
+    return tag_transitions(pairs[:, (pairs != UNKNOWN).all(0)], TAGS, TRANSITIONS)
 
 
 def word_support(

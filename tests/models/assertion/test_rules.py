@@ -25,11 +25,11 @@ worse none ( ) .. i'm nobody warned me about \u2019 \u0130 \U0001f600"""
 PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
 
 
-def assertion_of(marked: str) -> Assertion:
+def assertion_of(marked: str, *, clinical: bool = False) -> Assertion:
     """The assertion of the effect in square brackets."""
     before, rest = marked.split("[")
     effect, after = rest.split("]")
-    return assertion(before + effect + after, len(before), len(before) + len(effect))
+    return assertion(before + effect + after, len(before), len(before) + len(effect), clinical=clinical)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,62 @@ def test_a_feared_or_possible_effect_is_hypothetical(marked: str) -> None:
     ],
 )
 def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None:
+    assert assertion_of(marked) == OTHER
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "She developed a [maculopapular rash] two days after the first dose of cefalexin.",
+        "A 61-year-old man had [hyponatraemia] during treatment with citalopram.",
+        "We report a patient with [agranulocytosis] induced by clozapine.",
+        "In most patients [neutropenia] resolved after the drug was withdrawn.",
+        "The boy 's [seizures] began on the third day of isoniazid.",
+        "Two children treated with valproate had [pancreatitis].",
+        "Somebody who takes linezolid for months may have others around, but [neuropathy] was his own.",
+        "A neonate whose mother had received lithium developed [hypothyroidism].",
+        "[Liver failure] after living donor transplantation in a woman on tacrolimus.",
+        "Rabbit syndrome and [akathisia] occurred on risperidone.",
+        "His father has asthma; the patient developed [angioedema] on ramipril.",
+    ],
+)
+def test_in_a_clinical_sentence_the_patient_is_nobody_else(marked: str) -> None:
+    assert not assertion_of(marked, clinical=True).other_experiencer
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "The patient's mother developed [angioedema] on the same drug.",
+        "Her sister had [haemolysis] after primaquine.",
+        "His father also died of [hepatic failure] after halothane.",
+        "The same [cough] was seen in his brother.",
+        "The donor developed [hypotension] after filgrastim.",
+        "Filgrastim may cause splenic rupture: [bone pain] in the donor.",
+        "Carprofen caused [liver necrosis] in two dogs.",
+        "In rats the compound produced [cataracts] at high doses.",
+        "[Methaemoglobinaemia] in a cat after paracetamol.",
+    ],
+)
+def test_in_a_clinical_sentence_relatives_donors_and_animals_are_others(marked: str) -> None:
+    assert assertion_of(marked, clinical=True).other_experiencer
+
+
+def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
+    assert assertion_of("She had no [rash].", clinical=True) == NEGATED
+    assert assertion_of("Lamotrigine may cause [rash].", clinical=True) == HYPOTHETICAL
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "my mum came out in [hives] on amoxicillin",
+        "my son had [night terrors] from montelukast",
+        "my nan's [ankles swelled up] on amlodipine",
+        "our cat was [sick] after the antibiotic",
+    ],
+)
+def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
     assert assertion_of(marked) == OTHER
 
 

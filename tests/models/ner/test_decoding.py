@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.ner.decoding import repair_gaps, spans_of, tags_of
+from models.ner.decoding import repair_gaps, spans_of, tags_of, viterbi
+from training.common.transitions import NEVER, pairs_of, transitions_of
 
 TAGS = st.lists(st.sampled_from(["O", "B-ADE", "I-ADE", "B-DRUG", "I-DRUG"]), max_size=14)
 
@@ -77,3 +79,17 @@ def test_spans_are_in_order_and_contain_every_tagged_word_with_its_label(tags: l
 
 def test_the_tags_are_outside_continuation_and_two_for_each_label() -> None:
     assert tags_of(["DRUG", "ADE"]) == ["O", "X", "B-DRUG", "I-DRUG", "B-ADE", "I-ADE"]
+
+
+@given(st.lists(st.integers(0, 6), max_size=5), st.integers(0, 2**32 - 1))
+def test_decoded_sentences_obey_bio(lengths: list[int], seed: int) -> None:
+    tags = tags_of(["DRUG", "ADE"])
+    follow = transitions_of(pairs_of([], len(tags)), tags)
+    emissions = np.random.default_rng(seed).normal(0, 5, (sum(lengths), len(tags))).astype(np.float32)
+    found = viterbi(emissions, lengths, follow)
+    assert (follow < NEVER / 2).sum() > 0
+    for own in np.split(found, np.cumsum(lengths))[: len(lengths)]:
+        before = len(tags)
+        for tag in own.tolist():
+            assert follow[before, tag] > NEVER / 2
+            before = tag

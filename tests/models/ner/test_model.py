@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
@@ -166,3 +167,34 @@ def test_a_drug_inside_an_adverse_event_is_added_as_well(small: Encoder) -> None
 
 def test_without_a_lexicon_no_drug_is_added(small: Encoder) -> None:
     assert constant(small, "O").predict(["Took Zoloft."]) == [[]]
+
+
+def test_the_transitions_decide_together_with_the_probabilities(small: Encoder) -> None:
+    plain = constant(small, "B-ADE", weight=2.0)
+    tags = plain.tags
+    follow = np.full((len(tags) + 1, len(tags)), -1000.0, np.float32)
+    b, i, o = (tags.index(t) for t in ("B-ADE", "I-ADE", "O"))
+    # One mention at most in a sentence, of the first two words.
+    follow[-1, b] = follow[b, i] = follow[i, o] = follow[o, o] = 0.0
+    decoded = NerModel(small, plain.head, LABELS, None, transitions=follow)
+    found = decoded.predict(["pain pain pain pain", "", "pain pain pain\npain"])
+    assert [[m.text for m in own] for own in found] == [["pain pain"], [], ["pain pain", "pain"]]
+    assert [m.text for m in plain.predict(["pain pain"])[0]] == ["pain", "pain"]
+
+
+def test_transitions_of_another_number_of_tags_are_refused(small: Encoder) -> None:
+    plain = constant(small, "O")
+    with pytest.raises(ValueError, match="for 12 tags"):
+        NerModel(small, plain.head, LABELS, None, transitions=np.zeros((3, 2), np.float32))
+
+
+def test_hashtags_and_handles_hold_no_effect_and_a_hashtag_may_be_a_drug(small: Encoder) -> None:
+    text = "pain #headache again @zoloft #zoloft"
+    (mentions,) = constant(small, "B-ADE", LEXICON).predict([text])
+    assert [(m.text, m.label) for m in mentions] == [("pain", ADE), ("again", ADE), ("zoloft", DRUG)]
+    assert mentions[-1].start == text.rindex("zoloft")
+
+
+def test_a_mention_does_not_lie_inside_a_drug_of_the_lexicon(small: Encoder) -> None:
+    (mentions,) = constant(small, "B-ADE", LEXICON).predict(["took aspirin"])
+    assert [(m.text, m.label) for m in mentions] == [("took", ADE), ("aspirin", DRUG)]

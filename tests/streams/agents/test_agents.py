@@ -60,6 +60,14 @@ def test_an_event_has_the_assertion_of_its_sentence() -> None:
     assert flags == [(False, True, True), (True, False, False)]
 
 
+def test_she_is_somebody_else_in_a_post_and_the_patient_in_a_clinical_sentence() -> None:
+    text = "She had insomnia."
+    post = replace(REPORT, text=text, mentions=(Mention(8, 16, "insomnia", ADE, 0.9),), relations=())
+    sentence = replace(post, releases={"acronym": "0" * 12, "relation": "0" * 12})
+    coded = normalization.predict(EchoCoder(), [post, sentence])
+    assert [c.events[0].other_experiencer for c in coded] == [True, False]
+
+
 def test_a_report_without_mentions_gives_a_record_without_events() -> None:
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()

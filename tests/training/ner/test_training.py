@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import typer
@@ -15,9 +16,9 @@ from safetensors.torch import load_file
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
-from models.ner.model import NerModel
+from models.ner.model import TRANSITIONS, NerModel
 from models.releases.loading import load
-from models.releases.manifest import ReleaseError
+from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.text import words
 from models.types import DRUG, LABELS
@@ -27,9 +28,11 @@ from training.common.adapter import adapter_tensors
 from training.common.checkpoint import CheckpointError
 from training.common.corpora import read_ade_abstracts
 from training.common.loop import TrainingLoop
+from training.common.transitions import WEIGHT
 from training.evaluation.relation import split_texts
 from training.ner import settings as ner
 from training.ner.__main__ import main
+from training.ner.assemble import counted_transitions
 from training.ner.data import examples, read
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
@@ -186,8 +189,9 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     manifest = release.manifest
-    assert sorted(manifest.files) == sorted([weights, "drugs.tsv", "head.safetensors"])
+    assert sorted(manifest.files) == sorted([weights, "drugs.tsv", "head.safetensors", TRANSITIONS])
     assert manifest.configuration["labels"] == list(LABELS)
+    assert manifest.configuration["decode"] == "viterbi"
     assert {(s.data, s.records) for s in manifest.scores} == {
         ("PsyTAR test", 4),
         ("ADE corpus fold 1 test", 4),
@@ -195,6 +199,8 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
     assert loaded.model.gaps_repaired is False  # type: ignore[attr-defined]
+    counted = counted_transitions(read(corpus, Settings(base=base)))
+    assert np.array_equal(loaded.model.transitions, counted)  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
@@ -211,9 +217,12 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: tuple[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, corpora=corpora, split=split)
+    small = {"base": base, "epochs": 2, "rank": 2, "batch": 4, "decode": "paper"}
+    main(data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
+    assert TRANSITIONS not in manifest.files
+    assert load(open_release(path), dtype="float32").model.transitions is None  # type: ignore[attr-defined]
     data, source = named
     assert {s.data for s in manifest.scores} == {data}
     (trained,) = manifest.training_data
@@ -326,3 +335,26 @@ def test_the_best_epoch_may_be_one_before_the_encoder_was_trained(tmp_path: Path
 def test_a_large_backbones_class_trains_a_step(tmp_path: Path) -> None:
     (epoch,) = loop_of(tiny.roberta(tmp_path / "base"), epochs=1, phases=1).epochs()
     assert epoch.loss > 0
+
+
+def test_transitions_are_counted_on_the_training_part(corpus: Path) -> None:
+    corpora = read(corpus, Settings())
+    b, i = TAGS.index("B-ADE"), TAGS.index("I-ADE")
+    found = counted_transitions(corpora)
+    shares = np.exp(found / WEIGHT)
+    assert shares.sum(1) == pytest.approx(np.ones(len(TAGS) + 1))
+    assert shares[TAGS.index("O"), i] == shares[-1, i] == shares[TAGS.index("B-DRUG"), i] == 0
+    assert 0 < shares[b, i] < 1
+    other = {"posts": corpora["posts"]}
+    assert not np.array_equal(counted_transitions(other), found)
+
+
+def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
+    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, rank=2, batch=4)
+    (path,) = (tmp_path / "ner").iterdir()
+    release = open_release(path)
+    changed = release.manifest.model_copy(
+        update={"configuration": release.manifest.configuration | {"decode": "guess"}}
+    )
+    with pytest.raises(ReleaseError, match="decode is 'guess', not paper or viterbi"):
+        NerModel.load(Release(path, changed, release.version))

@@ -1,0 +1,94 @@
+"""Mentions are cut, joined or left out by rules, in sentences of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.ner.mention_rules import DANGLING, Run, barred_words, in_handle, outside_drugs, sound_runs
+from models.text import words
+from models.types import ADE, DRUG, Mention, Span
+
+
+def kept(marked: str) -> list[str]:
+    """What remains of the pieces in brackets, all labelled ADE, as their words joined by spaces."""
+    tokens: list[str] = []
+    runs: list[Run] = []
+    for token in marked.replace("[", " [ ").replace("]", " ] ").split():
+        if token == "[":
+            runs.append((ADE, len(tokens), 0))
+        elif token == "]":
+            runs[-1] = (*runs[-1][:2], len(tokens))
+        else:
+            tokens.append(token)
+    return [" ".join(tokens[first:after]) for _, first, after in sound_runs(runs, tokens)]
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        ("my ankles were [swollen and] [sore] all week", ["swollen and sore"]),
+        ("woke up with [a] [pounding head]", ["pounding head"]),
+        ("[the] [worst heartburn]", ["the worst heartburn"]),
+        ("[skin itchy -] [arms and legs]", ["skin itchy - arms and legs"]),
+        ("[nausea] [dizziness]", ["nausea", "dizziness"]),
+        ("[nausea] and [dizziness]", ["nausea", "dizziness"]),
+        ("[nausea and] then [dizziness]", ["nausea", "dizziness"]),
+        ("got [hiccups of the] since then", ["hiccups"]),
+        ("[itchy (]", ["itchy"]),
+    ],
+)
+def test_a_piece_with_a_dangling_end_continues_in_the_next_one_or_is_cut(
+    marked: str, expected: list[str]
+) -> None:
+    assert kept(marked) == expected
+
+
+def test_pieces_of_other_labels_are_never_joined() -> None:
+    assert sound_runs([(ADE, 0, 2), (DRUG, 2, 3)], ["rash", "from", "zoloft"]) == [(ADE, 0, 1), (DRUG, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "marked", ["[it]", "[was my]", "[...]", "[can '] t", "[so , and]", "[I] [the]", "[-]"]
+)
+def test_words_without_content_are_no_mention(marked: str) -> None:
+    assert kept(marked) == []
+
+
+@pytest.mark.parametrize("marked", ["[down]", "[off] all day", "[high]", "[no appetite]", "[\U0001f922]"])
+def test_a_short_word_may_be_a_mention(marked: str) -> None:
+    (mention,) = kept(marked)
+    assert mention
+
+
+def test_a_dangling_word_has_no_content() -> None:
+    assert all(sound_runs([(ADE, 0, 1)], [word]) == [] for word in DANGLING)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("so dizzy #lexapro @dr_who", [("#", True), ("lexapro", True), ("@", False), ("dr_who", False)]),
+        ("my #1 problem @ 9 pm", []),
+        ("write to me@example.com or a#b", []),
+        ("rash", []),
+        ("#", []),
+        ("#zoloft.", [("#", True), ("zoloft", True)]),
+    ],
+)
+def test_words_of_hashtags_and_handles_are_barred(text: str, expected: list[tuple[str, bool]]) -> None:
+    spans = words(text)
+    found = [(text[spans[i].start : spans[i].end], drug) for i, drug in barred_words(text, spans)]
+    assert found == expected
+
+
+def test_a_handle_is_known_by_any_part_of_it() -> None:
+    assert in_handle("hi @xarelto", Span(4, 11))
+    assert not in_handle("hi #xarelto", Span(4, 11))
+    assert not in_handle("xarelto", Span(0, 7))
+
+
+def test_no_effect_lies_inside_the_name_of_a_drug() -> None:
+    drug = Mention(0, 16, "cough syrup plus", DRUG, 1.0)
+    inside = Mention(0, 5, "cough", ADE, 0.9)
+    around = Mention(0, 22, "cough syrup plus heave", ADE, 0.9)
+    assert outside_drugs([drug, inside, around]) == [drug, around]
