@@ -30,7 +30,7 @@ class EventHead(nn.Module):
         self.linear = nn.Linear(dimension, 1)
 
     def forward(self, hidden: Tensor, inside: Tensor | None = None) -> Tensor:
-        """Logits (...) from hidden states (..., pieces, dimension); where `inside` (..., pieces) is false there
+        """Logits (...) from hidden states (..., pieces, dimension); `inside` (..., pieces) is false where there
         is padding.
         """
         hidden = self.dropout(hidden)

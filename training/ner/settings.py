@@ -49,6 +49,13 @@ class Settings:
         bool,
         typer.Option(help="with --teaching: mentions that are denied, feared or another's are mentions too"),
     ] = False
+    negatives: Annotated[
+        int,
+        typer.Option(help="sentences of the ADE corpus without an adverse event that are added to training"),
+    ] = 0
+    event_head: Annotated[
+        bool, typer.Option(help="a second head learns whether a sentence reports an adverse event")
+    ] = False
     biox: Annotated[
         bool, typer.Option(help="pieces inside a word are tagged X; ablation: with their word's tag (BIO)")
     ] = True

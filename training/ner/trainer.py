@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
 from models.ner.decoding import Floats, tags_of
-from models.ner.head import Head
-from models.ner.model import TRANSITIONS, NerModel
+from models.ner.head import EventHead, Head
+from models.ner.model import EVENT_HEAD, TRANSITIONS, NerModel
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
 from models.types import LABELS
@@ -30,7 +30,7 @@ from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.ner.data import Example, loss_of
+from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, phases_of
 
 HEAD = "head.safetensors"
@@ -60,20 +60,24 @@ class TaggerTrainee(Trainee):
         self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
+        self.event_head = EventHead(self.encoder.dimension) if settings.event_head else None
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
-        return self.encoder.model, self.head
+        heads = [self.head] if self.event_head is None else [self.head, self.event_head]
+        return [self.encoder.model, *heads]
 
     def prepare(self, number: int) -> None:
         phase = next(p for p in reversed(phases_of(self.settings)) if p.first <= number)
         if phase == self._phase:
             return
         self._phase = phase
-        parameters = [*(self._encoder_parameters if phase.encoder else []), *self.head.parameters()]
+        _, *heads = self.modules()
+        parameters = list(self._encoder_parameters) if phase.encoder else []
+        parameters += [p for head in heads for p in head.parameters()]
         self.optimizer = torch.optim.AdamW(parameters, lr=phase.lr, fused=True)
         steps = steps_of(phase.epochs, len(self.data), self.settings.batch)
         self.schedule = warmup_linear(self.optimizer, steps)
@@ -114,7 +118,9 @@ class TaggerTrainee(Trainee):
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
-        head = {HEAD: {k: v.detach().half().cpu().clone() for k, v in self.head.state_dict().items()}}
+        head = {HEAD: _halved(self.head)}
+        if self.event_head is not None:
+            head[EVENT_HEAD] = _halved(self.event_head)
         if self.transitions is not None:
             head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
         if not self.settings.factor and not self.settings.eight_bit:
@@ -137,16 +143,30 @@ class TaggerTrainee(Trainee):
         head = copy.deepcopy(self.head)
         head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
         encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
-        repaired, transitions = self.settings.repair, self.transitions
-        return NerModel(encoder, head, LABELS, None, gaps_repaired=repaired, transitions=transitions)
+        event_head = copy.deepcopy(self.event_head)
+        if event_head is not None:
+            event_head.load_state_dict({name: tensor.float() for name, tensor in files[EVENT_HEAD].items()})
+        return NerModel(
+            encoder,
+            head,
+            LABELS,
+            None,
+            gaps_repaired=self.settings.repair,
+            transitions=self.transitions,
+            event_head=event_head,
+        )
 
-    def _loss(self, batch: Sequence[Example]) -> Tensor:
+    def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):
-            return loss_of(self.encoder, self.head, batch)
+            return losses_of(self.encoder, self.head, batch, self.event_head)
 
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:
             parameter.requires_grad_(not frozen)
+
+
+def _halved(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
 def _beginning(settings: Settings) -> tuple[Encoder, Head]:

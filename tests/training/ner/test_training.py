@@ -33,7 +33,7 @@ from training.evaluation.relation import split_texts
 from training.ner import settings as ner
 from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
-from training.ner.data import examples, read
+from training.ner.data import Corpus, examples, read
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
 
@@ -54,7 +54,9 @@ def loop_of(
 ) -> TrainingLoop:
     """A run over a few sentences."""
     settings = Settings(base=base, precision="float32", **{"rank": 4, "batch": 4} | changes)
-    data = examples(SENTENCES, Encoder.load(base), TAGS, None, biox=settings.biox, flag=settings.flag)
+    data = examples(
+        Corpus(SENTENCES, [], LABELS, None), Encoder.load(base), TAGS, biox=settings.biox, flag=settings.flag
+    )
     return TrainingLoop(TaggerTrainee(settings, data, score), asdict(settings), folder)
 
 
