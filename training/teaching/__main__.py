@@ -9,7 +9,7 @@ import typer
 
 from training.teaching import balance
 from training.teaching.batches import FOLDER
-from training.teaching.check import findings, read
+from training.teaching.check import Corpus, findings, read
 from training.teaching.markup import MarkupError
 from training.teaching.take import take
 
@@ -29,10 +29,13 @@ def check(
 ) -> None:
     """Prints what the corpus holds and what is wrong with it; exit code 1 where something is."""
     corpus = read(folder)
+    if corpus == Corpus():
+        typer.echo(f"no texts in {folder}", err=True)
+        raise typer.Exit(1)
     for text in (*balance.report(corpus), *(balance.unknown_drugs(corpus) if drugs else ())):
         typer.echo(text)
     _note_absent(data)
-    found = findings(corpus, data)
+    found = [*balance.unbalanced(corpus), *findings(corpus, data)]
     for finding in found:
         typer.echo(str(finding))
     typer.echo(f"{len(found)} findings")

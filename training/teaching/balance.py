@@ -10,7 +10,7 @@ from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.tables import read_tsv
 from models.types import ADE, DRUG, WITHDRAWAL
-from training.teaching.batches import SUFFIX, held_out
+from training.teaching.batches import SUFFIX, Line, held_out
 from training.teaching.check import Corpus
 from training.teaching.markup import MarkedText
 from training.teaching.near_duplicates import normalised
@@ -18,6 +18,10 @@ from training.teaching.readers import own_event
 
 #: Phrases of a preferred term that are enough of it.
 PHRASES = 5
+#: Lines of a kind, and files, from which on its balance is judged.
+MANY, FILES = 200, 5
+#: Share of texts without an event, and of lines that are held out.
+WITHOUT_EVENT, HELD_OUT = (0.4, 0.7), (0.04, 0.25)
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 #: How a post is written; one post may have several styles.
 STYLES: dict[str, Callable[[str], bool]] = {
@@ -45,12 +49,36 @@ def report(corpus: Corpus) -> Iterator[str]:
     yield "styles of posts: " + _counts(
         {name: sum(is_so(m.text) for m in posts) for name, is_so in STYLES.items()}
     )
+    yield f"kinds of questions: {_counts(Counter(q.kind for q in corpus.questions.values()))}"
     yield from _coverage(corpus)
+
+
+def unbalanced(corpus: Corpus) -> Iterator[str]:
+    """What is out of proportion in the corpus as a whole."""
+    for kind in SUFFIX:
+        lines = _lines(corpus, kind)
+        texts = [corpus.marked[x] for x in lines if x in corpus.marked]
+        share = sum(not own_event(t) for t in texts) / max(1, len(texts))
+        if len(texts) >= MANY and not WITHOUT_EVENT[0] <= share <= WITHOUT_EVENT[1]:
+            yield f"{kind}: {share:.0%} have no event, not {_bounds(WITHOUT_EVENT)}"
+        kept = sum(held_out(x.file) for x in lines) / max(1, len(lines))
+        enough = len(lines) >= MANY and len({x.file for x in lines}) >= FILES
+        if enough and not HELD_OUT[0] <= kept <= HELD_OUT[1]:
+            wanted = f"not {_bounds(HELD_OUT)} (another file name may change that)"
+            yield f"{kind}: {kept:.0%} are held out, {wanted}"
+
+
+def _bounds(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:.0%} to {bounds[1]:.0%}"
+
+
+def _lines(corpus: Corpus, kind: str) -> list[Line]:
+    return [x for x in (*corpus.marked, *corpus.questions, *corpus.phrases) if x.kind == kind]
 
 
 def _sizes(corpus: Corpus) -> Iterator[str]:
     for kind in SUFFIX:
-        lines = [x for x in (*corpus.marked, *corpus.questions, *corpus.phrases) if x.kind == kind]
+        lines = _lines(corpus, kind)
         kept = [x for x in lines if held_out(x.file)]
         files = ", ".join(sorted({x.file for x in kept})) or "no file"
         yield (

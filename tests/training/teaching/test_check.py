@@ -190,6 +190,17 @@ def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: P
     assert output.endswith("closes no mark\n1 findings\n")
 
 
+def test_a_corpus_out_of_proportion_and_one_without_texts_fail(folder: Path, tmp_path: Path) -> None:
+    for file in range(1, 6):
+        posts = [f"[ADE {i * file:x}{i:x} spots]" for i in range(1, 101)]
+        add(folder, f"posts/posts_{file * 10}.txt", *posts)
+    code, output = run("check", "--folder", str(folder))
+    assert code == 1
+    assert "posts: 0% have no event, not 40% to 70%\n" in output
+    assert "posts: 0% are held out, not 4% to 25% (another file name may change that)\n" in output
+    assert run("check", "--folder", str(tmp_path / "none")) == (1, f"no texts in {tmp_path / 'none'}\n")
+
+
 def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path, tmp_path: Path) -> None:
     new = add(
         tmp_path, "posts_7.txt", "[DRUG#1 advil] again", "a [ADE rash", POST, "", "so [ADE sick] of it all"
