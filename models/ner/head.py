@@ -30,8 +30,8 @@ class EventHead(nn.Module):
         self.linear = nn.Linear(dimension, 1)
 
     def forward(self, hidden: Tensor, inside: Tensor | None = None) -> Tensor:
-        """Logits (...) from hidden states (..., pieces, dimension); `inside` (..., pieces) is false where there
-        is padding.
+        """Logits (...) from hidden states (..., pieces, dimension); `inside`, (..., pieces), is false for
+        padding.
         """
         hidden = self.dropout(hidden)
         scores = self.attention(hidden).squeeze(-1)

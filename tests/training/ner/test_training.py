@@ -29,7 +29,7 @@ from training.common.checkpoint import CheckpointError
 from training.common.corpora import read_ade_abstracts
 from training.common.loop import TrainingLoop
 from training.common.transitions import WEIGHT
-from training.evaluation.relation import split_texts
+from training.evaluation.relation import split_negatives, split_texts
 from training.ner import settings as ner
 from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
@@ -308,6 +308,29 @@ def test_validation_sees_the_weights_that_a_release_holds(tmp_path: Path) -> Non
     mean = (ends[-1] + ends[-2]) / 2
     assert all(torch.equal(tensor, seen[-1][n]) for n, tensor in stored.state_dict().items())
     assert (stored.state_dict()[name] - mean).abs().max() < 0.1 * (ends[-1] - ends[-2]).abs().max()
+
+
+def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    loop = loop_of(base, epochs=4, lr=5e-3, event_head=True)
+    losses = [epoch.losses["event"] for epoch in loop.epochs()]
+    assert losses[-1] < losses[0]
+    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, event_head=True, negatives=3)
+    (path,) = (tmp_path / "ner").iterdir()
+    model = load(open_release(path), dtype="float32").model
+    assert isinstance(model, NerModel)
+    assert model.event_head is not None
+    assert 0 < model.event_probabilities(["Zoloft caused rash"])[0] < 1
+
+
+def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Path) -> None:
+    read_ = read(corpus, Settings(negatives=2))
+    assert [len(read_["negatives"].train), len(read_["negatives"].valid)] == [2, 0]
+    assert not any(t.mentions for t in read_["negatives"].train)
+    more = {t.text for t in read(corpus, Settings(negatives=10**6))["negatives"].train}
+    _, held_out = split_negatives(corpus / "ade", "ade_fold_1")
+    assert more
+    assert not more & {t.text for t in held_out}
 
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
