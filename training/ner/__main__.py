@@ -30,8 +30,10 @@ def main(
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
-    if settings.factor and settings.rank:
-        raise typer.BadParameter("--factor is for --rank 0")
+    if (settings.factor or settings.eight_bit) and settings.rank:
+        raise typer.BadParameter("--factor and --eight-bit are for --rank 0")
+    if settings.factor and settings.eight_bit:
+        raise typer.BadParameter("--factor and --eight-bit are two ways of storing the same changes")
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)

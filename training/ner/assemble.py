@@ -30,7 +30,7 @@ from training.common.transitions import pairs_of, transitions_of
 from training.common.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
-from training.ner.data import Corpus, Example, examples, read
+from training.ner.data import NEGATIVES, Corpus, Example, examples, read
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
 from training.teaching.readers import teaching_sources
@@ -56,18 +56,19 @@ def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> lis
     return [
         example
         for corpus in corpora.values()
-        for example in examples(
-            corpus.train, encoder, tags, corpus.lexicon, biox=settings.biox, flag=settings.flag
-        )
+        for example in examples(corpus, encoder, tags, biox=settings.biox, flag=settings.flag)
     ]
 
 
 def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
-    """The transitions between the tags of the training sentences of all corpora."""
+    """The transitions between the tags of the training sentences of all corpora but the negatives, which hold
+    no mentions on purpose.
+    """
     numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
     sequences = [
         [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]
-        for corpus in corpora.values()
+        for name, corpus in corpora.items()
+        if name != NEGATIVES
         for text in corpus.train
     ]
     return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))

@@ -18,6 +18,10 @@ class Settings:
     """What makes a run what it is; `make train` has the settings of the bundled release."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini"
+    start: Annotated[
+        str,
+        typer.Option(help="folder of a release on the same base that the run begins with; empty: the base"),
+    ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
@@ -28,6 +32,12 @@ class Settings:
         int,
         typer.Option(help="with --rank 0: changes are stored as an adapter of this rank; 0: whole layers"),
     ] = 0
+    eight_bit: Annotated[
+        bool, typer.Option(help="with --rank 0: changes are stored as deltas of 8 bits, not as whole layers")
+    ] = False
+    average: Annotated[
+        int, typer.Option(min=1, help="the weights are averaged over so many of the last epochs")
+    ] = 1
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
     seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42
@@ -38,6 +48,13 @@ class Settings:
     candidates: Annotated[
         bool,
         typer.Option(help="with --teaching: mentions that are denied, feared or another's are mentions too"),
+    ] = False
+    negatives: Annotated[
+        int,
+        typer.Option(help="sentences of the ADE corpus without an adverse event that are added to training"),
+    ] = 0
+    event_head: Annotated[
+        bool, typer.Option(help="a second head learns whether a sentence reports an adverse event")
     ] = False
     biox: Annotated[
         bool, typer.Option(help="pieces inside a word are tagged X; ablation: with their word's tag (BIO)")

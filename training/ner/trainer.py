@@ -1,30 +1,36 @@
 """CONORM-NER in training (CONORM, section 3.1): a tagging head over an encoder, in two phases.
 
 Each phase has its own AdamW and its own linear schedule with 10 % warm-up; the loss is the cross-entropy over
-all pieces; the epoch with the best strict F1 on the validation part is kept.
+all pieces. The weights of the last epochs may be averaged (Izmailov et al. 2018). What is validated is the
+model as a release holds it; the epoch with the best strict F1 on the validation part is kept.
 """
 
 from __future__ import annotations
 
+import copy
 import random
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER
+from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
 from models.ner.decoding import Floats, tags_of
-from models.ner.head import Head
-from models.ner.model import TRANSITIONS, NerModel
+from models.ner.head import EventHead, Head
+from models.ner.model import EVENT_HEAD, TRANSITIONS, NerModel
+from models.releases.manifest import ReleaseError
+from models.releases.store import open_release
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.ner.data import Example, loss_of
+from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, phases_of
 
 HEAD = "head.safetensors"
@@ -50,23 +56,28 @@ class TaggerTrainee(Trainee):
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        self.encoder = adapter.trainable(Encoder.load(settings.base), settings.rank)
+        encoder, self.head = _beginning(settings)
+        self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
-        self.head = Head(self.encoder.dimension, len(tags_of(LABELS)))
+        self.event_head = EventHead(self.encoder.dimension) if settings.event_head else None
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
+        self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
-        return self.encoder.model, self.head
+        heads = [self.head] if self.event_head is None else [self.head, self.event_head]
+        return [self.encoder.model, *heads]
 
     def prepare(self, number: int) -> None:
         phase = next(p for p in reversed(phases_of(self.settings)) if p.first <= number)
         if phase == self._phase:
             return
         self._phase = phase
-        parameters = [*(self._encoder_parameters if phase.encoder else []), *self.head.parameters()]
+        _, *heads = self.modules()
+        parameters = list(self._encoder_parameters) if phase.encoder else []
+        parameters += [p for head in heads for p in head.parameters()]
         self.optimizer = torch.optim.AdamW(parameters, lr=phase.lr, fused=True)
         steps = steps_of(phase.epochs, len(self.data), self.settings.batch)
         self.schedule = warmup_linear(self.optimizer, steps)
@@ -79,39 +90,96 @@ class TaggerTrainee(Trainee):
         self._freeze_encoder(not self._phase.encoder)
         losses = self.one_pass(batches, self._loss, number)
         self._freeze_encoder(False)
+        self._last_epochs.append(self.weights())
         return losses
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
-        repaired, transitions = self.settings.repair, self.transitions
-        scores = self._score(
-            NerModel(self.encoder, self.head, LABELS, None, gaps_repaired=repaired, transitions=transitions)
-        )
+        trained = self.weights()
+        self.load_weights(self.kept_weights())
+        scores = self._score(self._released())
+        self.load_weights(trained)
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
+    def kept_weights(self) -> list[dict[str, Tensor]]:
+        """The means over the last epochs."""
+        return [
+            {name: torch.stack([epoch[i][name] for epoch in self._last_epochs]).mean(0) for name in module}
+            for i, module in enumerate(self._last_epochs[-1])
+        ]
+
     def state(self) -> dict[str, Any]:
-        return super().state() | {"rng": random_state(self.rng)}
+        return super().state() | {"rng": random_state(self.rng), "last_epochs": list(self._last_epochs)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         set_random_state(self.rng, state["rng"])
+        self._last_epochs.extend(state["last_epochs"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
-        head = {HEAD: {k: v.detach().half().cpu().clone() for k, v in self.head.state_dict().items()}}
+        head = {HEAD: _halved(self.head)}
+        if self.event_head is not None:
+            head[EVENT_HEAD] = _halved(self.event_head)
         if self.transitions is not None:
             head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
-        if not self.settings.factor:
+        if not self.settings.factor and not self.settings.eight_bit:
             return adapter.files(self.encoder.model) | head
         base = Encoder.load(self.settings.base).model
         if adapter.unchanged(base, self.encoder.model):
             return head
+        if self.settings.eight_bit:
+            return {ADAPTER: adapter.quantized(base, self.encoder.model)} | head
         return {ADAPTER: adapter.factored(base, self.encoder.model, self.settings.factor)} | head
 
-    def _loss(self, batch: Sequence[Example]) -> Tensor:
+    def _released(self) -> NerModel:
+        """The model as it is served from `release_files`."""
+        files = self.release_files()
+        base = copy.deepcopy(Encoder.load(self.settings.base).model)
+        if ADAPTER in files:
+            merge_adapter(base, files[ADAPTER])
+        if WEIGHTS in files:
+            replace_weights(base, files[WEIGHTS])
+        head = copy.deepcopy(self.head)
+        head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
+        encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
+        event_head = copy.deepcopy(self.event_head)
+        if event_head is not None:
+            event_head.load_state_dict({name: tensor.float() for name, tensor in files[EVENT_HEAD].items()})
+        return NerModel(
+            encoder,
+            head,
+            LABELS,
+            None,
+            gaps_repaired=self.settings.repair,
+            transitions=self.transitions,
+            event_head=event_head,
+        )
+
+    def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):
-            return loss_of(self.encoder, self.head, batch)
+            return losses_of(self.encoder, self.head, batch, self.event_head)
 
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:
             parameter.requires_grad_(not frozen)
+
+
+def _halved(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
+
+
+def _beginning(settings: Settings) -> tuple[Encoder, Head]:
+    """The base with a new head, or encoder and head of the release to start with.
+
+    Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
+    low-rank adapter could not hold what its own changed.
+    """
+    if not settings.start:
+        encoder = Encoder.load(settings.base)
+        return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
+    release = open_release(Path(settings.start))
+    if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
+        raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
+    model = NerModel.load(release)
+    return model.encoder, model.head

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
-from models.ner.head import Head
+from models.ner.head import EventHead, Head
 from models.ner.model import NerModel
 from models.text import sentences
 from models.types import ADE, DRUG, LABELS, Mention
@@ -198,3 +198,52 @@ def test_hashtags_and_handles_hold_no_effect_and_a_hashtag_may_be_a_drug(small: 
 def test_a_mention_does_not_lie_inside_a_drug_of_the_lexicon(small: Encoder) -> None:
     (mentions,) = constant(small, "B-ADE", LEXICON).predict(["took aspirin"])
     assert [(m.text, m.label) for m in mentions] == [("took", ADE), ("aspirin", DRUG)]
+
+
+def with_event_head(model: NerModel, logit: float, event_below: float = 0.0) -> NerModel:
+    """The tagger with a head that gives every sentence the same logit."""
+    head = EventHead(model.encoder.dimension)
+    torch.nn.init.zeros_(head.linear.weight)
+    torch.nn.init.constant_(head.linear.bias, logit)
+    return NerModel(
+        model.encoder, model.head, LABELS, model.lexicon, event_head=head, event_below=event_below
+    )
+
+
+def test_the_probability_of_an_event_multiplies_the_scores_of_coded_mentions_only(small: Encoder) -> None:
+    text = "zoloft gave me pain"
+    for tag, coded in (("B-ADE", True), ("B-WITHDRAWAL", True), ("B-INDICATION", False)):
+        (plain,) = constant(small, tag, LEXICON).predict([text])
+        (weighted,) = with_event_head(constant(small, tag, LEXICON), math.log(1 / 3)).predict([text])
+        for one, other in zip(plain, weighted, strict=True):
+            factor = 0.25 if coded and one.label != DRUG else 1.0
+            assert other.score == pytest.approx(factor * one.score, abs=1e-4)
+
+
+def test_a_sentence_below_the_threshold_has_no_coded_mention_but_its_drugs(small: Encoder) -> None:
+    tagger = constant(small, "I-ADE", LEXICON)
+    (mentions,) = with_event_head(tagger, 0.0, event_below=0.51).predict(["aspirin and\nit hurts"])
+    assert [(m.text, m.label) for m in mentions] == [("aspirin", DRUG)]
+    (mentions,) = with_event_head(tagger, 0.0, event_below=0.49).predict(["it hurts"])
+    assert [m.label for m in mentions] == [ADE]
+
+
+def test_a_text_has_the_highest_probability_of_its_sentences(small: Encoder) -> None:
+    torch.manual_seed(5)
+    head = EventHead(small.dimension)
+    torch.nn.init.normal_(head.linear.weight)
+    model = NerModel(small, Head(small.dimension, len(tags_of(LABELS))), LABELS, None, event_head=head)
+    first, second = "the drug made me sick\n", "pain since monday"
+    one, two, both, nothing = model.event_probabilities([first, second, first + second, ""])
+    assert one != two
+    assert both == pytest.approx(max(one, two), abs=1e-5)
+    assert nothing == 0.0
+    assert constant(small, "O").event_probabilities([first]) == [1.0]
+
+
+def test_padding_does_not_change_whether_a_sentence_reports_an_event() -> None:
+    torch.manual_seed(2)
+    head, hidden = EventHead(6).eval(), torch.randn(2, 5, 6)
+    inside = torch.tensor([[True, True, False, False, False], [True] * 5])
+    alone = torch.stack([head(hidden[0, :2]), head(hidden[1])])
+    assert torch.allclose(head(hidden, inside), alone, atol=1e-6)

@@ -69,3 +69,17 @@ def test_only_the_weights_of_linear_layers_stay_open(tiny_bert: str) -> None:
     names = {n for n, p in model.named_parameters() if p.requires_grad}
     assert "encoder.layer.1.output.dense.weight" in names
     assert all(n.endswith(".weight") and "LayerNorm" not in n and "pooler" not in n for n in names)
+
+
+def test_deltas_of_8_bits_come_back_within_half_a_step(base: nn.Module) -> None:
+    trained = changed(base, 32)
+    trained.get_parameter("encoder.layer.0.output.LayerNorm.weight").data += 0.25
+    tensors = adapter.quantized(base, trained)
+    assert {t.dtype for n, t in tensors.items() if "LayerNorm" not in n} == {torch.int8, torch.float16}
+    merged = copy.deepcopy(base)
+    merge_adapter(merged, tensors)
+    for (name, one), other in zip(merged.named_parameters(), trained.parameters(), strict=True):
+        scale = tensors.get(f"{name}.scale")
+        step = float(scale.max()) if scale is not None else 1e-6
+        assert (one - other).abs().max() <= 0.51 * step, name
+    assert adapter.quantized(base, copy.deepcopy(base)) == {}

@@ -12,15 +12,19 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
 from models.text import words
-from models.types import ADE, DRUG, LABELS
+from models.types import ADE, DRUG, INDICATION, LABELS
 from training.common.corpora import GoldMention, GoldText
 from training.common.word_tags import word_tags
-from training.ner.data import examples, read
+from training.ner.data import UNKNOWN, Corpus, examples, read
 from training.ner.settings import Settings
 from training.teaching.readers import gold_texts
 
 TAGS = tags_of(LABELS)
 LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum"})
+
+
+def corpus_of(texts: list[GoldText], unknown: DrugLexicon | None = None) -> Corpus:
+    return Corpus(texts, [], LABELS, None, unknown)
 
 
 def gold(text: str, *mentions: tuple[str, str]) -> GoldText:
@@ -107,7 +111,7 @@ SENTENCES = [
 
 
 def test_flags_tags_and_pieces_stand_in_line(mini: Encoder) -> None:
-    for text, example in zip(SENTENCES, examples(SENTENCES, mini, TAGS, None), strict=True):
+    for text, example in zip(SENTENCES, examples(corpus_of(SENTENCES), mini, TAGS), strict=True):
         assert len(example.pieces) == len(example.tags) == len(example.flags)
         pieces = mini.tokenizer.convert_ids_to_tokens(example.pieces)
         assert [bool(flag) for flag in example.flags] == [p.startswith("##") for p in pieces]
@@ -119,7 +123,7 @@ def test_flags_tags_and_pieces_stand_in_line(mini: Encoder) -> None:
 
 
 def test_a_word_of_many_pieces_has_its_tag_on_the_first(mini: Encoder) -> None:
-    (example,) = examples([SENTENCES[1]], mini, TAGS, None)
+    (example,) = examples(corpus_of([SENTENCES[1]]), mini, TAGS)
     at = example.tags.index(TAGS.index("B-ADE"))
     assert mini.tokenizer.convert_ids_to_tokens(example.pieces)[at:] == ["ot", "##oto", "##xi", "##city"]
     assert example.flags[at:] == [0, 1, 1, 1]
@@ -128,14 +132,14 @@ def test_a_word_of_many_pieces_has_its_tag_on_the_first(mini: Encoder) -> None:
 
 def test_an_example_is_no_longer_than_a_window(tiny_bert: str) -> None:
     encoder = Encoder.load(tiny_bert, max_pieces=32)
-    (example,) = examples([gold("nausea " * 20)], encoder, TAGS, None)
+    (example,) = examples(corpus_of([gold("nausea " * 20)]), encoder, TAGS)
     assert len(example.pieces) == len(example.tags) == len(example.flags) == 30
 
 
 def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_all_flags_are_0(mini: Encoder) -> None:
     text = gold("azithromycin rash", ("azithromycin", DRUG), ("rash", ADE))
-    (paper,) = examples([text], mini, TAGS, None)
-    (plain,) = examples([text], mini, TAGS, None, biox=False, flag=False)
+    (paper,) = examples(corpus_of([text]), mini, TAGS)
+    (plain,) = examples(corpus_of([text]), mini, TAGS, biox=False, flag=False)
     assert paper.pieces == plain.pieces
     assert [TAGS[t] for t in paper.tags] == ["B-DRUG", *["X"] * (len(paper.tags) - 2), "B-ADE"]
     assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]
@@ -158,3 +162,19 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
     # Those that are flagged are mentions only where that is asked for.
     mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, candidates=True))]
     assert mentions[0] <= mentions[1]
+
+
+def test_drugs_that_a_corpus_does_not_annotate_are_not_trained_on(mini: Encoder) -> None:
+    text = "St John's Wort and zoloft were studied"
+    (example,) = examples(corpus_of([gold(text)], LEXICON), mini, TAGS)
+    known = [tag for tag in example.tags if tag != UNKNOWN]
+    assert {TAGS[tag] for tag in known} <= {"O", "X"}
+    pieces = mini.tokenizer.convert_ids_to_tokens(example.pieces)
+    outside = [p for p, tag in zip(pieces, example.tags, strict=True) if tag != UNKNOWN]
+    assert outside == ["and", "were", "studied"]
+    assert not example.event
+
+
+def test_a_sentence_with_a_mention_that_is_coded_reports_an_event(mini: Encoder) -> None:
+    texts = [gold("a rash", ("rash", ADE)), gold("took it for pain", ("pain", INDICATION)), gold("fine")]
+    assert [e.event for e in examples(corpus_of(texts), mini, TAGS)] == [True, False, False]

@@ -29,11 +29,11 @@ from training.common.checkpoint import CheckpointError
 from training.common.corpora import read_ade_abstracts
 from training.common.loop import TrainingLoop
 from training.common.transitions import WEIGHT
-from training.evaluation.relation import split_texts
+from training.evaluation.relation import split_negatives, split_texts
 from training.ner import settings as ner
 from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
-from training.ner.data import examples, read
+from training.ner.data import Corpus, examples, read
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
 
@@ -54,7 +54,9 @@ def loop_of(
 ) -> TrainingLoop:
     """A run over a few sentences."""
     settings = Settings(base=base, precision="float32", **{"rank": 4, "batch": 4} | changes)
-    data = examples(SENTENCES, Encoder.load(base), TAGS, None, biox=settings.biox, flag=settings.flag)
+    data = examples(
+        Corpus(SENTENCES, [], LABELS, None), Encoder.load(base), TAGS, biox=settings.biox, flag=settings.flag
+    )
     return TrainingLoop(TaggerTrainee(settings, data, score), asdict(settings), folder)
 
 
@@ -100,12 +102,12 @@ def test_a_single_phase_trains_everything_at_once(tiny_bert: str) -> None:
 
 
 @pytest.mark.parametrize("killed_after", [1, 2, 3])
-@pytest.mark.parametrize("rank", [0, 4])
+@pytest.mark.parametrize(("rank", "average"), [(0, 2), (4, 1)])
 def test_a_killed_run_resumes_to_the_same_weights(
-    tiny_bert: str, tmp_path: Path, killed_after: int, rank: int
+    tiny_bert: str, tmp_path: Path, killed_after: int, rank: int, average: int
 ) -> None:
     def fresh(folder: Path | None) -> TrainingLoop:
-        return loop_of(tiny_bert, folder, rank=rank, epochs=4, lr=1e-3)
+        return loop_of(tiny_bert, folder, rank=rank, average=average, epochs=4, lr=1e-3)
 
     whole = fresh(None)
     curve = [epoch.loss for epoch in whole.epochs()]
@@ -117,6 +119,9 @@ def test_a_killed_run_resumes_to_the_same_weights(
     assert [epoch.loss for epoch in resumed.epochs()] == curve[killed_after:]
     one, other = (tagger(run).encoder.model.state_dict() for run in (whole, resumed))
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    means, others = (tagger(run).kept_weights() for run in (whole, resumed))
+    for mean, again in zip(means, others, strict=True):
+        assert all(torch.equal(tensor, again[name]) for name, tensor in mean.items())
     assert torch.equal(tagger(whole).head.linear.weight, tagger(resumed).head.linear.weight)
 
 
@@ -283,6 +288,64 @@ def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> No
     assert left.norm() < whole.norm()
     biases = [n for n in base if n.endswith("bias") and "pooler" not in n]
     assert all(torch.equal(trained.state_dict()[n], base[n]) for n in biases)
+
+
+def test_validation_sees_the_weights_that_a_release_holds(tmp_path: Path) -> None:
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def score(model: NerModel) -> dict[str, float]:
+        seen.append({n: t.clone() for n, t in model.encoder.model.state_dict().items()})
+        return {"x": float(len(seen))}
+
+    base = tiny.bert(tmp_path / "base")
+    loop = loop_of(base, None, score, epochs=4, rank=0, eight_bit=True, average=2, lr=5e-3)
+    name, ends = "encoder.layer.0.output.dense.weight", []
+    for _ in loop.epochs():
+        ends.append(tagger(loop).encoder.model.state_dict()[name].clone())
+    loop.load_best()
+    stored = copy.deepcopy(Encoder.load(base).model)
+    merge_adapter(stored, tagger(loop).release_files()[ADAPTER])
+    mean = (ends[-1] + ends[-2]) / 2
+    assert all(torch.equal(tensor, seen[-1][n]) for n, tensor in stored.state_dict().items())
+    assert (stored.state_dict()[name] - mean).abs().max() < 0.1 * (ends[-1] - ends[-2]).abs().max()
+
+
+def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    loop = loop_of(base, epochs=4, lr=5e-3, event_head=True)
+    losses = [epoch.losses["event"] for epoch in loop.epochs()]
+    assert losses[-1] < losses[0]
+    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, event_head=True, negatives=3)
+    (path,) = (tmp_path / "ner").iterdir()
+    model = load(open_release(path), dtype="float32").model
+    assert isinstance(model, NerModel)
+    assert model.event_head is not None
+    assert 0 < model.event_probabilities(["Zoloft caused rash"])[0] < 1
+
+
+def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Path) -> None:
+    read_ = read(corpus, Settings(negatives=2))
+    assert [len(read_["negatives"].train), len(read_["negatives"].valid)] == [2, 0]
+    assert not any(t.mentions for t in read_["negatives"].train)
+    more = {t.text for t in read(corpus, Settings(negatives=10**6))["negatives"].train}
+    _, held_out = split_negatives(corpus / "ade", "ade_fold_1")
+    assert more
+    assert not more & {t.text for t in held_out}
+
+
+def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, rank=0, eight_bit=True, batch=4, lr=5e-3)
+    (start,) = (tmp_path / "one/ner").iterdir()
+    loop = loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(start))
+    model = NerModel.load(open_release(start))
+    assert torch.equal(tagger(loop).head.linear.weight, model.head.linear.weight)
+    begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, model.encoder.model))
+    assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
+    with pytest.raises(ReleaseError, match="--rank 0"):
+        loop_of(base, rank=4, start=str(start))
+    with pytest.raises(ReleaseError, match="mini"):
+        loop_of("mini", rank=0, start=str(start))
 
 
 def test_the_best_epoch_may_be_one_before_the_encoder_was_trained(tmp_path: Path) -> None:
