@@ -31,14 +31,13 @@ def open_verified(task: str, name: str | Path | None, settings: Settings) -> Ite
     place; whoever can change them can change the code. All others need a signature if PV_RELEASE_KEY is set,
     and are copied to a private folder and verified there.
     """
-    if not isinstance(name, Path):
-        bundled_release = bundled(task)
-        if name is None or name == bundled_release.name:
-            yield _check_task(open_release(bundled_release), task)
-            return
     if isinstance(name, Path):
         with open_directory(name, settings) as release:
             yield _check_task(release, task)
+        return
+    bundled_release = bundled(task)
+    if name is None or name == bundled_release.name:
+        yield _check_task(open_release(bundled_release), task)
         return
     with private_folder(name if VERSION.fullmatch(name) else "release") as folder:
         yield _check_task(

@@ -41,8 +41,12 @@ def free_port() -> int:
 
 
 def environment(bootstrap: str, port: int, **more: str) -> dict[str, str]:
-    """What a process needs to know, without the PV_* of whoever runs the tests."""
+    """What a process needs to know, without the PV_* of whoever runs the tests. Its state is next to its
+    store.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith("PV_")}
+    if "PV_STORE" in more:
+        own["PV_STATE"] = str(Path(more["PV_STORE"]).with_name("state"))
     return own | {"PV_BROKER": f"kafka://{bootstrap}", "PV_HTTP_PORT": str(port), **more}
 
 

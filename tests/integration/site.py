@@ -31,7 +31,6 @@ class Site:
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=str(folder / "store"))
         # One thread for models: the broker and the test need the other processors.
         own = {"PV_STORE": self.settings.store, "PV_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        own["PV_STATE"] = str(folder / "state")
         self.env = processes.environment(kafka.bootstrap, self.port, **own | env)
         self.log = folder / "log"
         self._process: processes.Running | None = None
