@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.alarms import alarms, shares
 from models.types import ADE, DRUG, Mention
 from streams.records import TaggedReport
@@ -20,7 +22,7 @@ def test_flagged_events_and_drugs_raise_no_alarm() -> None:
 
 
 def test_shares_are_counted_by_kind_of_tweet() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"kind": "own_event", "mentions": [{"start": 0, "end": 4}]},
         {"kind": "own_event", "mentions": [{"start": 15, "end": 20}]},
         {"kind": "none", "mentions": []},
