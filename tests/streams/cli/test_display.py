@@ -46,3 +46,11 @@ def test_a_short_question_is_shown_with_the_method_that_gave_it() -> None:
     with console.capture() as captured:
         console.print(render("questions", record))
     assert "-> Is tea?  (abstractive)" in captured.get()
+
+
+def test_a_post_that_was_not_read_is_shown_with_its_language() -> None:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render("posts", CodedReport(id="r", text="no puedo dormir", language="es")))
+    assert "not read: language es" in captured.get()
+    assert "no adverse event" not in captured.get()
