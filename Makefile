@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
 
-.PHONY: install demo test unit lint check check-all bench train clean
+.PHONY: install demo test unit integration lint check check-all bench train clean
 
 install: $(VENV)/.installed
 
@@ -18,12 +18,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install
 	$(BIN)/pvstream demo --report demo-report.json
 
-# Unit tests two at once, each on one core; then those that start servers and measure time.
-test: install unit
-	$(BIN)/python -m pytest tests/integration --durations 12
+# Unit tests two at once, each on one core; then those that start servers, which are mostly waiting.
+test: unit integration
 
 unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
+
+# Two at once, each with a Kafka broker of its own.
+integration: install
+	$(BIN)/python -m pytest tests/integration -n 2 --dist worksteal --durations 12
 
 lint: install
 	$(BIN)/ruff check .
@@ -31,8 +34,9 @@ lint: install
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
-# What to run before a commit.
-check: lint unit
+# What to run before a commit; most of lint uses one core only.
+check: install
+	$(MAKE) --jobs 2 lint unit
 
 # The same on every supported Python that is on this machine, each in an environment of its own.
 check-all:

@@ -1,4 +1,4 @@
-"""A real Kafka broker for the integration tests, and releases that load at once."""
+"""A real Kafka broker for the integration tests, and processes that use it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from pathlib import Path
 import pytest
 
 from models.releases.manifest import Release
-from models.types import TASKS
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
 from tests.integration.site import Site
-from tests.tiny_releases import tiny_release
 
 
 class SessionBroker:
-    """One broker for all tests; it is replaced where a test left it in a state that cannot be cleaned."""
+    """One broker for all tests, also with a listener that wants TLS and a password. It is replaced where a
+    test left it in a state that cannot be cleaned at once.
+    """
 
     def __init__(self) -> None:
         self._kafka = _local(_found())
 
     def clean(self) -> LocalKafka:
         """The broker without topics and without consumer groups."""
-        try:
-            processes.remove_everything(self._kafka.bootstrap)
-        except Exception:  # of whatever kind: the next test must not see it
+        if self._kafka.was_ended or not self._is_cleaned():
             self.stop()
             self._kafka = _local(_found())
         return self._kafka
+
+    def _is_cleaned(self) -> bool:
+        try:
+            processes.remove_everything(self._kafka.bootstrap)
+        except Exception:  # of whatever kind: the next test must not see it
+            return False
+        return True
 
     def stop(self) -> None:
         self._kafka.stop()
@@ -47,20 +52,6 @@ def session_broker() -> Iterator[SessionBroker]:
 def kafka(session_broker: SessionBroker) -> LocalKafka:
     """The broker of the session, without topics and consumer groups."""
     return session_broker.clean()
-
-
-@pytest.fixture
-def secure_kafka() -> Iterator[LocalKafka]:
-    """A broker for one test that also has a listener with TLS and passwords."""
-    with _found(secure=True) as server:
-        yield _local(server)
-
-
-@pytest.fixture(scope="session")
-def tiny(tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Release]:
-    """Task to a tiny release."""
-    root = tmp_path_factory.mktemp("tiny")
-    return {task: tiny_release(task, tiny_bert, root) for task in TASKS}
 
 
 @pytest.fixture(scope="session")
@@ -87,9 +78,9 @@ def _local(server: KafkaServer) -> LocalKafka:
     return server
 
 
-def _found(*, secure: bool = False) -> KafkaServer:
+def _found() -> KafkaServer:
     try:
-        return find_kafka(secure=secure)
+        return find_kafka(secure=True)
     except KafkaUnavailable as reason:
         if os.environ.get("PV_REQUIRE_KAFKA") == "1":
             pytest.fail(str(reason))

@@ -15,10 +15,19 @@ import sys
 import tempfile
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired, run
 from typing import Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509.oid import NameOID
 
 POM = Path(__file__).with_name("kafka-pom.xml")
 COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
@@ -130,6 +139,8 @@ class LocalKafka(KafkaServer):
         self.dir = Path(tempfile.mkdtemp(prefix="pvstream-kafka-"))
         self.log = self.dir / "broker.log"
         self.process: Popen[bytes] | None = None
+        self.was_ended = False
+        """Whether a test has killed or restarted it."""
         self._watchdog: Popen[bytes] | None = None
         self._java = [java, *JVM_FLAGS, "-cp", f"{jars}/*"]
         self._config = self.dir / "server.properties"
@@ -148,14 +159,16 @@ class LocalKafka(KafkaServer):
             raise
 
     def kill(self) -> None:
+        self.was_ended = True
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
+        self.was_ended = True
         self._end(signal.SIGTERM)
         self._launch()
 
     def stop(self) -> None:
-        self._end(signal.SIGTERM)
+        self._end(signal.SIGKILL)  # What it would still write is removed.
         shutil.rmtree(self.dir, ignore_errors=True)
         atexit.unregister(self.stop)
 
@@ -165,32 +178,21 @@ class LocalKafka(KafkaServer):
         return self.dir / "certificate.pem"
 
     def _keystore(self) -> Path:
-        """A key with a certificate for 127.0.0.1, made by the JDK's own tool."""
+        """A key with a certificate for 127.0.0.1."""
         store = self.dir / "broker.p12"
-        tool = [
-            "keytool",
-            "-keystore",
-            str(store),
-            "-storetype",
-            "PKCS12",
-            "-storepass",
-            PASSWORD,
-            "-alias",
-            "kafka",
-        ]
-        make = [
-            "-genkeypair",
-            "-keyalg",
-            "EC",
-            "-dname",
-            "CN=localhost",
-            "-ext",
-            "san=ip:127.0.0.1",
-            "-validity",
-            "2",
-        ]
-        _run([*tool, *make], self.log, TOOL_TIMEOUT_S)
-        _run([*tool, "-exportcert", "-rfc", "-file", str(self.certificate)], self.log, TOOL_TIMEOUT_S)
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+        now = datetime.now(UTC)
+        certificate = (
+            x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+            .sign(key, hashes.SHA256())
+        )
+        self.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
+        password = BestAvailableEncryption(PASSWORD.encode())
+        store.write_bytes(serialize_key_and_certificates(b"kafka", key, certificate, None, password))
         return store
 
     def _format(self) -> None:

@@ -210,9 +210,9 @@ def admin(bootstrap: str) -> AdminClient:
     )
 
 
-def remove_everything(bootstrap: str, seconds: float = 15.0) -> None:
-    """Deletes all consumer groups and topics. A group can be deleted once the session of its last member has
-    ended, which takes up to PV_SESSION_TIMEOUT after a kill; raises AssertionError where that takes longer.
+def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:
+    """Deletes all consumer groups and topics. A group can be deleted once its last member has left; raises
+    AssertionError where that takes longer, as it does after a kill.
     """
     client = admin(bootstrap)
 

@@ -132,17 +132,15 @@ def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_is_processed(tiny
         assert headers["pv-topic"] == "questions"
 
 
-def test_every_client_uses_tls_and_its_password(
-    secure_kafka: LocalKafka, tmp_path: Path, pinned: str
-) -> None:
+def test_every_client_uses_tls_and_its_password(kafka: LocalKafka, tmp_path: Path, pinned: str) -> None:
     env = processes.environment(
-        secure_kafka.secure_bootstrap,
+        kafka.secure_bootstrap,
         processes.free_port(),
         PV_SECURITY="SASL_SSL",
         PV_SASL_MECHANISM="PLAIN",
         PV_SASL_USERNAME=USER,
         PV_SASL_PASSWORD=PASSWORD,
-        PV_SSL_CAFILE=str(secure_kafka.certificate),
+        PV_SSL_CAFILE=str(kafka.certificate),
         PV_RELEASES=pinned,
     )
     refused = processes.forked_command("topics", env=env | {"PV_SASL_PASSWORD": "another"})
@@ -156,9 +154,7 @@ def test_every_client_uses_tls_and_its_password(
     log = tmp_path / "log"
     with processes.running("worker", "--stage", "summarization", env=env, log=log, forked=True) as worker:
         # Counted through the open listener, so that the test's own client proves nothing.
-        processes.wait_until(
-            lambda: processes.count(secure_kafka.bootstrap, "summaries") == n, "all summaries"
-        )
+        processes.wait_until(lambda: processes.count(kafka.bootstrap, "summaries") == n, "all summaries")
         stop(worker)
     assert PASSWORD not in log.read_text()
 
