@@ -253,9 +253,6 @@ def test_a_release_whose_model_raises_on_the_canary_is_refused(release: Release,
     [
         ("ner", lambda c: c.update(labels=[f"L{i}" for i in range(5000)])),
         ("acronym", lambda c: c["network"].update(distance=True, size=100_000)),
-        ("summarization", lambda c: c["decoder"].update(inner=20_000)),
-        ("summarization", lambda c: c["decoder"].update(dimension=4096)),
-        ("summarization", lambda c: c["decoder"].update(layers=1000)),
     ],
 )
 def test_a_configuration_that_needs_more_than_is_stored_is_refused_before_it_is_allocated(

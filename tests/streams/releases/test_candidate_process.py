@@ -19,8 +19,8 @@ from streams.releases.shadow import CandidateProcess
 from streams.settings import Settings
 from tests.streams.releases.shadowing import NO_VERSION, STAGE, reports
 
-#: Limit for a test, most of it for the start of a process.
-SECONDS = 120.0
+#: Limit for a test, most of it for the start of a process, which runs at the lowest priority.
+SECONDS = 300.0
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from models.releases.loading import load
-from models.releases.manifest import Release
+from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.summarization.reranker import FEATURES
 from models.types import LABELS
@@ -85,6 +85,19 @@ def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     assert loaded.passes_canary()
     out = capsys.readouterr().out
     assert "validation: ROUGE-1" in out and "focus identification rate" in out
+
+
+def test_a_decoder_that_needs_more_than_is_stored_is_refused_before_it_is_allocated(
+    data: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    main(**options(data, tiny_bert, tmp_path / "out", beams=1))
+    path = published(tmp_path / "out").path / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    for change in ({"inner": 20_000}, {"dimension": 4096}, {"layers": 1000}):
+        changed = manifest["configuration"] | {"decoder": manifest["configuration"]["decoder"] | change}
+        path.write_text(json.dumps(manifest | {"configuration": changed}), encoding="utf-8")
+        with pytest.raises(ReleaseError, match=r"the configuration needs \d+ numbers, \d+ are stored"):
+            load(open_release(path.parent))
 
 
 def test_without_an_epoch_a_release_has_the_weights_of_the_run_that_it_starts_from(
