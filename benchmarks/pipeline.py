@@ -22,9 +22,9 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from streams.agents import acronym, ner, normalization, relation, summarization
+from streams.agents.pipeline import STAGES
 from streams.cli.demo.run import samples
 from streams.codec import decode, encode
-from streams.pipeline import STAGES
 from streams.records import Report
 from streams.releases.handle import load_task
 from streams.settings import Settings

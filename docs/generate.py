@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from benchmarks.headline import HEADLINES
 from streams import metrics
-from streams.pipeline import STAGES
+from streams.agents.pipeline import STAGES
 from streams.settings import Settings
 from streams.topics import DAY, INPUTS, RELEASES, TOPICS, Topic
 

@@ -16,7 +16,8 @@ def test_the_contracts_between_packages_hold() -> None:
 
 
 def test_the_command_line_starts_without_a_model_library() -> None:
-    code = "import sys, streams.__main__, streams.pipeline, streams.cli.ingest; print('torch' in sys.modules)"
+    modules = "sys, streams.__main__, streams.agents.pipeline, streams.cli.ingest"
+    code = f"import {modules}; print('torch' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
+from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.broker.consumer import kafka_consumer
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
 from streams.codec import decode, encode
-from streams.pipeline import FINAL_TOPICS, STAGES
 from streams.records import Report
 from streams.settings import Settings
 from streams.topics import CONSUMED, Topic, table_name

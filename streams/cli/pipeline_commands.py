@@ -56,7 +56,7 @@ def demo(
 @app.command()
 def up() -> None:
     """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one."""
-    from streams.pipeline import STAGES
+    from streams.agents.pipeline import STAGES
     from streams.settings import EMBEDDED
 
     settings = read_settings()
@@ -79,7 +79,7 @@ def worker(
     stage: Annotated[str, typer.Option(help="ner, acronym, relation, normalization or summarization")],
 ) -> None:
     """Runs one stage. To scale, start more workers, up to the number of partitions of its source topic."""
-    from streams.pipeline import stage_named
+    from streams.agents.pipeline import stage_named
 
     try:
         chosen = stage_named(stage)

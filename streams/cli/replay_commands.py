@@ -144,8 +144,8 @@ def skip(
 
     The workers of the stage must be stopped. Their log names the topic, the partition and the offset.
     """
+    from streams.agents.pipeline import stage_named
     from streams.dead_letters.skip import skip as step_over
-    from streams.pipeline import stage_named
     from streams.topics import by_name
 
     settings, source = broker_settings(), by_name(topic)

@@ -211,7 +211,7 @@ def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings
     """The candidate's process: sends None or a Refusal, then outputs for each batch until the pipe closes."""
     import torch  # noqa: PLC0415  only this process needs these imports
 
-    from streams.pipeline import stage_named  # noqa: PLC0415
+    from streams.agents.pipeline import stage_named  # noqa: PLC0415
 
     configure_logging()
     os.nice(19)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from models.releases.loading import Loaded
+from streams.agents.pipeline import STAGES
 from streams.broker.ranges import Progress
 from streams.codec import decode
-from streams.pipeline import STAGES
 from streams.records import Headers, Inbound
 from streams.stage import Processed, Stage, run_stage
 from streams.topics import Topic, TopicsError

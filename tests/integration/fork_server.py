@@ -22,7 +22,7 @@ PRELOADED = [
     __name__,
     "streams.__main__",
     "streams.cli.console",
-    "streams.pipeline",
+    "streams.agents.pipeline",
     "streams.worker",
     "faust.transport.drivers.aiokafka",
     *(f"models.{task}.model" for task in ("ner", "acronym", "relation", "normalization", "summarization")),

@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from streams.agents.pipeline import STAGES
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
-from streams.pipeline import STAGES
 from streams.records import Report
 from streams.settings import Settings
 from streams.topics import INPUTS

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from models.types import ShortQuestion
+from streams.agents.pipeline import stage_named
 from streams.codec import encode
-from streams.pipeline import stage_named
 from streams.records import Report, Summary, extend
 from streams.stage import Maker, Processed, with_provenance
 from tests.fakes import inbound

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from streams.agents.pipeline import stage_named
 from streams.codec import encode
-from streams.pipeline import stage_named
 from streams.records import Announcement
 from streams.releases import reload
 from streams.releases.handle import Handle

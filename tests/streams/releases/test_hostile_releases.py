@@ -22,7 +22,7 @@ from models.releases.loading import Loaded
 from models.releases.manifest import MANIFEST, version_of
 from models.releases.signature import SIGNATURE
 from models.releases.store import bundled, describe
-from streams.pipeline import stage_named
+from streams.agents.pipeline import stage_named
 from streams.records import Announcement
 from streams.releases.handle import Handle
 from streams.releases.opening import load_release

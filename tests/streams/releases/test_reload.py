@@ -18,8 +18,8 @@ from models.releases.loading import Loaded
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
+from streams.agents.pipeline import stage_named
 from streams.codec import encode
-from streams.pipeline import stage_named
 from streams.releases import reload
 from streams.releases.announcements import Refusal
 from streams.releases.handle import Handle

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from models.releases.loading import Loaded
 from models.types import Candidate, Coding, Mention, Query
+from streams.agents.pipeline import stage_named
 from streams.broker.ranges import parse_bound
 from streams.codec import encode
-from streams.pipeline import stage_named
 from streams.records import Inbound
 from streams.replay.run import DeadLetter, ReplayResult, run_chain, stages_from
 from streams.stage import StageBroken, run_stage
