@@ -37,9 +37,9 @@ def wait_summaries(kafka: LocalKafka, n: int) -> None:
 
 
 def test_every_client_gets_its_token_from_a_token_server_or_from_a_file_and_renews_it(
-    secure_kafka: LocalKafka, tmp_path: Path, pinned: str
+    kafka: LocalKafka, tmp_path: Path, pinned: str
 ) -> None:
-    kafka, secret, log = secure_kafka, tmp_path / "secret", tmp_path / "log"
+    secret, log = tmp_path / "secret", tmp_path / "log"
     secret.write_text(SECRET + "\n")
     # The broker closes each connection when the token that opened it has expired.
     with TokenServer(lifetime=6) as server:

@@ -163,25 +163,25 @@ def documented_rights() -> list[AclBinding]:
 
 
 def test_a_pipeline_needs_only_the_documented_rights_on_its_prefix(
-    secure_kafka: LocalKafka, tmp_path: Path, pinned: str
+    kafka: LocalKafka, tmp_path: Path, pinned: str
 ) -> None:
     rights = documented_rights()
     assert {right.principal for right in rights} == {f"User:{LIMITED}"}
-    for created in processes.admin(secure_kafka.bootstrap).create_acls(rights).values():
+    for created in processes.admin(kafka.bootstrap).create_acls(rights).values():
         created.result()
     login = {
-        "PV_BROKER": f"kafka://{secure_kafka.secure_bootstrap}",
+        "PV_BROKER": f"kafka://{kafka.secure_bootstrap}",
         "PV_SECURITY": "SASL_SSL",
         "PV_SASL_MECHANISM": "PLAIN",
         "PV_SASL_USERNAME": LIMITED,
         "PV_SASL_PASSWORD": PASSWORD,
-        "PV_SSL_CAFILE": str(secure_kafka.certificate),
+        "PV_SSL_CAFILE": str(kafka.certificate),
         "PV_RELEASES": pinned,
     }
-    pipeline = Pipeline(secure_kafka, tmp_path, "staging.", **login)
+    pipeline = Pipeline(kafka, tmp_path, "staging.", **login)
     pipeline.must("topics", "--create")
     pipeline.ingest(tmp_path, ["one", "two"])
-    processes.produce(secure_kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
+    processes.produce(kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
     worker = ("worker", "--stage", "summarization")
     with processes.running(*worker, env=pipeline.env, log=pipeline.log, forked=True) as process:
         pipeline.wait_count(2, "summaries")

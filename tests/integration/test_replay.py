@@ -44,7 +44,7 @@ def settings(kafka: LocalKafka) -> Settings:
     processes.create_topics(made)
 
     async def prepare() -> None:
-        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, linger_ms=5) as producer:
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks="all", linger_ms=5) as producer:
             sent = [
                 await producer.send(
                     topic.name,

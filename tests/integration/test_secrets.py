@@ -52,9 +52,9 @@ def announcement(reason: str) -> bytes:
 
 
 def test_no_output_of_a_worker_or_a_command_has_a_secret(
-    secure_kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]
+    kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]
 ) -> None:
-    kafka, log, word = secure_kafka, tmp_path / "log", tmp_path / "word"
+    log, word = tmp_path / "log", tmp_path / "word"
     word.write_text(PASSWORD + "\n")
     outputs = []
     with refusing_store() as store:
