@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from models.types import CODED_LABELS, DRUG, Mention, Span
 TRANSITIONS = "transitions.safetensors"
 #: The head that says whether a sentence reports an adverse event.
 EVENT_HEAD = "event_head.safetensors"
+#: Log-odds of an event beyond which it counts no more.
+MAX_LOG_ODDS = 5.0
 #: Far below any log-probability, and yet finite.
 _NEVER = -1000.0
 
@@ -64,12 +67,15 @@ class NerModel:
         gaps_repaired: bool = True,
         transitions: Floats | None = None,
         event_head: EventHead | None = None,
+        event_weight: float = 0.0,
         event_below: float = 0.0,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added;
-        `transitions` as in `viterbi`, ValueError where the shape is another. With `event_head` the scores of
-        the mentions that are coded are multiplied by its probability for their sentence, and where that
-        probability is below `event_below` there are none.
+        `transitions` as in `viterbi`, ValueError where the shape is another.
+
+        With `event_head` the scores of the coded tags are raised by `event_weight` times the log-odds (at
+        most 5) that their sentence reports an event, the scores of their mentions are multiplied by that
+        probability, and where it is below `event_below` there are none.
         """
         self.encoder = encoder
         self.head = head.eval()
@@ -81,7 +87,9 @@ class NerModel:
             raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
         self.transitions = transitions
         self.event_head = event_head.eval() if event_head is not None else None
+        self.event_weight = event_weight
         self.event_below = event_below
+        self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
         self._only_drug, self._nothing = (
@@ -123,6 +131,7 @@ class NerModel:
             gaps_repaired=repaired,
             transitions=transitions,
             event_head=event_head,
+            event_weight=configuration.get("event_weight", 0.0),
             event_below=configuration.get("event_below", 0.0),
         )
         model.languages = configuration.get("languages", ENGLISH)
@@ -159,16 +168,26 @@ class NerModel:
             self._log_probabilities(s, own, states)
             for s, own, states in zip(split, kept, hidden, strict=True)
         ]
+        events = [self._event(states) for states in hidden]
         best = self._best_tags(
             [
-                self._allowed(batch[s.text], s.words, own, log)
-                for s, own, log in zip(sentences_, kept, logs, strict=True)
+                self._allowed(batch[s.text], s.words, own, self._weighted(log, event))
+                for s, own, log, event in zip(sentences_, kept, logs, events, strict=True)
             ]
         )
         return [
-            _Tagged(*_spread(len(s.count), own, tags, log), self._event(states))
-            for s, own, tags, log, states in zip(split, kept, best, logs, hidden, strict=True)
+            _Tagged(*_spread(len(s.count), own, tags, log), event)
+            for s, own, tags, log, event in zip(split, kept, best, logs, events, strict=True)
         ]
+
+    def _weighted(self, logs: Floats, event: float) -> Floats:
+        """The log-probabilities, those of coded tags raised by the log-odds of an event."""
+        if self.event_head is None or not self.event_weight:
+            return logs
+        odds = math.log(max(event, 1e-9) / max(1 - event, 1e-9))
+        raised = max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds)) * self.event_weight * self._coded
+        weighted: Floats = (logs + raised).astype(np.float32)
+        return weighted
 
     def _event(self, hidden: list[Tensor]) -> float:
         """The probability that the sentence with these hidden states reports an adverse event."""

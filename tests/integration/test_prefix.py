@@ -84,7 +84,8 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
         staging.wait_count(1, "questions.dead")
         staging.must("redrive", "questions.dead")
         staging.wait_count(2, "questions.dead")
-        assert 'pv_lag_records{partition="0",stage="summarization",topic="questions"}' in _metrics(staging)
+        lag = 'pv_lag_records{partition="0",stage="summarization",topic="questions"}'
+        processes.wait_until(lambda: lag in _metrics(staging), "the lag is known")
         processes.wait_until(lambda: bool(_releases(staging)["shadow"]["loaded"]), "the shadow is loaded")
         staging.ingest(tmp_path, ["six"])
         staging.wait_count(1, "summaries.shadow")

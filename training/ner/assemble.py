@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from training.common.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
 from training.ner.data import NEGATIVES, Corpus, Example, examples, read
+from training.ner.event_options import event_options
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
 from training.teaching.readers import teaching_sources
@@ -74,6 +76,11 @@ def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
     return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))
 
 
+def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[str, float]:
+    """Corpus to strict micro F1 on its validation part."""
+    return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
+
+
 def train(
     corpora: Mapping[str, Corpus], settings: Settings, run: Path | None, device: torch.device | str = "cpu"
 ) -> tuple[TaggerTrainee, TrainingLoop]:
@@ -81,10 +88,7 @@ def train(
     data = training_sentences(corpora, settings)
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
-
-    def scores(model: NerModel) -> dict[str, float]:
-        return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
-
+    scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)
     loop = TrainingLoop(trainee, asdict(settings), run)
@@ -124,6 +128,8 @@ def _published(
         "training": asdict(settings),
         "training_seconds": seconds,
     }
+    if settings.event_head:
+        configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
     splits = {"clinical": settings.split, "posts": "psytar_test"}
     sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
     taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)

@@ -97,7 +97,7 @@ class TaggerTrainee(Trainee):
         """The mean over the corpora first, then each corpus."""
         trained = self.weights()
         self.load_weights(self.kept_weights())
-        scores = self._score(self._released())
+        scores = self._score(self.released())
         self.load_weights(trained)
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
@@ -132,7 +132,7 @@ class TaggerTrainee(Trainee):
             return {ADAPTER: adapter.quantized(base, self.encoder.model)} | head
         return {ADAPTER: adapter.factored(base, self.encoder.model, self.settings.factor)} | head
 
-    def _released(self) -> NerModel:
+    def released(self) -> NerModel:
         """The model as it is served from `release_files`."""
         files = self.release_files()
         base = copy.deepcopy(Encoder.load(self.settings.base).model)

@@ -16,7 +16,7 @@ from models.ner.decoding import tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import NerModel
 from models.text import sentences
-from models.types import ADE, DRUG, LABELS, Mention
+from models.types import ADE, DRUG, LABELS, WITHDRAWAL, Mention
 
 LEXICON = DrugLexicon({"zoloft": "sertraline", "st john's wort": "hypericum", "aspirin": "aspirin"})
 
@@ -200,13 +200,21 @@ def test_a_mention_does_not_lie_inside_a_drug_of_the_lexicon(small: Encoder) -> 
     assert [(m.text, m.label) for m in mentions] == [("took", ADE), ("aspirin", DRUG)]
 
 
-def with_event_head(model: NerModel, logit: float, event_below: float = 0.0) -> NerModel:
+def with_event_head(
+    model: NerModel, logit: float, *, event_weight: float = 0.0, event_below: float = 0.0
+) -> NerModel:
     """The tagger with a head that gives every sentence the same logit."""
     head = EventHead(model.encoder.dimension)
     torch.nn.init.zeros_(head.linear.weight)
     torch.nn.init.constant_(head.linear.bias, logit)
     return NerModel(
-        model.encoder, model.head, LABELS, model.lexicon, event_head=head, event_below=event_below
+        model.encoder,
+        model.head,
+        LABELS,
+        model.lexicon,
+        event_head=head,
+        event_weight=event_weight,
+        event_below=event_below,
     )
 
 
@@ -226,6 +234,19 @@ def test_a_sentence_below_the_threshold_has_no_coded_mention_but_its_drugs(small
     assert [(m.text, m.label) for m in mentions] == [("aspirin", DRUG)]
     (mentions,) = with_event_head(tagger, 0.0, event_below=0.49).predict(["it hurts"])
     assert [m.label for m in mentions] == [ADE]
+
+
+def test_the_odds_of_an_event_raise_or_lower_the_tags_that_are_coded(small: Encoder) -> None:
+    tagger = constant(small, "O", weight=2.0)
+    assert with_event_head(tagger, 3.0, event_weight=0.5).predict(["it hurts"]) == [[]]
+    (mentions,) = with_event_head(tagger, 3.0, event_weight=0.8).predict(["it hurts"])
+    assert {m.label for m in mentions} <= {ADE, WITHDRAWAL}
+    assert mentions
+    (mentions,) = with_event_head(tagger, 1000.0, event_weight=0.39).predict(["it hurts"])
+    assert mentions == [], "the odds count up to a limit"
+    tagger = constant(small, "I-ADE", weight=2.0)
+    assert with_event_head(tagger, -3.0, event_weight=0.8).predict(["it hurts"]) == [[]]
+    assert with_event_head(tagger, -3.0, event_weight=0.5).predict(["it hurts"]) != [[]]
 
 
 def test_a_text_has_the_highest_probability_of_its_sentences(small: Encoder) -> None:

@@ -321,6 +321,11 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert isinstance(model, NerModel)
     assert model.event_head is not None
     assert 0 < model.event_probabilities(["Zoloft caused rash"])[0] < 1
+    configuration = open_release(path).manifest.configuration
+    tried = configuration["event_weights_tried"]
+    assert tried[str(configuration["event_weight"])] == max(tried.values())
+    assert model.event_weight == configuration["event_weight"]
+    assert len(configuration["alarms"]["curve"]) > 5
 
 
 def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Path) -> None:

@@ -1,0 +1,78 @@
+"""Alarms: does a post that reports an adverse event of its writer get one, and does a post without any?
+
+An alarm is a mention labelled ADE or WITHDRAWAL that no rule flags as negated, hypothetical or another
+person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
+
+from models.assertion.rules import assertion
+from models.ner.model import NerModel
+from models.types import CODED_LABELS, Mention
+
+#: Thresholds of the curve on the probability that a post reports an event.
+THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+DEFINITIONS = {
+    "auc": "area under the ROC curve of the probability of an event, of posts with an event of the writer's "
+    "against posts without; chance .5",
+    "alarmed": "share of posts with an event of the writer's that get an alarm",
+    "hit": "the same, the alarm sharing a character with a gold event",
+    "false": "share of posts without an event of the writer's that get an alarm",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A post, the spans of its writer's events, and whether it has any."""
+
+    text: str
+    events: tuple[tuple[int, int], ...]
+    own_event: bool
+
+
+def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
+    """The spans of the coded mentions without a flag."""
+    spans = [(m.start, m.end) for m in mentions if m.label in CODED_LABELS]
+    asserted = [(span, assertion(text, *span)) for span in spans]
+    return [s for s, a in asserted if not (a.negated or a.hypothetical or a.other_experiencer)]
+
+
+def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
+    """AUC, and the shares of DEFINITIONS for each threshold; for a tagger without an event head only those at
+    threshold 0, and no AUC.
+    """
+    texts = [p.text for p in posts]
+    found = [alarms(text, mentions) for text, mentions in zip(texts, model.predict(texts), strict=True)]
+    probabilities = model.event_probabilities(texts)
+    own = [p.own_event for p in posts]
+    thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
+    rows = [_row(t, posts, found, probabilities) for t in thresholds]
+    result: dict[str, Any] = {"posts": len(posts), "own_event": sum(own), "curve": rows}
+    if model.event_head and len(set(own)) > 1:
+        result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
+    return result
+
+
+def _row(
+    threshold: float,
+    posts: Sequence[Post],
+    found: Sequence[Sequence[tuple[int, int]]],
+    probabilities: Sequence[float],
+) -> dict[str, float]:
+    counts = {"alarmed": 0, "hit": 0, "false": 0}
+    for post, spans, probability in zip(posts, found, probabilities, strict=True):
+        if probability < threshold or not spans:
+            continue
+        counts["alarmed" if post.own_event else "false"] += 1
+        counts["hit"] += post.own_event and any(
+            start < last and first < end for start, end in spans for first, last in post.events
+        )
+    own = sum(p.own_event for p in posts)
+    of = {"alarmed": own, "hit": own, "false": len(posts) - own}
+    return {"threshold": threshold} | {name: round(n / max(1, of[name]), 4) for name, n in counts.items()}
