@@ -118,6 +118,11 @@ class Settings(BaseSettings):
     device: str = "cpu"
     """Device that the models run on: `cpu` or `cuda`."""
 
+    post_threshold: float | None = Field(default=None, ge=0, le=1)
+    """Probability that a sentence of a post reports an adverse event, below which the tagger gives no adverse
+    events and no withdrawal symptoms for it; by default the threshold of the release, whose manifest states
+    what each threshold would do."""
+
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
 

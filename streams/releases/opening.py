@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -63,12 +64,16 @@ def _limits(settings: Settings) -> Limits:
 
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
-    """Opens, verifies and loads a release and runs its canary check; with `keep` a copy stays on this machine
+    """Opens, verifies and loads a release and runs its canary check, which knows nothing of PV_POST_THRESHOLD;
+    with `keep` a copy stays on this machine
     (see `streams.releases.kept`). Raises ReleaseError.
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load(release, device=settings.device, dtype=settings.dtype)
+        if task == "ner" and settings.post_threshold is not None:
+            tagger: Any = loaded.model
+            tagger.event_below = settings.post_threshold
         if keep and release.version != bundled(task).name:
             kept.keep(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)

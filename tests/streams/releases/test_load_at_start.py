@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,11 @@ def test_the_release_in_the_settings_has_precedence_over_the_announced_one(store
     handle = load_at_start("summarization", announcement(store.sound[0]), pinned)
     assert handle.current.version == store.sound[2]
     assert handle.pinned
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(None, 0.0), (0.25, 0.25)])
+def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
+    threshold: float | None, expected: float
+) -> None:
+    tagger: Any = load_at_start("ner", None, Settings(post_threshold=threshold)).current.model
+    assert tagger.event_below == expected
