@@ -64,9 +64,8 @@ def _limits(settings: Settings) -> Limits:
 
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
-    """Opens, verifies and loads a release and runs its canary check, which knows nothing of PV_POST_THRESHOLD;
-    with `keep` a copy stays on this machine
-    (see `streams.releases.kept`). Raises ReleaseError.
+    """Opens, verifies and loads a release and runs its canary check, at its own threshold of an event; with
+    `keep` a copy stays on this machine (see `streams.releases.kept`). Raises ReleaseError.
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
