@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,14 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from streams import agents, metrics
+from streams import metrics
+from streams.agents import pipeline
 from streams.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PROMETHEUS = ROOT / "deploy/prometheus"
 DASHBOARD = ROOT / "deploy/grafana/dashboards/pvstream.json"
-STAGES = frozenset(module.name for module in pkgutil.iter_modules(agents.__path__))
+STAGES = frozenset(stage.name for stage in pipeline.STAGES)
 SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
 
