@@ -20,7 +20,9 @@ class Settings:
     base: Annotated[str, typer.Option(help="`mini`, a hub name (vinai/bertweet-large) or a path")] = "mini"
     start: Annotated[
         str,
-        typer.Option(help="folder of a release on the same base that the run begins with; empty: the base"),
+        typer.Option(
+            help="release on the same base that the run begins with: its folder, or the --output of its run"
+        ),
     ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[

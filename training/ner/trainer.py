@@ -178,7 +178,9 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head]:
     if not settings.start:
         encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
-    release = open_release(Path(settings.start))
+    folder = Path(settings.start)
+    made = list((folder / "ner").glob("*"))
+    release = open_release(made[0] if len(made) == 1 else folder)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
     model = NerModel.load(release)

@@ -345,6 +345,10 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
     loop = loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(start))
     model = NerModel.load(open_release(start))
     assert torch.equal(tagger(loop).head.linear.weight, model.head.linear.weight)
+    assert torch.equal(
+        tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path / "one"))).head.linear.weight,
+        model.head.linear.weight,
+    )
     begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, model.encoder.model))
     assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
     with pytest.raises(ReleaseError, match="--rank 0"):
