@@ -1,4 +1,4 @@
-"""Training the tagger: a few steps, a run that is killed, and the adapter that comes out of it."""
+"""Training the tagger: a few steps, a run that is killed, and the changes that come out of it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,19 @@ import numpy as np
 import pytest
 import torch
 import typer
-from safetensors.torch import load_file
 
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
-from models.ner.model import TRANSITIONS, NerModel
-from models.releases.loading import load
-from models.releases.manifest import Release, ReleaseError
-from models.releases.store import open_release
+from models.ner.model import NerModel
 from models.text import words
-from models.types import DRUG, LABELS
+from models.types import LABELS
 from tests.models import tiny
 from tests.training.ner.test_data import SENTENCES, TAGS
 from training.common.adapter import adapter_tensors
 from training.common.checkpoint import CheckpointError
-from training.common.corpora import read_ade_abstracts
 from training.common.loop import TrainingLoop
 from training.common.transitions import WEIGHT
-from training.evaluation.relation import split_negatives, split_texts
-from training.ner import settings as ner
-from training.ner.__main__ import main
+from training.evaluation.relation import split_negatives
 from training.ner.assemble import counted_transitions
 from training.ner.data import Corpus, examples, read
 from training.ner.settings import Settings
@@ -182,94 +175,12 @@ def test_the_stored_adapter_gives_the_trained_models_hidden_states(
     assert (plain - wanted).abs().max() > 0.1
 
 
-@pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
-def test_a_training_run_publishes_a_tagger_that_loads(
-    corpus: Path, tmp_path: Path, rank: int, weights: str
-) -> None:
-    base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=rank, batch=4, repair=False)
-    (path,) = (tmp_path / "ner").iterdir()
-    release = open_release(path)
-    manifest = release.manifest
-    assert sorted(manifest.files) == sorted([weights, "drugs.tsv", "head.safetensors", TRANSITIONS])
-    assert manifest.configuration["labels"] == list(LABELS)
-    assert manifest.configuration["decode"] == "viterbi"
-    assert {(s.data, s.records) for s in manifest.scores} == {
-        ("PsyTAR test", 4),
-        ("ADE corpus fold 1 test", 4),
-    }
-    assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
-    loaded = load(release, dtype="float32")
-    assert loaded.model.gaps_repaired is False  # type: ignore[attr-defined]
-    counted = counted_transitions(read(corpus, Settings(base=base)))
-    assert np.array_equal(loaded.model.transitions, counted)  # type: ignore[attr-defined]
-    (mentions,) = loaded.model.predict(["Zoloft caused rash"])
-    assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
-
-
-@pytest.mark.parametrize(
-    ("corpora", "split", "named"),
-    [
-        ("ade", "ade_fold_1", ("ADE corpus fold 1 test", "fold 1 training part")),
-        ("ade", "ade_group_3", ("ADE corpus group 3 test", "group 3 training part")),
-        ("psytar", "ade_fold_1", ("PsyTAR test", "PsyTAR")),
-    ],
-)
-def test_a_run_on_one_corpus_is_scored_on_that_one(
-    corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: tuple[str, str]
-) -> None:
-    base = tiny.bert(tmp_path / "base")
-    small = {"base": base, "epochs": 2, "rank": 2, "batch": 4, "decode": "paper"}
-    main(data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
-    (path,) = (tmp_path / "ner").iterdir()
-    manifest = open_release(path).manifest
-    assert TRANSITIONS not in manifest.files
-    assert load(open_release(path), dtype="float32").model.transitions is None  # type: ignore[attr-defined]
-    data, source = named
-    assert {s.data for s in manifest.scores} == {data}
-    (trained,) = manifest.training_data
-    assert source in trained.name
-
-
-def test_a_run_with_the_teaching_corpus_names_it_and_is_scored_on_the_public_corpora(
-    corpus: Path, tmp_path: Path
-) -> None:
-    base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=1, rank=2, phases=1, teaching=1.0, limit=5)
-    (path,) = (tmp_path / "ner").iterdir()
-    manifest = open_release(path).manifest
-    assert manifest.configuration["training"]["teaching"] == 1.0
-    assert [(d.name, d.licence) for d in manifest.training_data][2:] == [
-        ("teaching corpus of pvstream, 5 synthetic texts", "CC0-1.0")
-    ]
-    assert {s.data for s in manifest.scores} == {"PsyTAR test", "ADE corpus fold 1 test"}
-
-
 def test_without_the_texts_of_the_teaching_corpus_a_run_ends_in_one_line(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training.ner.data.gold_texts", lambda *_, **__: [])
     with pytest.raises(typer.BadParameter, match="only in the source tree"):
         read(corpus, Settings(teaching=0.5))
-
-
-def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, tmp_path: Path) -> None:
-    part = read(corpus, Settings(corpora="ade", split="ade_group_3"))["clinical"]
-    abstracts = read_ade_abstracts(corpus / "ade")
-    _, test = split_texts(corpus / "ade", "ade_group_3")
-    learnt = {abstracts[t.id] for t in part.train + part.valid}
-    assert len(learnt) == 9
-    assert not learnt & {abstracts[t.id] for t in test}
-    with pytest.raises(typer.BadParameter, match="no split 'ade_group_11'"):
-        main(data=corpus, output=tmp_path, split="ade_group_11")
-
-
-def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
-    after = Encoder.load(base).model.state_dict()
-    assert all(torch.equal(t, after[n]) for n, t in before.items())
 
 
 def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> None:
@@ -310,24 +221,6 @@ def test_validation_sees_the_weights_that_a_release_holds(tmp_path: Path) -> Non
     assert (stored.state_dict()[name] - mean).abs().max() < 0.1 * (ends[-1] - ends[-2]).abs().max()
 
 
-def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    loop = loop_of(base, epochs=4, lr=5e-3, event_head=True)
-    losses = [epoch.losses["event"] for epoch in loop.epochs()]
-    assert losses[-1] < losses[0]
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, event_head=True, negatives=3)
-    (path,) = (tmp_path / "ner").iterdir()
-    model = load(open_release(path), dtype="float32").model
-    assert isinstance(model, NerModel)
-    assert model.event_head is not None
-    assert 0 < model.event_probabilities(["Zoloft caused rash"])[0] < 1
-    configuration = open_release(path).manifest.configuration
-    tried = configuration["event_weights_tried"]
-    assert tried[str(configuration["event_weight"])] == max(tried.values())
-    assert model.event_weight == configuration["event_weight"]
-    assert len(configuration["alarms"]["curve"]) > 5
-
-
 def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Path) -> None:
     read_ = read(corpus, Settings(negatives=2))
     assert [len(read_["negatives"].train), len(read_["negatives"].valid)] == [2, 0]
@@ -336,25 +229,6 @@ def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Pat
     _, held_out = split_negatives(corpus / "ade", "ade_fold_1")
     assert more
     assert not more & {t.text for t in held_out}
-
-
-def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, rank=0, eight_bit=True, batch=4, lr=5e-3)
-    (start,) = (tmp_path / "one/ner").iterdir()
-    loop = loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(start))
-    model = NerModel.load(open_release(start))
-    assert torch.equal(tagger(loop).head.linear.weight, model.head.linear.weight)
-    assert torch.equal(
-        tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path / "one"))).head.linear.weight,
-        model.head.linear.weight,
-    )
-    begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, model.encoder.model))
-    assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
-    with pytest.raises(ReleaseError, match="--rank 0"):
-        loop_of(base, rank=4, start=str(start))
-    with pytest.raises(ReleaseError, match="mini"):
-        loop_of("mini", rank=0, start=str(start))
 
 
 def test_the_best_epoch_may_be_one_before_the_encoder_was_trained(tmp_path: Path) -> None:
@@ -381,14 +255,3 @@ def test_transitions_are_counted_on_the_training_part(corpus: Path) -> None:
     assert 0 < shares[b, i] < 1
     other = {"posts": corpora["posts"]}
     assert not np.array_equal(counted_transitions(other), found)
-
-
-def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
-    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, rank=2, batch=4)
-    (path,) = (tmp_path / "ner").iterdir()
-    release = open_release(path)
-    changed = release.manifest.model_copy(
-        update={"configuration": release.manifest.configuration | {"decode": "guess"}}
-    )
-    with pytest.raises(ReleaseError, match="decode is 'guess', not paper or viterbi"):
-        NerModel.load(Release(path, changed, release.version))
