@@ -121,7 +121,7 @@ class Settings(BaseSettings):
     post_threshold: float | None = Field(default=None, ge=0, le=1)
     """Probability that a sentence of a post reports an adverse event, below which the tagger gives no adverse
     events and no withdrawal symptoms for it; by default the threshold of the release, whose manifest states
-    what each threshold would do."""
+    what each threshold would do. Set it alike on all workers of the stage: a record does not state it."""
 
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
+from models import terminology
 from models.assertion.rules import assertion
+from models.drugs import DrugLexicon
 from models.ner.model import NerModel
-from models.types import CODED_LABELS, Mention
+from models.types import ADE, CODED_LABELS, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -24,6 +27,7 @@ DEFINITIONS = {
     "alarmed": "share of posts with an event of the writer's that get an alarm",
     "hit": "the same, the alarm sharing a character with a gold event",
     "false": "share of posts without an event of the writer's that get an alarm",
+    "baseline": "the same shares where every name of the terminology in a post is a mention labelled ADE",
 }
 
 
@@ -43,9 +47,20 @@ def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
     return [s for s, a in asserted if not (a.negated or a.hypothetical or a.other_experiencer)]
 
 
+@cache
+def _terms() -> DrugLexicon:
+    return DrugLexicon({t.llt: t.pt for t in terminology.load()})
+
+
+def named_terms(text: str) -> list[Mention]:
+    """The names of the bundled terminology in a text, longest first, as mentions labelled ADE."""
+    spans = [span for span, _ in _terms().find(text)]
+    return [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in spans]
+
+
 def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
-    """AUC, and the shares of DEFINITIONS for each threshold; for a tagger without an event head only those at
-    threshold 0, and no AUC.
+    """AUC, and the shares of DEFINITIONS for each threshold with their baseline; for a tagger without an
+    event head only those at threshold 0, and no AUC.
     """
     texts = [p.text for p in posts]
     found = [alarms(text, mentions) for text, mentions in zip(texts, model.predict(texts), strict=True)]
@@ -53,7 +68,11 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
     own = [p.own_event for p in posts]
     thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
     rows = [_row(t, posts, found, probabilities) for t in thresholds]
-    result: dict[str, Any] = {"posts": len(posts), "own_event": sum(own), "curve": rows}
+    named = [alarms(text, named_terms(text)) for text in texts]
+    baseline = _row(0.0, posts, named, [1.0] * len(posts))
+    result: dict[str, Any] = {
+        "posts": len(posts), "own_event": sum(own), "curve": rows, "baseline": baseline,
+    }  # fmt: skip
     if model.event_head and len(set(own)) > 1:
         result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
     return result

@@ -49,3 +49,11 @@ def test_shares_are_of_the_posts_with_and_without_an_event() -> None:
     assert rows[0.8] == {"threshold": 0.8, "alarmed": 0.5, "hit": 0.5, "false": 0.0}
     assert result["auc"] == pytest.approx(0.75)
     assert (result["posts"], result["own_event"]) == (4, 2)
+
+
+def test_the_baseline_takes_every_name_of_the_terminology_for_an_event() -> None:
+    named, denied, lay = "zoloft, insomnia again", "zoloft and no insomnia", "zoloft kept me up"
+    posts = [Post(named, ((8, 16),), True), Post(lay, ((7, 17),), True), Post(denied, (), False)]
+    result = alarm_curve(tagger({}, dict.fromkeys((named, denied, lay), 0.5)), posts)
+    assert result["baseline"] == {"threshold": 0.0, "alarmed": 0.5, "hit": 0.5, "false": 0.0}
+    assert result["curve"][0]["alarmed"] == 0.0
