@@ -31,6 +31,8 @@ from streams.topics import MAX_DEAD_MESSAGE, broker_name, group_id, table_name
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+#: Of the classes below that are services of Faust, whose starts and stops are Faust's messages and not ours.
+_FAUST_LOG = logging.getLogger("faust")
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
 
@@ -120,6 +122,7 @@ def bounded_batches(records: Sequence[Inbound], limit: int) -> Iterator[Sequence
 class _CommittedConsumerThread(AIOKafkaConsumerThread):
     """Faust's consumer thread, reading as `streams.broker.consumer` does: Faust has no setting for it."""
 
+    logger = _FAUST_LOG
     membership: Membership
 
     async def on_start(self) -> None:
@@ -134,6 +137,8 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
 
 
 class _CommittedConsumer(Consumer):
+    logger = _FAUST_LOG
+
     def _new_consumer_thread(self) -> Any:
         return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
@@ -152,6 +157,8 @@ class ExplicitAckEvent(faust.Event):
 
 
 class _App(faust.App):
+    logger = _FAUST_LOG
+
     def _create_directories(self) -> None:
         """Without tables nothing is written, and a process that is killed would leave the folders."""
 

@@ -5,6 +5,7 @@ from typing import Any
 import faust
 from faust.types import ConsumerMessage
 
+from streams import app
 from streams.app import ExplicitAckEvent
 
 
@@ -44,3 +45,8 @@ def test_a_record_that_faust_skips_on_a_rebalance_is_not_acknowledged() -> None:
     event.finished = True
     assert event.ack()
     assert consumer.acked == [7]
+
+
+def test_the_starts_and_stops_of_fausts_services_are_no_messages_of_ours() -> None:
+    for service in (app._App, app._CommittedConsumer, app._CommittedConsumerThread):
+        assert service.logger.name == "faust"
