@@ -16,6 +16,12 @@ LABELS = (DRUG, ADE, INDICATION, WITHDRAWAL, SYMPTOM)
 #: Labels of the mentions that are coded; indications and other symptoms of the patient are no adverse events.
 CODED_LABELS = (ADE, WITHDRAWAL)
 
+OWN, NEGATED, HYPOTHETICAL, OTHER = "own", "negated", "hypothetical", "other"
+RELIEVED, NO_EVENT = "relieved", "none"
+#: What an effect in a text is: an event of the writer's (or patient's), one that is denied, feared or asked
+#: about, or another's; what the drug is taken for, or took away; or no medical event at all.
+STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -40,6 +46,10 @@ class Mention:
     score: float
     generic: str | None = None
     """the drug's nonproprietary name, where the lexicon has it"""
+    status: str | None = None
+    """of STATUSES, for an effect that a tagger's status head has judged"""
+    status_score: float | None = None
+    """probability of the status"""
 
     def __post_init__(self) -> None:
         Span(self.start, self.end)

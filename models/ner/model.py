@@ -16,6 +16,7 @@ from models.language import ENGLISH
 from models.ner.decoding import CONTINUATION, OUTSIDE, Floats, Numbers, spans_of, tags_of, viterbi
 from models.ner.head import EventHead, Head
 from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
+from models.ner.status import StatusHead, judged
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import check_size, read_tensors
 from models.text import sentences, words
@@ -23,8 +24,8 @@ from models.types import CODED_LABELS, DRUG, Mention, Span
 
 #: The transitions of the tags, for a release that decodes whole sentences.
 TRANSITIONS = "transitions.safetensors"
-#: The head that says whether a sentence reports an adverse event.
-EVENT_HEAD = "event_head.safetensors"
+#: The heads that say whether a text reports an adverse event, and which of its mentions are one.
+EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
 #: Log-odds of an event beyond which it counts no more.
 MAX_LOG_ODDS = 5.0
 #: Far below any log-probability, and yet finite.
@@ -32,6 +33,8 @@ _NEVER = -1000.0
 
 
 class _Sentence(NamedTuple):
+    """One sentence, or several that are read together."""
+
     text: int
     """index of the text in the batch"""
     words: list[Span]
@@ -44,6 +47,9 @@ class _Tagged(NamedTuple):
     """(words,): those of the tags"""
     event: float
     """probability that the sentence reports an adverse event"""
+    pieces: WordPieces
+    hidden: list[Tensor]
+    """of the windows of its pieces"""
 
 
 class NerModel:
@@ -69,6 +75,9 @@ class NerModel:
         event_head: EventHead | None = None,
         event_weight: float = 0.0,
         event_below: float = 0.0,
+        status_head: StatusHead | None = None,
+        own_from: float = 0.5,
+        window: int = 0,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added;
         `transitions` as in `viterbi`, ValueError where the shape is another.
@@ -76,6 +85,11 @@ class NerModel:
         With `event_head` the scores of the coded tags are raised by `event_weight` times the log-odds (at
         most 5) that their sentence reports an event, the scores of their mentions are multiplied by that
         probability, and where it is below `event_below` there are none.
+
+        With `status_head` each effect has a status: an event of the writer's where the probability of that is
+        at least `own_from`, else the most probable of the others. Those that are no event are left out.
+
+        Sentences of a text are read together up to `window` words.
         """
         self.encoder = encoder
         self.head = head.eval()
@@ -89,6 +103,9 @@ class NerModel:
         self.event_head = event_head.eval() if event_head is not None else None
         self.event_weight = event_weight
         self.event_below = event_below
+        self.status_head = status_head.eval() if status_head is not None else None
+        self.own_from = own_from
+        self.window = window
         self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
@@ -123,6 +140,13 @@ class NerModel:
             event_head = EventHead(encoder.dimension)
             event_head.load_state_dict({k: v.float() for k, v in stored.items()})
             event_head.to(device)
+        status_head = None
+        if STATUS_HEAD in release.manifest.files:
+            status_head = StatusHead(encoder.dimension)
+            stored = read_tensors(release.file(STATUS_HEAD))
+            check_size(stored, sum(p.numel() for p in status_head.parameters()), release.version)
+            status_head.load_state_dict({k: v.float() for k, v in stored.items()})
+            status_head.to(device)
         model = cls(
             encoder,
             head.to(device),
@@ -133,6 +157,9 @@ class NerModel:
             event_head=event_head,
             event_weight=configuration.get("event_weight", 0.0),
             event_below=configuration.get("event_below", 0.0),
+            status_head=status_head,
+            own_from=configuration.get("own_from", 0.5),
+            window=configuration.get("window", 0),
         )
         model.languages = configuration.get("languages", ENGLISH)
         return model
@@ -140,18 +167,54 @@ class NerModel:
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
-        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
+        split = self._sentences(batch)
+        all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]
-        for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
+        for sentence, tagged in zip(split, all_tagged, strict=True):
             mentions[sentence.text] += self._mentions(batch[sentence.text], sentence.words, tagged)
-        return [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
+        found = [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
+        if self.status_head is None:
+            return found
+        judged: list[list[Mention]] = [[] for _ in batch]
+        for sentence, tagged in zip(split, all_tagged, strict=True):
+            judged[sentence.text] += self._judged(
+                batch[sentence.text], sentence, tagged, found[sentence.text]
+            )
+        return judged
+
+    def _sentences(self, batch: Sequence[str]) -> list[_Sentence]:
+        """The sentences of each text, consecutive ones together where they are short."""
+        made: list[_Sentence] = []
+        for i, text in enumerate(batch):
+            own: list[_Sentence] = []
+            for span in sentences(text):
+                found = words(text, span)
+                if own and len(own[-1].words) + len(found) <= self.window:
+                    own[-1].words.extend(found)
+                else:
+                    own.append(_Sentence(i, found))
+            made += own
+        return made
+
+    def _judged(
+        self, text: str, sentence: _Sentence, tagged: _Tagged, found: Sequence[Mention]
+    ) -> list[Mention]:
+        """The mentions of a sentence, effects with their statuses and without those that are no event."""
+        assert self.status_head is not None
+        if not sentence.words:
+            return []
+        start, end = sentence.words[0].start, sentence.words[-1].end
+        inside = [m for m in found if start <= m.start < end]
+        return judged(
+            self.status_head, text, inside, tagged.pieces, sentence.words, tagged.hidden, self.own_from
+        )
 
     @torch.inference_mode()
     def event_probabilities(self, batch: Sequence[str]) -> list[float]:
         """For each text the highest probability of its sentences to report an adverse event, 0 to 1; 1 for
         every text where the release has no head for it.
         """
-        split = [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
+        split = self._sentences(batch)
         highest = [0.0 if self.event_head else 1.0] * len(batch)
         for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
             highest[sentence.text] = max(highest[sentence.text], tagged.event)
@@ -176,8 +239,8 @@ class NerModel:
             ]
         )
         return [
-            _Tagged(*_spread(len(s.count), own, tags, log), event)
-            for s, own, tags, log, event in zip(split, kept, best, logs, events, strict=True)
+            _Tagged(*_spread(len(s.count), own, tags, log), event, s, states)
+            for s, own, tags, log, event, states in zip(split, kept, best, logs, events, hidden, strict=True)
         ]
 
     def _weighted(self, logs: Floats, event: float) -> Floats:

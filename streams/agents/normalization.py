@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from models.assertion.rules import assertion
+from models.assertion.status import asserted
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -73,7 +73,7 @@ def count(outputs: Sequence[CodedReport]) -> None:
 def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     drugs, evidence = suspects(report, mention)
     span = report.mentions[mention]
-    asserted = assertion(report.text, span.start, span.end, clinical=_RELATION in report.releases)
+    state = asserted(report.text, span, clinical=_RELATION in report.releases)
     best = coding.candidates[0] if coding.candidates else None
     term = None if coding.nil else best
     return CodedEvent(
@@ -86,9 +86,9 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
         score=best.score if best else 0.0,
         nil=coding.nil,
         candidates=coding.candidates,
-        negated=asserted.negated,
-        hypothetical=asserted.hypothetical,
-        other_experiencer=asserted.other_experiencer,
+        negated=state.negated,
+        hypothetical=state.hypothetical,
+        other_experiencer=state.other_experiencer,
         context_weight=coding.context_weight,
     )
 

@@ -14,10 +14,10 @@ from typing import Any
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from models import terminology
-from models.assertion.rules import assertion
+from models.assertion.status import asserted
 from models.drugs import DrugLexicon
 from models.ner.model import NerModel
-from models.types import ADE, CODED_LABELS, Mention
+from models.types import ADE, CODED_LABELS, Assertion, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -42,9 +42,9 @@ class Post:
 
 def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
     """The spans of the coded mentions without a flag."""
-    spans = [(m.start, m.end) for m in mentions if m.label in CODED_LABELS]
-    asserted = [(span, assertion(text, *span)) for span in spans]
-    return [s for s, a in asserted if not (a.negated or a.hypothetical or a.other_experiencer)]
+    return [
+        (m.start, m.end) for m in mentions if m.label in CODED_LABELS and asserted(text, m) == Assertion()
+    ]
 
 
 @cache

@@ -128,6 +128,8 @@ def _published(
         "training": asdict(settings),
         "training_seconds": seconds,
     }
+    if settings.window:
+        configuration["window"] = settings.window
     if settings.event_head:
         configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
     splits = {"clinical": settings.split, "posts": "psytar_test"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -14,21 +15,24 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, WordPieces
 from models.ner.decoding import CONTINUATION
 from models.ner.head import EventHead, Head
+from models.ner.status import Pieces, StatusHead, piece_range
 from models.text import words
-from models.types import CODED_LABELS, LABELS
-from training.common.corpora import GoldText, hold_out, read_psytar
+from models.types import CODED_LABELS, LABELS, STATUSES, Span
+from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
 from training.common.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings
-from training.teaching.batches import Kind
-from training.teaching.readers import gold_texts, sample
+from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
+from training.teaching.batches import MARKED
+from training.teaching.markup import MarkedText
+from training.teaching.readers import gold_texts, marked_texts, own_event, sample
 
 NEGATIVES, TEACHING = "negatives", "teaching"
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
-#: Weight of the loss of the event head.
-EVENT_WEIGHT = 0.5
+#: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
+EVENT_WEIGHT, STATUS_WEIGHT, PAIR_WEIGHT = 0.5, 0.3, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class Corpus:
     """tags the drugs of a corpus that does not annotate them"""
     unknown: DrugLexicon | None = None
     """drugs that the corpus does not annotate and that are not trained on"""
+    marked: Mapping[str, MarkedText] = field(default_factory=dict)
+    """of the teaching corpus: id to the text with all of its marks"""
 
 
 def read(data: Path, settings: Settings) -> dict[str, Corpus]:
@@ -55,13 +61,15 @@ def read(data: Path, settings: Settings) -> dict[str, Corpus]:
     if settings.corpora != "ade":
         tested = {t.text for part in ("dev", "test") for t in read_psytar(data / f"psytar/ner_{part}.conll")}
         train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
-        corpora["posts"] = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
+        posts = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
+        corpora["posts"] = replace(posts, train=joined(posts.train, settings.joined, settings.seed))
     if settings.negatives:
         texts, _ = split_negatives(data / "ade", settings.split)
         chosen = hold_out(texts, min(1.0, settings.negatives / len(texts)), settings.seed)[1]
         corpora[NEGATIVES] = Corpus(chosen[: settings.limit or None], [], (), None, DrugLexicon.load())
     if settings.teaching:
-        corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None)
+        marked = {id_: text for kind in MARKED for id_, text in marked_texts(kind, "train")}
+        corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None, marked=marked)
     return corpora
 
 
@@ -70,18 +78,43 @@ def _teaching(settings: Settings) -> list[GoldText]:
 
     Raises typer.BadParameter where there are none, as in an installed wheel.
     """
-    kinds: tuple[Kind, ...] = ("posts", "clinical")
-    texts = [t for kind in kinds for t in gold_texts(kind, "train", candidates=settings.candidates)]
+    texts = [t for kind in MARKED for t in gold_texts(kind, "train", candidates=settings.candidates)]
     if not texts:
         raise typer.BadParameter("--teaching: the texts of training/teaching are only in the source tree")
     return sample(texts, settings.teaching, settings.seed)[: settings.limit or None]
 
 
 def _held_out(
-    texts: list[GoldText], settings: Settings, labels: tuple[str, ...], lexicon: DrugLexicon | None
+    texts: list[GoldText],
+    settings: Settings,
+    labels: tuple[str, ...],
+    lexicon: DrugLexicon | None,
 ) -> Corpus:
     train, valid = hold_out(texts, 0.1, settings.seed)
-    return Corpus(train[: settings.limit] if settings.limit else train, valid, labels, lexicon)
+    train = train[: settings.limit] if settings.limit else train
+    return Corpus(train, valid, labels, lexicon)
+
+
+def joined(texts: Sequence[GoldText], share: float, seed: int) -> list[GoldText]:
+    """The texts, a share of them joined with the next one, so that texts of several sentences occur."""
+    made: list[GoldText] = []
+    rng, previous = random.Random(seed), None
+    for text in texts:
+        if previous is not None:
+            made.append(_join(previous, text))
+            previous = None
+        elif rng.random() < share:
+            previous = text
+        else:
+            made.append(text)
+    return [*made, previous] if previous else made
+
+
+def _join(one: GoldText, other: GoldText) -> GoldText:
+    shift, n = len(one.text) + 1, len(one.mentions)
+    moved = tuple(GoldMention(m.start + shift, m.end + shift, m.label) for m in other.mentions)
+    relations = (*one.relations, *((d + n, e + n) for d, e in other.relations))
+    return GoldText(one.id, f"{one.text} {other.text}", one.mentions + moved, relations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +127,19 @@ class Example:
     flags: list[int]
     """1 for every piece that does not begin a word"""
     event: bool
-    """whether the sentence has a gold mention that is coded"""
+    """whether the text reports an adverse event of its writer or patient"""
+    effects: tuple[Effect, ...] = ()
+    """what the status head learns from"""
+    drugs: tuple[Pieces, ...] = ()
+    """the drugs of the text, those that effects are due to first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A target of the status head in pieces."""
+
+    pieces: Pieces
+    target: StatusTarget
 
 
 def examples(
@@ -113,9 +158,38 @@ def examples(
                 if word.start < drug.end and drug.start < word.end:
                     numbers[i] = UNKNOWN
         piece_tags, flags = _pieces(split, numbers, tags, biox=biox, flag=flag)
-        event = any(m.label in CODED_LABELS for m in text.mentions)
-        made.append(Example(split.pieces[:limit], piece_tags[:limit], flags[:limit], event))
+        effects, drugs = _effects(corpus, text, split, ws, limit)
+        made.append(
+            Example(
+                split.pieces[:limit], piece_tags[:limit], flags[:limit], _event(corpus, text), effects, drugs
+            )
+        )
     return made
+
+
+def _event(corpus: Corpus, text: GoldText) -> bool:
+    if marked := corpus.marked.get(text.id):
+        return own_event(marked)
+    return any(m.label in CODED_LABELS for m in text.mentions)
+
+
+def _effects(
+    corpus: Corpus, text: GoldText, split: WordPieces, ws: Sequence[Span], limit: int
+) -> tuple[tuple[Effect, ...], tuple[Pieces, ...]]:
+    """The effects and the drugs of a text that are not cut off."""
+    marked = corpus.marked.get(text.id)
+    targets = marked_targets(marked) if marked else corpus_targets(text)
+    lexicon = corpus.lexicon or corpus.unknown
+    spans = drugs_of(text, [s for s, _ in lexicon.find(text.text)] if lexicon else [])
+    drugs = [_within(piece_range(split, ws, s), limit) for s in spans]
+    placed = [(_within(piece_range(split, ws, Span(t.start, t.end)), limit), t) for t in targets]
+    if any(d is None for d in drugs):
+        placed = [(p, t._replace(drugs=None)) for p, t in placed]
+    return tuple(Effect(p, t) for p, t in placed if p), tuple(d for d in drugs if d)
+
+
+def _within(pieces: Pieces | None, limit: int) -> Pieces | None:
+    return pieces if pieces and pieces.last <= limit else None
 
 
 def _pieces(
@@ -134,10 +208,15 @@ def _pieces(
 
 
 def losses_of(
-    encoder: Encoder, head: Head, batch: Sequence[Example], event_head: EventHead | None = None
+    encoder: Encoder,
+    head: Head,
+    batch: Sequence[Example],
+    event_head: EventHead | None = None,
+    status_head: StatusHead | None = None,
 ) -> dict[str, Tensor]:
     """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
-    `event`: its binary cross-entropy over the sentences, weighted.
+    `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
+    first are weighted.
     """
     hidden = encoder.forward([e.pieces for e in batch])
     inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
@@ -152,4 +231,32 @@ def losses_of(
         events = torch.tensor([float(e.event) for e in batch], device=hidden.device)
         logits = event_head(hidden, inside).float()
         losses["event"] = EVENT_WEIGHT * nn.functional.binary_cross_entropy_with_logits(logits, events)
+    if status_head is not None:
+        losses |= _status_losses(status_head, hidden, batch)
     return losses
+
+
+def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:
+    """`status`: the negative log-probability of the statuses that are right, mean over effects; `pairs`: the
+    binary cross-entropy over the pairs of an effect and a drug where it is known which are right.
+    """
+    zero = hidden.new_zeros(()).float()
+    status, pairs = [zero], [zero]
+    for states, example in zip(hidden, batch, strict=True):
+        if not example.effects:
+            continue
+        targets = [e.target for e in example.effects]
+        rules = torch.tensor([t.rules for t in targets], dtype=hidden.dtype, device=hidden.device)
+        own = states[1 : 1 + len(example.pieces)]
+        logits, links = head(own, [e.pieces for e in example.effects], example.drugs, rules)
+        right = torch.tensor([[s in t.statuses for s in STATUSES] for t in targets], device=hidden.device)
+        chosen = logits.float().log_softmax(-1).masked_fill(~right, -torch.inf)
+        status += (-chosen.logsumexp(-1)).unbind()
+        for link, target in zip(links.float(), targets, strict=True):
+            if target.drugs is not None and len(link) > 1:
+                gold = torch.tensor([float(i in target.drugs) for i in range(len(link))], device=link.device)
+                pairs.append(nn.functional.binary_cross_entropy_with_logits(link, gold))
+    return {
+        "status": STATUS_WEIGHT * torch.stack(status).sum() / max(1, len(status) - 1),
+        "pairs": PAIR_WEIGHT * torch.stack(pairs).sum() / max(1, len(pairs) - 1),
+    }

@@ -58,6 +58,18 @@ class Settings:
     event_head: Annotated[
         bool, typer.Option(help="a second head learns whether a sentence reports an adverse event")
     ] = False
+    status_head: Annotated[
+        bool,
+        typer.Option(
+            help="a third head learns which mentions are events of the writer's, and due to which drug"
+        ),
+    ] = False
+    window: Annotated[
+        int, typer.Option(min=0, help="words up to which sentences of a text are read together")
+    ] = 0
+    joined: Annotated[
+        float, typer.Option(min=0, max=1, help="share of PsyTAR's sentences joined to texts of two")
+    ] = 0.0
     biox: Annotated[
         bool, typer.Option(help="pieces inside a word are tagged X; ablation: with their word's tag (BIO)")
     ] = True

@@ -21,7 +21,8 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
 from models.ner.decoding import Floats, tags_of
 from models.ner.head import EventHead, Head
-from models.ner.model import EVENT_HEAD, TRANSITIONS, NerModel
+from models.ner.model import EVENT_HEAD, STATUS_HEAD, TRANSITIONS, NerModel
+from models.ner.status import StatusHead
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
 from models.types import LABELS
@@ -61,14 +62,15 @@ class TaggerTrainee(Trainee):
         if settings.factor:
             adapter.only_linear(self.encoder.model)
         self.event_head = EventHead(self.encoder.dimension) if settings.event_head else None
+        self.status_head = StatusHead(self.encoder.dimension) if settings.status_head else None
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
-        heads = [self.head] if self.event_head is None else [self.head, self.event_head]
-        return [self.encoder.model, *heads]
+        heads = [h for h in (self.event_head, self.status_head) if h is not None]
+        return [self.encoder.model, self.head, *heads]
 
     def prepare(self, number: int) -> None:
         phase = next(p for p in reversed(phases_of(self.settings)) if p.first <= number)
@@ -121,6 +123,8 @@ class TaggerTrainee(Trainee):
         head = {HEAD: _halved(self.head)}
         if self.event_head is not None:
             head[EVENT_HEAD] = _halved(self.event_head)
+        if self.status_head is not None:
+            head[STATUS_HEAD] = _halved(self.status_head)
         if self.transitions is not None:
             head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
         if not self.settings.factor and not self.settings.eight_bit:
@@ -143,9 +147,11 @@ class TaggerTrainee(Trainee):
         head = copy.deepcopy(self.head)
         head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
         encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
-        event_head = copy.deepcopy(self.event_head)
+        event_head, status_head = copy.deepcopy(self.event_head), copy.deepcopy(self.status_head)
         if event_head is not None:
             event_head.load_state_dict({name: tensor.float() for name, tensor in files[EVENT_HEAD].items()})
+        if status_head is not None:
+            status_head.load_state_dict({name: t.float() for name, t in files[STATUS_HEAD].items()})
         return NerModel(
             encoder,
             head,
@@ -154,11 +160,13 @@ class TaggerTrainee(Trainee):
             gaps_repaired=self.settings.repair,
             transitions=self.transitions,
             event_head=event_head,
+            status_head=status_head,
+            window=self.settings.window,
         )
 
     def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):
-            return losses_of(self.encoder, self.head, batch, self.event_head)
+            return losses_of(self.encoder, self.head, batch, self.event_head, self.status_head)
 
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:

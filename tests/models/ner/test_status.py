@@ -1,0 +1,127 @@
+"""The status of effects: what the status head sees, and what a mention becomes by it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models.assertion.status import asserted
+from models.encoder.model import Encoder
+from models.ner.decoding import tags_of
+from models.ner.head import Head
+from models.ner.model import NerModel
+from models.ner.status import N_RULES, Pieces, StatusHead
+from models.types import (
+    ADE,
+    DRUG,
+    HYPOTHETICAL,
+    INDICATION,
+    LABELS,
+    NEGATED,
+    NO_EVENT,
+    OTHER,
+    OWN,
+    RELIEVED,
+    STATUSES,
+    Assertion,
+    Mention,
+)
+
+
+def tagger(encoder: Encoder, **bias: float) -> NerModel:
+    """Tags every word ADE, and judges every effect by these biases of its statuses."""
+    head = StatusHead(encoder.dimension)
+    for parameter in head.parameters():
+        torch.nn.init.zeros_(parameter)
+    head.status[-1].bias.data = torch.tensor([bias.get(s, 0.0) for s in STATUSES])
+    model = NerModel(
+        encoder, Head(encoder.dimension, len(tags_of(LABELS))), LABELS, None, status_head=head, window=50
+    )
+    torch.nn.init.zeros_(model.head.linear.weight)
+    torch.nn.init.zeros_(model.head.linear.bias)
+    model.head.linear.bias.data[model.tags.index(f"I-{ADE}")] = 12.0
+    return model
+
+
+@pytest.mark.parametrize(
+    ("status", "label"),
+    [
+        (OWN, ADE),
+        (NEGATED, ADE),
+        (HYPOTHETICAL, ADE),
+        (OTHER, ADE),
+        (RELIEVED, INDICATION),
+        ("indication", INDICATION),
+    ],
+)
+def test_an_effect_keeps_its_label_unless_a_drug_is_taken_for_it(
+    small: Encoder, status: str, label: str
+) -> None:
+    [[mention]] = tagger(small, **{status: 9.0}).predict(["headache again"])
+    assert (mention.label, mention.status) == (label, status)
+    assert mention.status_score is not None and mention.status_score > 0.9
+
+
+def test_what_is_no_event_is_no_mention(small: Encoder) -> None:
+    assert tagger(small, **{NO_EVENT: 9.0}).predict(["this queue is a headache"]) == [[]]
+
+
+def test_the_threshold_decides_for_the_writers_own_events(small: Encoder) -> None:
+    model = tagger(small, own=1.0, negated=2.0)
+    assert model.predict(["headache"])[0][0].status == NEGATED
+    model.own_from = 0.1
+    assert model.predict(["headache"])[0][0].status == OWN
+
+
+@torch.inference_mode()
+def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
+    model = tagger(small, own=5.0)
+    assert model.status_head is not None
+    model.status_head.status[0].weight.data[0, -N_RULES] = 1.0
+    model.status_head.status[-1].weight.data[STATUSES.index(NEGATED), 0] = 20.0
+    places = [Mention(3, 11, "headache", ADE, 1.0)]
+    for text, status in (("ok headache", OWN), ("no headache", NEGATED)):
+        [sentence] = model._sentences([text])
+        [tagged] = model._tag([text], [sentence])
+        [mention] = model._judged(text, sentence, tagged, places)
+        assert mention.status == status
+
+
+def test_sentences_of_a_text_are_read_together_up_to_the_window(small: Encoder) -> None:
+    model = tagger(small)
+    text = "Took it. Slept badly. Never again."
+    assert len(model._sentences([text])) == 1
+    model.window = 4
+    assert [len(s.words) for s in model._sentences([text])] == [3, 3, 3]
+    model.window = 0
+    assert len(model._sentences([text, text])) == 6
+
+
+def test_pairs_are_scored_for_each_drug_and_padding_changes_nothing() -> None:
+    torch.manual_seed(0)
+    head = StatusHead(16).eval()
+    hidden = torch.randn(9, 16)
+    mentions, drugs = [Pieces(0, 2), Pieces(5, 6)], [Pieces(3, 4), Pieces(7, 9)]
+    statuses, pairs = head(hidden, mentions, drugs, torch.zeros(2, N_RULES))
+    assert statuses.shape == (2, len(STATUSES)) and pairs.shape == (2, 2)
+    one, one_pair = head(hidden, mentions[1:], drugs, torch.zeros(1, N_RULES))
+    assert torch.allclose(one, statuses[1:], atol=1e-5) and torch.allclose(one_pair, pairs[1:], atol=1e-5)
+    none, no_pairs = head(hidden, mentions, [], torch.zeros(2, N_RULES))
+    assert none.shape == statuses.shape and no_pairs.shape == (2, 0)
+
+
+def test_a_status_replaces_the_rules() -> None:
+    text = "no headache"
+    assert asserted(text, Mention(3, 11, "headache", ADE, 1.0)) == Assertion(negated=True)
+    assert asserted(text, Mention(3, 11, "headache", ADE, 1.0, None, OWN, 0.9)) == Assertion()
+    assert asserted(text, Mention(3, 11, "headache", ADE, 1.0, None, OTHER, 0.9)) == Assertion(
+        other_experiencer=True
+    )
+
+
+def test_drugs_are_not_judged(small: Encoder) -> None:
+    model = tagger(small, **{NO_EVENT: 9.0})
+    model.head.linear.bias.data.zero_()
+    model.head.linear.bias.data[model.tags.index(f"I-{DRUG}")] = 12.0
+    [[mention]] = model.predict(["zoloft"])
+    assert (mention.label, mention.status) == (DRUG, None)
