@@ -126,4 +126,5 @@ def test_of_psytar_only_effects_that_no_release_was_trained_on_count_as_coded(tm
     held_out = first if first.weight else second
     assert held_out.events[0].terms == (("Insomnia",) if first.weight else ("Rash",))
     # One of three sentences with an effect counts, so one without counts for a third.
-    assert (fourth.kind, fourth.weight) == ("indication", pytest.approx(1 / 3))
+    assert fourth.kind == "indication"
+    assert fourth.weight == pytest.approx(1 / 3)
