@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -94,3 +96,18 @@ def test_what_cannot_be_scored_is_one_clear_line() -> None:
         score("posts", {}, None, settings, split="psytar_test")
     with pytest.raises(EvaluationError, match="ner psytar_test requires --data"):
         score("ner", {}, None, settings)
+
+
+def test_the_gate_needs_no_package_of_training() -> None:
+    code = """
+import sys
+for name in ("sklearn", "datasketch", "peft", "pytorch_metric_learning", "rouge_score"):
+    sys.modules[name] = None
+import streams.releases.scoring
+from training.evaluation.posts import corpus
+print(len(corpus.teaching().records))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert int(done.stdout) > 500
