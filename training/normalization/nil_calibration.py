@@ -21,14 +21,16 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Manifest, Release, Score, TrainingData
 from training.common.coding_split import pts_by_term, query
 from training.common.corpora import GoldCoding
 from training.common.publish import publish_release
 from training.common.removed_terms import Half, draws, shares
+from training.evaluation import end_to_end
+from training.evaluation.evaluate import manifest_scores
 from training.normalization.data import read
 from training.normalization.nil_threshold import decisions, risk_coverage
-from training.normalization.release import CALIBRATION, CANARY, scores_of
+from training.normalization.release import CALIBRATION, CANARY
 from training.teaching.readers import phrases
 
 #: How many of the right codings of known concepts the threshold may turn into NIL, on the development half.
@@ -132,6 +134,14 @@ def recalibrated(release: Release, data: Path, output: Path) -> Release:
             configuration=configuration,
             training_data=[*manifest.training_data, CALIBRATION, PHRASES],
             canary=CANARY,
-            scores=lambda loaded: scores_of(loaded, data),
+            scores=lambda loaded: _scores(manifest, loaded, data),
             root=output,
         )
+
+
+def _scores(manifest: Manifest, model: NormalizationModel, data: Path) -> list[Score]:
+    """The scores of the release that ignore NIL, and those that do not anew."""
+    kept = [s for s in manifest.scores if s.data != end_to_end.DATA]
+    if len(kept) == len(manifest.scores):
+        return kept
+    return kept + manifest_scores("normalization", model, data, [end_to_end.END_TO_END])

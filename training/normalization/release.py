@@ -118,7 +118,7 @@ def publish(
             configuration=configuration,
             training_data=sources,
             canary=CANARY,
-            scores=lambda model: scores_of(model, data) if data else [],
+            scores=lambda model: _scores(model, data) if data else [],
             root=output,
         )
 
@@ -135,7 +135,7 @@ def _write(folder: Path, parts: Parts) -> None:
         save_file(content, folder / name)
 
 
-def scores_of(model: NormalizationModel, data: Path) -> list[Score]:
+def _scores(model: NormalizationModel, data: Path) -> list[Score]:
     """On the held-out mentions over the release's terms, with SIDER's names and with the bundled tagger,
     where their files are in `data`.
     """
