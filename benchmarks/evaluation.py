@@ -38,6 +38,7 @@ def main(
             "value": value,
             "95 % interval": " to ".join(map(str, evaluation["intervals"].get(name, []))),
             "baseline": evaluation["baselines"].get(name),
+            "records": measured.part(name).records,
             "what is counted": evaluation["definitions"][name],
             "what the baseline is": evaluation["baseline_definitions"].get(name),
         }
