@@ -12,25 +12,33 @@ from typing import Annotated
 import typer
 
 from benchmarks.machine import provenance
-from streams.releases.opening import load_release
+from streams.cli.arguments import chosen_releases
+from streams.releases.scoring import score
 from streams.settings import Settings
-from training.evaluation.evaluate import evaluate
+from training.evaluation.evaluate import POSTS
 
 
 def main(
     task: str,
-    data: Annotated[Path, typer.Option(help="folder with the corpora")],
     result: Annotated[Path, typer.Option("--json")],
-    release: Annotated[Path | None, typer.Option(help="a directory; by default the bundled release")] = None,
+    data: Annotated[Path | None, typer.Option(help="folder with the corpora")] = None,
+    release: Annotated[
+        list[str] | None,
+        typer.Option(help="a directory; by default the bundled release; of posts TASK=DIRECTORY, repeatable"),
+    ] = None,
     split: str | None = None,
 ) -> None:
-    loaded = load_release(task, release, Settings(dtype="float32"))
-    evaluation = evaluate(task, loaded.model, loaded.version, data, split).as_dict()
+    chosen: dict[str, str | Path] = {task: Path(release[0])} if release else {}
+    if task == POSTS:
+        chosen = chosen_releases(release or ())
+    measured = score(task, chosen, data, Settings(dtype="float32"), split=split)
+    evaluation = measured.as_dict()
     rows = {
         name: {
             "value": value,
             "95 % interval": " to ".join(map(str, evaluation["intervals"].get(name, []))),
             "baseline": evaluation["baselines"].get(name),
+            "records": measured.part(name).records,
             "what is counted": evaluation["definitions"][name],
             "what the baseline is": evaluation["baseline_definitions"].get(name),
         }

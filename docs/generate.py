@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 SHOWN = (
     "evaluation_ner",
     "evaluation_normalization_end_to_end",
+    "evaluation_posts",
     "re_corpus_f1",
     "evaluation_acronym_unseen",
     "evaluation_summarization",

@@ -147,6 +147,20 @@ def spearman(
     return RecordMeasure(name, definition, value)
 
 
+def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], coverage: float) -> Measure:
+    """The share of right records among the `coverage`, 0 to 1, with the highest confidence. `columns`: right,
+    confidence, and whether the record counts at all; 0 where none does.
+    """
+    right, confidence, counted = columns
+
+    def value(counts: Counts) -> Counts:
+        kept = counts[counts[:, counted] > 0]
+        order = np.argsort(-kept[:, confidence], kind="stable")[: max(1, round(coverage * len(kept)))]
+        return np.array([kept[order, right].mean() if len(kept) else 0.0])
+
+    return RecordMeasure(name, definition, value)
+
+
 def f1(true_positives: int, predicted: int, gold: int) -> F1:
     """Precision, recall and F1 from three counts; each is 0 where its divisor is 0."""
     precision = true_positives / predicted if predicted else 0.0

@@ -115,12 +115,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """The k best candidates, best first, one per preferred term; `nil`: the best is below the threshold."""
+    """The k best candidates, best first, one per preferred term; `nil`: the terminology seems to lack it."""
 
     candidates: tuple[Candidate, ...]
     nil: bool
     context_weight: float | None = None
     """weight of the sentence in the mention's vector, 0 to 1; None where the mention was embedded alone"""
+    confidence: float | None = None
+    """how likely the terminology has the concept, 0 to 1, by the release's rule for NIL; None without one"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,11 @@ class CosineIndex:
         index.add(unit(vectors))
         self._index = index
 
+    def vectors(self) -> NDArray[np.float32]:
+        """The unit vectors (n, dimension) of all rows."""
+        rows: NDArray[np.float32] = self._index.reconstruct_n(0, self.size)
+        return rows
+
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Cosines and row numbers, each (queries, k), nearest first; k is at most the size of the index.
 

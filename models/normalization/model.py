@@ -7,7 +7,7 @@ encoded too, without them the mention alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base
 from models.normalization import context_refining, patient_phrases
 from models.normalization.context_refining import Refiner
+from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -56,22 +57,29 @@ class NormalizationModel:
         device: str = "cpu",
         refiner: Refiner | None = None,
         phrases: Phrases | None = None,
+        nil_rule: NilRule | None = None,
     ) -> None:
         """`encoder` is S_isolated and `vectors` (terms, dimension) are unit vectors of the terms by it; `k`
-        is the number of candidates, `nil_below` the cosine below which a coding is NIL.
+        is the number of candidates. A coding is NIL by `nil_rule`; without one, where its best cosine is
+        below `nil_below`.
         """
         self.encoder = encoder
         self.terms = list(terms)
         self.phrases = phrases if phrases and phrases.texts else None
         self.k = k
         self.nil_below = nil_below
+        self.nil_rule = nil_rule
         self.refiner = refiner
         # Phrases are coded to the lowest-level term of the same name, which models.terminology.load ensures.
         self._own_term = {t.pt: t for t in reversed(self.terms)} | {
             t.pt: t for t in self.terms if t.llt == t.pt
         }
         rows = vectors if self.phrases is None else torch.cat([vectors, self.phrases.vectors])
+        self._device = device
         self._index = CosineIndex(rows.numpy(), device)
+        numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in self.terms))}
+        pts = [*(t.pt for t in self.terms), *(self.phrases.pts if self.phrases else ())]
+        self._concepts = np.array([numbers[pt] for pt in pts])
 
     @classmethod
     def load(
@@ -95,6 +103,7 @@ class NormalizationModel:
             device=device,
             refiner=refiner,
             phrases=_load_phrases(release, terms, encoder.dimension),
+            nil_rule=NilRule.of(configuration["nil_rule"]) if "nil_rule" in configuration else None,
         )
 
     def with_terms(self, terms: Sequence[Term], k: int) -> NormalizationModel:
@@ -105,6 +114,24 @@ class NormalizationModel:
         phrases = self.phrases.within(terms) if self.phrases else None
         return NormalizationModel(
             self.encoder, terms, vectors, k=k, nil_below=0.0, refiner=self.refiner, phrases=phrases
+        )
+
+    def without(self, pts: Set[str]) -> NormalizationModel:
+        """The same model over a terminology that lacks these preferred terms, their lowest-level terms and
+        their phrases.
+        """
+        kept = [i for i, t in enumerate(self.terms) if t.pt not in pts]
+        terms = [self.terms[i] for i in kept]
+        return NormalizationModel(
+            self.encoder,
+            terms,
+            torch.from_numpy(self._index.vectors()[kept]),
+            k=self.k,
+            nil_below=self.nil_below,
+            device=self._device,
+            refiner=self.refiner,
+            phrases=self.phrases.within(terms) if self.phrases else None,
+            nil_rule=self.nil_rule,
         )
 
     def mention_only(self) -> NormalizationModel:
@@ -130,13 +157,27 @@ class NormalizationModel:
         """The k best preferred terms of each mention; NIL when the best is below the threshold."""
         if not batch:
             return []
-        weights: list[float | None] = [None] * len(batch)
+        vectors, weights = self.embed(batch)
+        scores, rows = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
+        return [
+            self._coding(q.surface, *self._counting(s, r), w)
+            for q, s, r, w in zip(batch, scores, rows, weights, strict=True)
+        ]
+
+    def judged(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
+        """What the rule for NIL reads of each mention, and its best preferred term; for the calibration of a
+        rule. `vectors`: those of `embed`.
+        """
+        found = zip(batch, *self._index.search(vectors, self.k * TERMS_PER_CANDIDATE), strict=True)
+        counting = [(q.surface, *self._counting(scores, rows)) for q, scores, rows in found]
+        return [(self._features(*row), self._candidate(int(row[2][0]), 0.0).pt) for row in counting]
+
+    def embed(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
+        """(mentions, dimension) vectors, not of unit length, and the weight of each one's sentence."""
         if self.refiner is None:
-            vectors = self.encoder.embed([q.surface for q in batch])
-        else:
-            vectors, weights = self.refiner.embed(batch)
-        scores, rows = self._index.search(vectors.numpy(), self.k * TERMS_PER_CANDIDATE)
-        return [self._coding(s, r, w) for s, r, w in zip(scores, rows, weights, strict=True)]
+            return self.encoder.embed([q.surface for q in batch]).numpy(), [None] * len(batch)
+        vectors, weights = self.refiner.embed(batch)
+        return vectors.numpy(), weights
 
     @staticmethod
     def pack(vectors: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -144,28 +185,43 @@ class NormalizationModel:
         scales = vectors.abs().amax(1).clamp(min=1e-12) / 127
         return {"terms": (vectors / scales.unsqueeze(1)).round().to(torch.int8), "scales": scales}
 
+    def _counting(
+        self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The scores and rows without phrases whose cosine is below their threshold."""
+        if self.phrases is None:
+            return scores, rows
+        counts = (rows < len(self.terms)) | (scores >= self.phrases.min_cosine)
+        return scores[counts], rows[counts]
+
     def _coding(
-        self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
+        self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
     ) -> Coding:
+        """Of the rows that count; there may be none."""
         best: dict[str, Candidate] = {}
         for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
             candidate = self._candidate(row, score)
-            if candidate is not None:
-                best.setdefault(candidate.pt, candidate)
+            best.setdefault(candidate.pt, candidate)
             if len(best) == self.k:
                 break
         candidates = tuple(best.values())
-        nil = not candidates or candidates[0].score < self.nil_below
-        return Coding(candidates, nil, None if weight is None else round(weight, 4))
+        confidence = None
+        if self.nil_rule is not None and candidates:
+            confidence = self.nil_rule.confidence(self._features(surface, scores, rows))
+            nil = confidence < self.nil_rule.below
+        else:
+            nil = not candidates or candidates[0].score < self.nil_below
+        return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence)
 
-    def _candidate(self, row: int, score: float) -> Candidate | None:
-        """The candidate of a row of the index; None for a phrase whose cosine is below the threshold."""
+    def _features(self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> Floats:
+        best = self._candidate(int(rows[0]), float(scores[0]))
+        return features(surface, best.phrase or best.llt, scores.astype(np.float64), self._concepts[rows])
+
+    def _candidate(self, row: int, score: float) -> Candidate:
         if row < len(self.terms):
             term = self.terms[row]
             return Candidate(term.llt, term.pt, term.soc, round(score, 4))
         assert self.phrases is not None
-        if score < self.phrases.min_cosine:
-            return None
         number = row - len(self.terms)
         term = self._own_term[self.phrases.pts[number]]
         return Candidate(term.llt, term.pt, term.soc, round(score, 4), self.phrases.texts[number])

@@ -13,13 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.arguments import check_task, version_or_path
+from streams.cli.arguments import check_task, chosen_releases, version_or_path
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
-    from models.releases.loading import Loaded
     from models.scores import Comparison
-    from streams.releases.publishing import Compare, ListedRelease
+    from streams.releases.publishing import ListedRelease
     from training.evaluation.evaluate import Evaluation
 
 app = typer.Typer()
@@ -33,27 +32,34 @@ KEY = Annotated[
 
 @app.command()
 def evaluate(
-    task: Annotated[str, typer.Argument(help="the task of a stage, or idiom")],
-    data: Annotated[Path, typer.Option(help="folder with the public corpora")],
+    task: Annotated[
+        str, typer.Argument(help="the task of a stage, posts (tagging and normalization together) or idiom")
+    ],
+    data: DATA = None,
     split: Annotated[
         str | None, typer.Option(help="part of the data; by default the held-out set of the task")
     ] = None,
     release: Annotated[
-        str | None, typer.Option(help="a version or a directory; by default the bundled release")
+        list[str] | None,
+        typer.Option(
+            help="a version or a directory; by default the bundled release; of posts TASK=RELEASE, repeatable"
+        ),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="write the evaluation here, as JSON")] = None,
     limit: Annotated[int, typer.Option(min=0, help="maximum number of records; 0: all")] = 0,
 ) -> None:
-    """Scores a release on a public corpus; prints each score with its interval, baseline and definition."""
-    from streams.releases.opening import load_release
-    from training.evaluation.evaluate import SPLITS, EvaluationError
-    from training.evaluation.evaluate import evaluate as measure
+    """Scores a release on a public corpus; prints each score with its interval, baseline and definition.
+
+    Posts are scored on held-out posts that come with pvstream; all else requires --data.
+    """
+    from streams.releases.scoring import score
+    from training.evaluation.evaluate import POSTS, SPLITS, EvaluationError
 
     check_task(task, tuple(SPLITS))
-    loaded = load_release(task, version_or_path(release) if release else None, read_settings())
-    with err.status(f"{task} {loaded.version} on {split or 'the held-out set'}"):
+    chosen = chosen_releases(release or ()) if task == POSTS else _only(task, release or ())
+    with err.status(f"{task} on {split or 'the held-out set'}"):
         try:
-            evaluation = measure(task, loaded.model, loaded.version, data, split, limit)
+            evaluation = score(task, chosen, data, read_settings(), split=split, limit=limit)
         except EvaluationError as error:
             raise typer.BadParameter(str(error)) from None
     out.print(_score_table(evaluation))
@@ -64,6 +70,12 @@ def evaluate(
     )
     if json is not None:
         json.write_bytes(orjson.dumps(evaluation.as_dict(), option=orjson.OPT_INDENT_2))
+
+
+def _only(task: str, releases: Sequence[str]) -> dict[str, str | Path]:
+    if len(releases) > 1:
+        raise typer.BadParameter(f"{task} is evaluated with one release")
+    return {task: version_or_path(releases[0])} if releases else {}
 
 
 def _score_table(evaluation: Evaluation) -> Table:
@@ -147,23 +159,26 @@ def _print_release(row: ListedRelease) -> None:
 def publish(
     path: Annotated[Path, typer.Argument(help="a release directory")],
     data: DATA = None,
-    force: Annotated[bool, typer.Option(help="announce it even if it is worse, or without --data")] = False,
+    force: Annotated[
+        bool, typer.Option(help="announce it even if it is worse; without --data it is not compared")
+    ] = False,
     key: KEY = None,
 ) -> None:
-    """Announces a release to every worker, unless it is worse than the live one on the held-out set."""
+    """Announces a release to every worker, unless it is worse than the live one.
+
+    Releases of ner and normalization are compared on held-out posts that come with pvstream; all others
+    require --data.
+    """
     from streams.releases.publishing import publish as announce
+    from streams.releases.scoring import Comparing
 
     settings = broker_settings()
+    comparing = None if force and data is None else Comparing(data)
     with err.status("verifying and comparing"):
-        compare = _comparison_on(data) if data else None
-        announcement = asyncio.run(announce(path, settings, compare, force=force, signing_key=key))
-    if announcement.compared is not None:
-        c = announcement.compared
-        out.print(
-            f"{c.score} on {c.data}, {c.records} records: {c.candidate:.4f}, live {c.live:.4f}, difference "
-            f"{c.difference:+.4f} (95 % {c.low:+.4f} to {c.high:+.4f})",
-            highlight=False,
-        )
+        announcement = asyncio.run(announce(path, settings, comparing, force=force, signing_key=key))
+    _print_comparison(announcement.compared)
+    if comparing is not None:
+        _print_comparison(comparing.further, "decides nothing: ")
     out.print(
         f"{announcement.task} {announcement.version} is announced in place of {announcement.previous}"
         + (", forced" if announcement.forced else ""),
@@ -171,21 +186,14 @@ def publish(
     )
 
 
-def _comparison_on(data: Path) -> Compare:
-    """Compares two releases on the held-out set of their task, by its primary score."""
-    from streams.releases.publishing import GateError
-    from training.evaluation import evaluate as evaluation
-
-    def compare(candidate: Loaded, live: Loaded) -> Comparison:
-        try:
-            ours, theirs = (
-                evaluation.evaluate(one.task, one.model, one.version, data, None) for one in (candidate, live)
-            )
-            return evaluation.compare(ours, theirs)
-        except evaluation.EvaluationError as error:
-            raise GateError(str(error)) from None
-
-    return compare
+def _print_comparison(compared: Comparison | None, note: str = "") -> None:
+    if compared is not None:
+        out.print(
+            f"{note}{compared.score} on {compared.data}, {compared.records} records: "
+            f"{compared.candidate:.4f}, live {compared.live:.4f}, difference {compared.difference:+.4f} "
+            f"(95 % {compared.low:+.4f} to {compared.high:+.4f})",
+            highlight=False,
+        )
 
 
 @app.command()

@@ -64,18 +64,26 @@ def _limits(settings: Settings) -> Limits:
 
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
-    """Opens, verifies and loads a release and runs its canary check, at its own threshold of an event; with
-    `keep` a copy stays on this machine (see `streams.releases.kept`). Raises ReleaseError.
+    """Opens, verifies and loads a release; with `keep` a copy stays on this machine (see
+    `streams.releases.kept`). Raises ReleaseError.
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
-        loaded = load(release, device=settings.device, dtype=settings.dtype)
-        if task == "ner" and settings.post_threshold is not None:
-            tagger: Any = loaded.model
-            tagger.event_below = settings.post_threshold
+        loaded = load_opened(release, settings)
         if keep and release.version != bundled(task).name:
             kept.keep(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
+    return loaded
+
+
+def load_opened(release: Release, settings: Settings) -> Loaded:
+    """The model of an opened release after its canary check, which runs at the release's own threshold of an
+    event; then with the threshold of these settings. Raises ReleaseError.
+    """
+    loaded = load(release, device=settings.device, dtype=settings.dtype)
+    if release.task == "ner" and settings.post_threshold is not None:
+        tagger: Any = loaded.model
+        tagger.event_below = settings.post_threshold
     return loaded
 
 

@@ -21,11 +21,16 @@ from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
-from streams.releases.opening import load_release, open_directory, open_verified
+from streams.releases.opening import load_opened, load_release, open_directory, open_verified
 from streams.releases.trust import Trust
 from streams.settings import Settings
 
-Compare = Callable[[Loaded, Loaded], Comparison]
+#: The two tasks that make events of posts: a release of one is compared together with the live one of the
+#: other.
+PARTNER = {"ner": "normalization", "normalization": "ner"}
+#: Candidate, live release, and the live release of the partner where the task has one, to the comparison on
+#: which the gate decides.
+Compare = Callable[[Loaded, Loaded, Loaded | None], Comparison | None]
 
 
 class GateError(Exception):
@@ -53,7 +58,7 @@ def verified(path: Path, settings: Settings) -> Iterator[tuple[Release, Loaded]]
     and canary included, for the duration of the block; raises ReleaseError.
     """
     with open_directory(path, settings) as release:
-        yield release, load(release, device=settings.device, dtype=settings.dtype)
+        yield release, load_opened(release, settings)
 
 
 async def live_version(task: str, settings: Settings) -> str:
@@ -84,7 +89,7 @@ async def publish(
         live = await live_version(release.task, settings)
         if live == release.version:
             raise GateError(f"{release.task} {live} is live already")
-        compared = compare(candidate, load_release(release.task, live, settings)) if compare else None
+        compared = await _compared(candidate, live, compare, settings) if compare else None
         if not force:
             _gate(release, live, compared)
         remote.deliver(release, settings.store)
@@ -98,6 +103,12 @@ async def publish(
         compared=compared,
     )
     return await _announce(announcement, settings, signer)
+
+
+async def _compared(candidate: Loaded, live: str, compare: Compare, settings: Settings) -> Comparison | None:
+    other = PARTNER.get(candidate.task)
+    partner = load_release(other, await live_version(other, settings), settings) if other else None
+    return compare(candidate, load_release(candidate.task, live, settings), partner)
 
 
 def _signer(signing_key: Path | None, settings: Settings) -> Ed25519PrivateKey | None:

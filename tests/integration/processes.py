@@ -31,7 +31,7 @@ from tests.integration.fork_server import ForkedProcess
 
 ROOT = Path(__file__).parent.parent.parent
 #: Seconds for one request to a broker, for a command, and for a stop.
-REQUEST_S, COMMAND_S, STOP_S = 10.0, 120.0, 30.0
+REQUEST_S, COMMAND_S, STOP_S = 10.0, 400.0, 30.0
 
 
 def free_port() -> int:

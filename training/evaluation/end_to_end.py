@@ -120,11 +120,11 @@ def _counts(
         gold = {k or frozenset(g.terms) for k, g in zip(known, sentence.golds, strict=True)}
         unseen = {k for k in known if k and not k & trained}
         for first, wanted, given in ((0, gold, pts), (_UNSEEN, unseen, pts - trained)):
-            row[first : first + 3] = _right(wanted, given), len(given), len(wanted)
+            row[first : first + 3] = matched_terms(wanted, given), len(given), len(wanted)
     return counts
 
 
-def _right(gold: Set[frozenset[str]], found: Set[str]) -> int:
+def matched_terms(gold: Set[frozenset[str]], found: Set[str]) -> int:
     """The number of gold mentions that are found; each predicted term counts for one gold mention, those with
     the fewest right terms first.
     """

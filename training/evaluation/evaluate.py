@@ -14,19 +14,25 @@ from typing import Any
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
 from training.evaluation import acronym, idiom, ner, normalization, relation, summarization
+from training.evaluation.posts import measure as posts
+from training.evaluation.posts.found import PostModels
 from training.evaluation.result import EvaluationError, Part, Result
 
 __all__ = [
+    "POSTS",
     "PRIMARY",
     "SPLITS",
     "Evaluation",
     "EvaluationError",
+    "PostModels",
     "as_scores",
     "compare",
     "evaluate",
     "manifest_scores",
 ]
 
+#: Tagging and normalization together, by a PostModels; no task of a release.
+POSTS = "posts"
 _TASKS: dict[str, Any] = {
     "ner": ner,
     "acronym": acronym,
@@ -34,6 +40,7 @@ _TASKS: dict[str, Any] = {
     "normalization": normalization,
     "summarization": summarization,
     "idiom": idiom,
+    POSTS: posts,
 }
 #: The splits of each task; the first is the default. A release trained on fold 1 of the ADE corpus has seen
 #: the test sentences of the other folds.

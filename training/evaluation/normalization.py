@@ -14,24 +14,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models import terminology
-from models.scores import Counts, Measure, ratio
+from models.scores import Counts, Measure, accuracy_at, ratio
 from models.terminology import Term
 from models.types import Coding, Query
 from training.common.coding_split import heldout_split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation import end_to_end
+from training.evaluation.coding import removed_terms
+from training.evaluation.coding.removed_terms import REMOVED_TERMS
 from training.evaluation.end_to_end import END_TO_END
 from training.evaluation.result import Part, Result
 
-SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END)
+SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END, REMOVED_TERMS)
 PRIMARY = "acc@1"
 SIDER = "terminology/sider_llt_pt.csv"
 #: Columns: a gold preferred term is the best, is among the 5 and the 10 best; the terminology knows a gold
 #: term; the mention is a right term literally; the weight of the context, and whether there was any; of the
 #: mentions with a known preferred term that training has, those with the right best and all; the same of
-#: those that it never has; a gold name is literally the best term's (counted on SIDER only); one.
+#: those that it never has; a gold name is literally the best term's (counted on SIDER only); one; the
+#: confidence, without a rule for NIL the best cosine.
 _BEST, _FIVE, _TEN, _KNOWN, _EXACT, _WEIGHT, _CONTEXT = range(7)
-_SEEN_BEST, _SEEN, _UNSEEN_BEST, _UNSEEN, _NAMED, _ONE, _COLUMNS = range(7, 14)
+_SEEN_BEST, _SEEN, _UNSEEN_BEST, _UNSEEN, _NAMED, _ONE, _CONFIDENCE, _COLUMNS = range(7, 15)
+#: Shares of the mentions that are coded, most confident first, in the curve of risk and coverage.
+COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9)
 ALONE = (
     "the same release without sentence and phrases: the mention alone against the terms, zero-shot where "
     "S_isolated is the base"
@@ -50,8 +55,10 @@ class Corpus(NamedTuple):
     """mentions that a release may have been trained on"""
 
 
-def read(data: Path, split: str, limit: int) -> Corpus:
+def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
     """The mentions, or for `end_to_end` the sentences, of a split."""
+    if split == REMOVED_TERMS:
+        return removed_terms.read(data, limit)
     path = data / "psytar/normalization.csv"
     golds = list(read_psytar_codes(path))
     parts = heldout_split(golds, pts_by_term(terminology.load()))
@@ -80,8 +87,10 @@ def alone(asked: Query) -> Query:
     return replace(asked, text=asked.surface, start=0, end=len(asked.surface))
 
 
-def measure(model: Any, corpus: Corpus) -> Result:
+def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
     """Evaluates the codings that `model.predict` gives."""
+    if isinstance(corpus, removed_terms.Removed):
+        return removed_terms.measure(model, corpus)
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
         return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
     coder = model if corpus.sider is None else model.with_terms(corpus.sider, 10)
@@ -105,6 +114,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
         for name, what, column in (
             ("acc@1_known", "gold terms that the terminology knows", _KNOWN),
             ("acc@5_known", "gold terms that the terminology knows", _KNOWN),
+            *((_at(c), "gold terms that the terminology knows", _KNOWN) for c in COVERAGES),
             ("acc@1_seen", "known preferred terms that training has", _SEEN),
             ("acc@1_unseen", "known preferred terms that training never has", _UNSEEN),
             ("context_weight", "mentions with words around them", _CONTEXT),
@@ -149,7 +159,14 @@ def _counts(
         row[_CONTEXT] = coding.context_weight is not None
         row[_WEIGHT] = coding.context_weight or 0.0
         row[_ONE] = 1
+        if coding.candidates:
+            best = coding.candidates[0].score
+            row[_CONFIDENCE] = best if coding.confidence is None else coding.confidence
     return counts
+
+
+def _at(coverage: float) -> str:
+    return f"acc@1_at_{100 * coverage:.0f}"
 
 
 def _measures(sider: bool) -> tuple[Measure, ...]:
@@ -160,7 +177,7 @@ def _measures(sider: bool) -> tuple[Measure, ...]:
     best = "share of gold mentions with a gold preferred term as the best"
     five, ten = (f"share of gold mentions with a gold preferred term among the {k} best" for k in (5, 10))
     never = "over the mentions whose known preferred terms training"
-    rows = [
+    rows: list[Measure] = [
         ratio("acc@1", f"{best}; {every}", (_BEST, _ONE)),
         ratio("acc@5", f"{five}; {every}", (_FIVE, _ONE)),
         ratio("acc@10", f"{ten}; {every}; as acc@5 where a release keeps 5", (_TEN, _ONE)),
@@ -173,6 +190,11 @@ def _measures(sider: bool) -> tuple[Measure, ...]:
         ratio("known", f"share of gold mentions with a gold term known by name to {against}", (_KNOWN, _ONE)),
         ratio("context_weight", "mean weight of the sentence in a mention's vector, over those that have one",
               (_WEIGHT, _CONTEXT)),
+    ]  # fmt: skip
+    rows += [
+        accuracy_at(_at(c), f"{best}, of the {c:.0%} with the highest confidence (without a rule for NIL the "
+                    f"best cosine); {known}", (_BEST, _CONFIDENCE, _KNOWN), c)
+        for c in COVERAGES
     ]  # fmt: skip
     if sider:
         named = "whose best lowest-level term, or its first preferred term, is literally a gold name"

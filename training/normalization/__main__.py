@@ -19,6 +19,7 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, device_of, program
 from training.common.publish import OFFERED, finish
 from training.normalization.assemble import make
+from training.normalization.nil_calibration import recalibrated
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.untrained import over_terms, zero_shot_release
 
@@ -35,12 +36,22 @@ def main(
         Path | None,
         typer.Option(help="train nothing: a release whose parts are used as they are, but for the terms"),
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            help="with --like and --data: the same release with a rule for NIL fitted on terms taken out"
+        ),
+    ] = False,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
-    if like is not None:
+    if calibrate:
+        if like is None or data is None:
+            raise typer.BadParameter("--calibrate requires --like and --data")
+        release = recalibrated(open_release(like), data, output)
+    elif like is not None:
         release = over_terms(open_release(like), terminology.load(options.terms), output)
     elif zero_shot:
         release = zero_shot_release(settings.base, options, data, output)

@@ -16,11 +16,13 @@ Decision = tuple[float, bool]
 
 
 def decisions(model: NormalizationModel, golds: Sequence[GoldCoding]) -> list[Decision]:
-    """For each mention the best score and whether that term is right."""
+    """For each mention the confidence, or else the best cosine, and whether the best term is right."""
     terms = pts_by_term(model.terms)
     rows = []
     for coding, gold in zip(model.predict([query(g) for g in golds]), golds, strict=True):
-        rows.append((coding.candidates[0].score, coding.candidates[0].pt in right_terms(gold, terms)))
+        best = coding.candidates[0]
+        score = best.score if coding.confidence is None else coding.confidence
+        rows.append((score, best.pt in right_terms(gold, terms)))
     return rows
 
 

@@ -61,6 +61,28 @@ def test_idiom_can_be_evaluated_although_it_is_not_a_stage(pvstream: CommandLine
     assert "idiom dev_en" in answer.err
 
 
+def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstream: CommandLine) -> None:
+    result = tmp_path / "posts.json"
+    own = f"ner={bundled('ner')}"
+    answer = pvstream("evaluate", "posts", "--limit", "20", "--release", own, "--json", result)
+    assert answer.code == 0, answer.err
+    row = orjson.loads(result.read_bytes())
+    assert row["release"] == f"{bundled('ner').name}+{bundled('normalization').name}"
+    assert (row["task"], row["split"], row["records"]) == ("posts", "teaching", 20)
+    assert {"coded_f1", "false_posts", "right_drug", "keyword_coded_f1"} <= row["scores"].keys()
+    assert row["parts"]["false_posts"]["records"] + row["parts"]["hit_posts"]["records"] == 20
+    for arguments, message in [
+        (["posts", "--split", "psytar_test"], "posts psytar_test requires --data"),
+        (["posts", "--release", "relation=x"], "posts is evaluated with a release of ner and normalization"),
+        (["posts", "--release", "x"], "expected TASK=RELEASE"),
+        (["ner"], "ner psytar_test requires --data"),
+        (["ner", "--release", "x", "--release", "y"], "ner is evaluated with one release"),
+    ]:
+        answer = pvstream("evaluate", *arguments)
+        assert answer.code == 2, arguments
+        assert message in answer.one_line, arguments
+
+
 def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None:
     own = bundled("acronym")
     files = len(open_release(own).manifest.files)

@@ -25,6 +25,7 @@ from streams.topics import RELEASES
 from tests.streams.command_line import NOWHERE, Answer, CommandLine, closed_port
 from tests.streams.conftest import Keys
 from tests.streams.releases.reloading import WHEN
+from tests.variants import variant
 
 ROOT = Path(__file__).parents[3]
 
@@ -87,6 +88,22 @@ def test_a_release_is_announced_and_rolled_back(
         f"summarization {before} is announced in place of {release.version}\n",
     )
     assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+
+
+def test_a_tagger_passes_the_gate_without_data_by_its_events_in_the_held_out_posts(
+    broker: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    before = bundled("ner").name
+    equal = variant("ner", tmp_path, "another")
+    answer = pvstream("publish", equal.path)
+    assert answer.code == 0, answer.err
+    assert "coded_f1 on teaching corpus, held-out posts, synthetic, 550 records: " in answer.out
+    assert "difference +0.0000 (95 % +0.0000 to +0.0000)" in answer.out
+    assert answer.out.endswith(f"ner {equal.version} is announced in place of {before}\n")
+    # Without --data a forced one is not compared at all.
+    answer = pvstream("publish", variant("ner", tmp_path, "a third").path, "--force")
+    assert (answer.code, "coded_f1" in answer.out) == (0, False)
 
 
 def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: CommandLine) -> None:

@@ -135,8 +135,10 @@ def test_coding_is_scored_over_all_mentions_and_over_those_with_a_known_term(dat
     # The held-out drug has the only insomnia; a mention of the others is a right term itself.
     parts = {"acc@1_seen": 1.0, "acc@1_unseen": 0.0}
     rest = {"exact": 0.25, "known": 0.5, "context_weight": 0.0}
-    assert found.scores == pytest.approx(shares | parts | rest)
-    assert found.baselines == pytest.approx(shares | parts)
+    # All have the same score: of the two with a known term the first is right, the second is not coded.
+    curve = {f"acc@1_at_{c}": at for c, at in ((50, 1), (60, 1), (70, 1), (80, 0.5), (90, 0.5))}
+    assert found.scores == pytest.approx(shares | parts | rest | curve)
+    assert found.baselines == pytest.approx(shares | parts | curve)
     rows = {s.name: s.records for s in as_scores(found)}
     assert (rows["acc@1"], rows["acc@1_seen"], rows["acc@1_unseen"], rows["acc@1_known"]) == (4, 1, 1, 2)
     more = Coder({"throwing up": ["Rash", "Vomiting"]}, [*TERMS, Term("Vomiting", "Vomiting", "G")])

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 from safetensors.torch import load_file
 
 from models import terminology
 from models.normalization.model import NormalizationModel
+from models.normalization.nil_rule import NilRule
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
@@ -19,6 +21,7 @@ from models.types import Query
 from tests.training.normalization.small_terms import GOLDS, TERMS
 from training.normalization.__main__ import main
 from training.normalization.nil_threshold import DEFAULT_NIL
+from training.teaching.readers import phrases
 
 
 @pytest.fixture
@@ -171,3 +174,39 @@ def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_ou
     # The validation mentions are a term: every threshold is as good, the lowest is chosen.
     assert manifest.configuration["nil_below"] == 0.2
     assert manifest.configuration["risk_coverage"][0] == {"threshold": 0.2, "coverage": 1.0, "accuracy": 1.0}
+
+
+def test_a_release_gets_a_rule_for_nil_and_keeps_its_files(folder: Path, tiny_bert: str) -> None:
+    terms = folder / "many.tsv"
+    # Of every second concept the terminology has the very phrase.
+    known = phrases("held_out")[:160]
+    rows = [f"{p.terms[0]}\t{p.terms[0]}\tS\n" for p in known]
+    rows += [f"{p.mention}\t{p.terms[0]}\tS\n" for p in known[::2]]
+    terms.write_text("llt\tpt\tsoc\n" + "".join(dict.fromkeys(rows)), encoding="utf-8")
+    original = open_release(published(folder, tiny_bert, zero_shot=True, terms=terms))
+    path = published(folder, tiny_bert, like=original.path, calibrate=True)
+    release = open_release(path)
+    assert release.manifest.files == original.manifest.files
+    configuration = release.manifest.configuration
+    rule = NilRule.of(configuration["nil_rule"])
+    assert 0 < rule.below < 1
+    assert configuration["nil_below"] == original.manifest.configuration["nil_below"]
+    calibration = configuration["nil_calibration"]
+    assert set(calibration) == {"development", "test", "test_by_cosine"}
+    # The threshold loses eight in a hundred of the right codings of the development half.
+    assert calibration["development"]["right_lost"] == pytest.approx(0.08, abs=0.02)
+    loaded = load(release, dtype="float32")
+    (coding,) = loaded.model.predict([Query("rash", 0, 4, "rash")])
+    assert coding.nil == (coding.confidence < rule.below)
+    assert any("lay phrases" in d.name for d in release.manifest.training_data)
+
+
+def test_a_rule_for_nil_needs_right_codings(folder: Path, tiny_bert: str) -> None:
+    original = published(folder, tiny_bert, zero_shot=True)
+    with pytest.raises(typer.BadParameter, match=r"no mention .* is coded right"):
+        published(folder, tiny_bert, like=original, calibrate=True)
+
+
+def test_a_rule_for_nil_needs_a_release_and_data(folder: Path, tiny_bert: str) -> None:
+    with pytest.raises(typer.BadParameter, match="--like and --data"):
+        published(folder, tiny_bert, calibrate=True)

@@ -1,0 +1,88 @@
+"""Scores of releases, and the comparison by which a release passes the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from models.releases.loading import Loaded
+from models.scores import Comparison
+from streams.agents.offline import code_posts
+from streams.releases.opening import load_release
+from streams.releases.publishing import PARTNER, GateError
+from streams.settings import Settings
+from training.evaluation import evaluate as evaluation
+from training.evaluation.evaluate import POSTS, Evaluation, EvaluationError, PostModels
+
+_NO_DATA = Path()
+
+
+def score(  # noqa: PLR0913  the options of a command
+    task: str,
+    releases: Mapping[str, str | Path],
+    data: Path | None,
+    settings: Settings,
+    *,
+    split: str | None = None,
+    limit: int = 0,
+) -> Evaluation:
+    """Scores a release of the task, or of posts one of each task that makes their events, on a split.
+
+    `releases`: task to version or directory; the others are the bundled ones. Raises EvaluationError where
+    the split cannot be read, and ReleaseError.
+    """
+    split = split or evaluation.SPLITS[task][0]
+    if data is None and (task, split) != (POSTS, evaluation.SPLITS[POSTS][0]):
+        raise EvaluationError(f"{task} {split} requires --data")
+    needed = tuple(PARTNER) if task == POSTS else (task,)
+    if other := releases.keys() - set(needed):
+        raise EvaluationError(
+            f"{task} is evaluated with a release of {' and '.join(needed)}, not {min(other)}"
+        )
+    loaded = [load_release(one, releases.get(one), settings) for one in needed]
+    model: Any = _together(*loaded) if task == POSTS else loaded[0].model
+    version = "+".join(one.version for one in loaded)
+    return evaluation.evaluate(task, model, version, data or _NO_DATA, split, limit)
+
+
+def _together(tagger: Loaded, coder: Loaded) -> PostModels:
+    return PostModels(tagger.model, coder.model, code_posts)
+
+
+class Comparing:
+    """Compares a release with the live one: of the tagger and the coder of posts their events in the held-out
+    posts that come with this package, of other tasks the held-out set below `data`.
+    """
+
+    def __init__(self, data: Path | None) -> None:
+        self.data = data
+        self.further: Comparison | None = None
+        """of the tagger and the coder their score on the task's own held-out set, which decides nothing"""
+
+    def __call__(self, candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison | None:
+        """The comparison on which the gate decides, None without data; raises GateError."""
+        try:
+            own = self._on_data(candidate, live) if self.data else None
+            if partner is None:
+                return own
+            self.further = own
+            ours, theirs = (self._on_posts(one, partner) for one in (candidate, live))
+            return evaluation.compare(ours, theirs)
+        except EvaluationError as error:
+            raise GateError(str(error)) from None
+
+    def _on_data(self, candidate: Loaded, live: Loaded) -> Comparison:
+        assert self.data is not None
+        ours, theirs = (
+            evaluation.evaluate(one.task, one.model, one.version, self.data) for one in (candidate, live)
+        )
+        return evaluation.compare(ours, theirs)
+
+    @staticmethod
+    def _on_posts(one: Loaded, partner: Loaded) -> Evaluation:
+        models = {loaded.task: loaded for loaded in (one, partner)}
+        tagger, coder = (models[task] for task in PARTNER)
+        return evaluation.evaluate(
+            POSTS, _together(tagger, coder), f"{tagger.version}+{coder.version}", _NO_DATA
+        )

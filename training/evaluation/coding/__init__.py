@@ -1,0 +1,1 @@
+"""Further questions to the coder."""

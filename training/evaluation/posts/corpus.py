@@ -1,0 +1,133 @@
+"""Posts with their writers' events: held-out posts of the teaching corpus, and PsyTAR's test sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from models import terminology
+from models.drugs import DrugLexicon
+from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
+from training.common.coding_split import heldout_split, pts_by_term
+from training.common.corpora import GoldCoding, GoldText, read_psytar, read_psytar_codes
+from training.teaching.markup import NONE, MarkedText
+from training.teaching.readers import marked_texts
+
+#: Kinds of posts with an event of the writer's: one event and nothing else, several events and nothing else,
+#: and events beside other marks that are no event of the writer's.
+OWN_KINDS = ("one_event", "several_events", "mixed")
+#: Kinds of posts without one, by what they have instead: the first that fits.
+OTHER_KINDS = (
+    "other_person", "hypothetical", "negated", "past", "relief", "indication", "symptom", "idiom", "plain",
+)  # fmt: skip
+_BY_FLAG = {
+    "other": "other_person",
+    "hypothetical": "hypothetical",
+    "negated": "negated",
+    "past": "past",
+    "relieved": "relief",
+}
+_BY_LABEL = {INDICATION: "indication", SYMPTOM: "symptom", NONE: "idiom"}
+TEACHING = "teaching corpus, held-out posts, synthetic"
+PSYTAR = "PsyTAR test, sentences of reviews that are not among its training sentences"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldEvent:
+    """An adverse event or withdrawal symptom of the writer's."""
+
+    start: int
+    end: int
+    terms: tuple[str, ...] = ()
+    """names of right terms; empty where none is known"""
+    drugs: tuple[frozenset[str], ...] = ()
+    """the names of each medicine that it is due to; empty where none is known"""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPost:
+    """A post, its writer's events, and its kind."""
+
+    text: str
+    events: tuple[GoldEvent, ...]
+    kind: str
+    weight: float = 1.0
+    """how often the post counts in the scores of coded events"""
+
+
+class Corpus(NamedTuple):
+    """What is evaluated; `drugs`: whether events name the medicines that they are due to."""
+
+    data: str
+    records: Sequence[GoldPost]
+    drugs: bool
+
+
+def teaching(limit: int = 0) -> Corpus:
+    """The held-out posts of the teaching corpus, which is a part of the package."""
+    lexicon = DrugLexicon.load()
+    posts = [_marked_post(marked, lexicon) for _, marked in marked_texts("posts", "held_out")]
+    return Corpus(TEACHING, posts[:limit] if limit else posts, drugs=True)
+
+
+def _marked_post(marked: MarkedText, lexicon: DrugLexicon) -> GoldPost:
+    names: dict[int, set[str]] = {}
+    for m in marked.marks:
+        if m.label == DRUG:
+            words = marked.text[m.start : m.end]
+            for number in m.numbers:
+                names.setdefault(number, set()).update(
+                    {words.lower(), lexicon.generic(words) or words.lower()}
+                )
+    own = [m for m in marked.marks if m.label in CODED_LABELS and m.flag is None]
+    events = tuple(
+        GoldEvent(m.start, m.end, (m.term,) if m.term else (), tuple(frozenset(names[n]) for n in m.numbers))
+        for m in own
+    )
+    others = [_BY_FLAG.get(m.flag or "") or _BY_LABEL.get(m.label, "") for m in marked.marks if m not in own]
+    return GoldPost(marked.text, events, kind_of(len(events), others))
+
+
+def kind_of(events: int, others: Iterable[str]) -> str:
+    """The kind of a post with so many events of the writer's; `others`: kinds of its other marks."""
+    found = [kind for kind in OTHER_KINDS if kind in set(others)]
+    if not events:
+        return found[0] if found else "plain"
+    return "mixed" if found else OWN_KINDS[events > 1]
+
+
+def psytar(data: Path, limit: int = 0) -> Corpus:
+    """PsyTAR's test sentences. Only sentences whose every effect is coded and held out from the training of
+    normalization count in the scores of coded events, and those without an effect in the same proportion.
+    """
+    trained = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
+    texts = [t for t in read_psytar(data / "psytar/ner_test.conll") if _key(t.text) not in trained]
+    codes: dict[str, list[GoldCoding]] = {}
+    for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
+        codes.setdefault(_key(gold.sentence), []).append(gold)
+    mapped = list(read_psytar_codes(data / "psytar/normalization.csv"))
+    test = set(heldout_split(mapped, pts_by_term(terminology.load())).test)
+    posts = [_sentence(t, codes.get(_key(t.text), ()), test) for t in texts]
+    own = [p for p in posts if p.events]
+    share = sum(p.weight for p in own) / max(1, len(own))
+    posts = [p if p.events else GoldPost(p.text, (), p.kind, share) for p in posts]
+    return Corpus(PSYTAR, posts[:limit] if limit else posts, drugs=False)
+
+
+def _sentence(text: GoldText, codes: Sequence[GoldCoding], test: set[GoldCoding]) -> GoldPost:
+    terms = {_key(c.mention): c.terms for c in codes if c in test}
+    own = [m for m in text.mentions if m.label in CODED_LABELS]
+    events = tuple(
+        GoldEvent(m.start, m.end, terms.get(_key(text.text[m.start : m.end]), ()) if m.label == ADE else ())
+        for m in own
+    )
+    others = [_BY_LABEL.get(m.label, "") for m in text.mentions if m not in own]
+    held_out = all(e.terms for e in events) and all(c in test for c in codes)
+    return GoldPost(text.text, events, kind_of(len(events), others), float(held_out))
+
+
+def _key(text: str) -> str:
+    """Letters and digits only, because the tagged sentences are split into words."""
+    return "".join(c for c in text.lower() if c.isalnum())

@@ -1,0 +1,135 @@
+"""What the stages find in posts, and what two trivial methods find: names of the terminology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from models.drugs import DrugLexicon
+from models.terminology import Term
+from models.types import ADE, DRUG, Candidate, Coding, Mention, Query
+
+DICTIONARY = (
+    "every name of the release's terminology is an adverse event with its preferred term, every name of the "
+    "drug lexicon a drug; flags and suspected drugs by the same rules"
+)
+KEYWORD = (
+    "every name of the release's terminology in a post that names a drug of the lexicon, unless one of the "
+    "five words before it is no, not, never, without, nor, none or ends in n't; no other rule"
+)
+_NEGATORS = frozenset({"no", "not", "never", "without", "nor", "none"})
+_WORDS_BEFORE = 5
+
+
+class Event(Protocol):
+    """A coded event, as the record `streams.records.CodedEvent`."""
+
+    mention: int
+    drugs: tuple[str, ...]
+    pt: str | None
+    nil: bool
+    negated: bool
+    hypothetical: bool
+    other_experiencer: bool
+
+
+class Record(Protocol):
+    """A coded report, as the record `streams.records.CodedReport`."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    events: tuple[Any, ...]
+
+
+#: Tagger, coder and texts to one record for each text.
+Stages = Callable[[Any, Any, Sequence[str]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class PostModels:
+    """The two models that make events of posts, and the stages that run them."""
+
+    tagger: Any
+    coder: Any
+    stages: Stages
+
+    def predict(self, texts: Sequence[str]) -> Sequence[Record]:
+        return self.stages(self.tagger, self.coder, texts)
+
+    def dictionary(self) -> PostModels:
+        """The same stages with the names of the coder's terminology instead of both models."""
+        names = Names(self.coder.terms)
+        return PostModels(names.tagger(), names, self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvent:
+    """An event without a flag; `pt` is None for NIL."""
+
+    start: int
+    end: int
+    pt: str | None
+    drugs: tuple[str, ...]
+
+
+def unflagged(record: Record) -> list[FoundEvent]:
+    """The events that no rule calls negated, hypothetical or another person's."""
+    return [
+        _found(record, e) for e in record.events if not (e.negated or e.hypothetical or e.other_experiencer)
+    ]
+
+
+def keyword(record: Record) -> list[FoundEvent]:
+    """Of the events of the dictionary, whatever their flags, those that the method KEYWORD takes."""
+    if not any(m.label == DRUG for m in record.mentions):
+        return []
+    found = [_found(record, e) for e in record.events]
+    return [e for e in found if not _negated(record.text[: e.start].split()[-_WORDS_BEFORE:])]
+
+
+def _negated(words: Sequence[str]) -> bool:
+    plain = [w.lower().replace("\u2019", "'").strip(".,;:!?()") for w in words]
+    return any(w in _NEGATORS or w.endswith("n't") for w in plain)
+
+
+def _found(record: Record, event: Event) -> FoundEvent:
+    mention = record.mentions[event.mention]
+    return FoundEvent(mention.start, mention.end, None if event.nil else event.pt, event.drugs)
+
+
+class Names:
+    """Codes a mention to the term of that name."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._terms = {t.llt.lower(): t for t in reversed(terms)}
+        self._names = DrugLexicon({t.llt: t.llt.lower() for t in terms})
+
+    def predict(self, batch: Sequence[Query]) -> list[Coding]:
+        return [self._coding(q.surface) for q in batch]
+
+    def tagger(self) -> Any:
+        return _NameTagger(self._names, DrugLexicon.load())
+
+    def _coding(self, surface: str) -> Coding:
+        term = self._terms[self._names.generic(surface) or ""]
+        return Coding((Candidate(term.llt, term.pt, term.soc, 1.0),), nil=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _NameTagger:
+    """Tags every name of the terminology as ADE, and every name of a drug elsewhere."""
+
+    names: DrugLexicon
+    drugs: DrugLexicon
+
+    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+        return [self._tag(text) for text in batch]
+
+    def _tag(self, text: str) -> list[Mention]:
+        effects = [s for s, _ in self.names.find(text)]
+        found = [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in effects]
+        for span, generic in self.drugs.find(text):
+            if not any(s.start < span.end and span.start < s.end for s in effects):
+                found.append(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic))
+        return sorted(found, key=lambda m: (m.start, m.end))
