@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Annotated
 
 import orjson
 import typer
 
-from streams.cli.terminal import read_settings
+from streams.cli.terminal import broker_settings, out, read_settings
 
 app = typer.Typer()
+JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
+
+
+@app.command()
+def dead(
+    topic: Annotated[str | None, typer.Argument(help="a topic of dead letters; by default all")] = None,
+    partition: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
+    offset: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
+    reason: Annotated[str | None, typer.Option(help="list only letters with this reason")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="maximum number of letters listed, the newest")] = 20,
+    text: Annotated[
+        bool, typer.Option("--text", help="print what a sender wrote, which may be a patient's words")
+    ] = False,
+    json: JSON = False,
+) -> None:
+    """Counts dead letters by stage and reason, lists those of a topic, or prints one in full."""
+    from streams.cli.operations.dead import run_counts, run_letter, run_topic
+    from streams.dead_letters.redrive import REASONS
+
+    if reason is not None and reason not in REASONS:
+        raise typer.BadParameter(f"{reason!r} is none of {', '.join(REASONS)}", param_hint="--reason")
+    if partition is not None and offset is None:
+        raise typer.BadParameter("one letter has a partition and an offset", param_hint="OFFSET")
+    settings = broker_settings()
+    if topic is None:
+        asyncio.run(run_counts(out, settings, json=json))
+    elif partition is None or offset is None:
+        asyncio.run(run_topic(out, settings, topic, reason=reason, limit=limit, json=json))
+    else:
+        asyncio.run(run_letter(out, settings, (topic, partition, offset), text=text, json=json))
 
 
 @app.command()
