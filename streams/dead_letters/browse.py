@@ -6,10 +6,10 @@ from collections import Counter, deque
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from aiokafka import TopicPartition
 
+from streams.broker.groups import committed_offsets
 from streams.broker.ranges import Progress, read_chunks
 from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED
 from streams.dead_letters.redrive import REASONS, attempts_of, reason_of, redrive_group, source_topic
@@ -130,7 +130,6 @@ async def _redriven(settings: Settings, dead_topic: str) -> dict[tuple[str, int]
         partitions = [TopicPartition(name, p["partition"]) for p in described["partitions"]]
         found: dict[tuple[str, int], int] = {}
         for reason in REASONS:
-            group = redrive_group(settings, reason)
-            offsets: dict[Any, Any] = await admin.list_consumer_group_offsets(group, partitions=partitions)
-            found |= {(reason, tp.partition): max(0, one.offset) for tp, one in offsets.items()}
+            offsets = await committed_offsets(admin, redrive_group(settings, reason), partitions)
+            found |= {(reason, tp.partition): offset for tp, offset in offsets.items()}
     return found

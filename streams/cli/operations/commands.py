@@ -16,6 +16,32 @@ JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
 
 
 @app.command()
+def status(
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(help="host:port of the HTTP server of a worker, to ask it too; repeatable"),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            min=0, help="seconds after which a stage with lag is stalled if nothing is acknowledged"
+        ),
+    ] = 40.0,
+    json: JSON = False,
+) -> None:
+    """Prints for each stage its workers, lag and release, and the dead letters that wait.
+
+    The exit code is 1 if a stage has no worker or is stalled, or if a named worker does not answer.
+    """
+    from streams.cli.operations.status import print_status
+    from streams.monitoring.status import read_status
+
+    found = asyncio.run(read_status(broker_settings(), worker or (), patience))
+    print_status(out, found, json=json)
+    raise typer.Exit(1 if found.problems else 0)
+
+
+@app.command()
 def dead(
     topic: Annotated[str | None, typer.Argument(help="a topic of dead letters; by default all")] = None,
     partition: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
@@ -42,6 +68,22 @@ def dead(
         asyncio.run(run_topic(out, settings, topic, reason=reason, limit=limit, json=json))
     else:
         asyncio.run(run_letter(out, settings, (topic, partition, offset), text=text, json=json))
+
+
+@app.command()
+def check(
+    load: Annotated[
+        bool, typer.Option("--load", help="also load the releases, as a worker does; needs its memory")
+    ] = False,
+    json: JSON = False,
+) -> None:
+    """Checks settings, brokers, topics, rights, store, releases, state and memory, with a fix for each.
+
+    The exit code is 1 if a check fails; warnings do not count.
+    """
+    from streams.cli.operations.check import run_check
+
+    raise typer.Exit(0 if asyncio.run(run_check(out, load=load, json=json)) else 1)
 
 
 @app.command()

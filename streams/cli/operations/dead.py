@@ -39,12 +39,12 @@ async def run_topic(
         _write(console, {"counts": _rows(letters), "letters": [asdict(one) for one in letters.newest]})
         return
     console.print(_table(_rows(letters)))
-    table = Table("partition", "offset", "written", "stage", "reason", "detail", "source", "sent back")
     for one in letters.newest:
         written = f"{one.written_at:%Y-%m-%d %H:%M:%S}" if one.written_at else "?"
-        cells = (written, one.stage, one.reason, one.detail, one.source, str(one.attempts))
-        table.add_row(str(one.partition), str(one.offset), *map(Text, cells))
-    console.print(table)
+        back = f", sent back {one.attempts} times before" if one.attempts else ""
+        why = f"{one.stage} {one.reason}, {one.source}{back}: {one.detail}"
+        line = f"{one.partition} {one.offset}  {written}  {why}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 async def run_letter(
