@@ -144,8 +144,8 @@ async def _process(
             continue
         headers = trace_headers(record.headers)
         deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, headers))
-        metrics.RECORDS.labels(stage.name, "sent").inc()
         processed.append(Processed(record, report, output.record))
+    metrics.RECORDS.labels(stage.name, "sent").inc(len(processed))
     if stage.count is not None:
         stage.count([p.output for p in processed])
     ports.observe(processed)
@@ -202,9 +202,10 @@ async def _confirm(
     if previous is not None:
         await previous
     now = time.time()
+    latency = metrics.LATENCY.labels(stage.name)
     for record in batch:
         await ports.ack(record)
-        metrics.LATENCY.labels(stage.name).observe(max(0.0, now - record.timestamp))
+        latency.observe(max(0.0, now - record.timestamp))
 
 
 def _decode(stage: Stage[Any, Any], record: Inbound) -> Any:

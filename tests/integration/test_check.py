@@ -61,6 +61,14 @@ def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
     must("topics", "--create")
     code, found = check()
     assert code == 0, found
-    grades = {what: row["grade"] for what, row in found.items() if what not in {"memory", "login"}}
+    grades = {what: row["grade"] for what, row in found.items() if what != "memory"}
     assert set(grades.values()) == {"ok"}, found
-    assert {"topics", "groups", "store", "state", "release normalization"} <= grades.keys()
+    assert {
+        "login",
+        "cluster",
+        "topics",
+        "groups",
+        "store",
+        "state",
+        "release normalization",
+    } <= grades.keys()

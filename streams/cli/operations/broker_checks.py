@@ -50,6 +50,7 @@ async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
         await _close(admin)
         return
     try:
+        yield Finding("login", "ok", "accepted")
         for one in _cluster(settings, len(cluster["brokers"])):
             yield one
         if await topics.is_embedded(settings):
@@ -105,11 +106,11 @@ def _fix(error: Exception) -> str:
 def _cluster(settings: Settings, brokers: int) -> Iterator[Finding]:
     text = f"{brokers} brokers, PV_REPLICATION is {settings.replication}"
     if settings.replication > brokers:
-        yield Finding("login", "fail", text, f"topics cannot be created: use at most {brokers}")
+        yield Finding("cluster", "fail", text, f"topics cannot be created: use at most {brokers}")
     elif brokers >= REPLICAS > settings.replication:
-        yield Finding("login", "warn", text, f"use {REPLICAS}: else the loss of one broker loses records")
+        yield Finding("cluster", "warn", text, f"use {REPLICAS}: else the loss of one broker loses records")
     else:
-        yield Finding("login", "ok", text)
+        yield Finding("cluster", "ok", text)
 
 
 async def _topics(settings: Settings) -> Sequence[Finding]:
