@@ -60,8 +60,8 @@ class Off:
 @contextmanager
 def without_metrics() -> Iterator[None]:
     """For the time of the block nothing is counted."""
-    names = [name for name, value in vars(metrics).items() if isinstance(value, MetricWrapperBase)]
-    with mock.patch.multiple(metrics, **{name: Off() for name in names}):
+    off: Any = {name: Off() for name, value in vars(metrics).items() if isinstance(value, MetricWrapperBase)}
+    with mock.patch.multiple(metrics, **off):
         yield
 
 
@@ -70,7 +70,8 @@ async def one_run(records: int, *, scraped: bool) -> tuple[float, float]:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
         worker = Worker((STAGE,), settings)
-        worker.handles["ner"] = Handle(Loaded("ner", "0" * 12, "empty", None, ([], [], 0.0)))
+        unused: Any = None
+        worker.handles["ner"] = Handle(Loaded("ner", "0" * 12, "empty", unused, ([], [], 0.0)))
         await produce(settings, records + WARM_UP)
         outputs = kafka_consumer(settings, MENTIONS.name, group_id=None, auto_offset_reset="earliest")
         async with running_client(outputs), worker.running(), asyncio.timeout(RUN_SECONDS):
@@ -116,7 +117,7 @@ def measure(records: int, pairs: int) -> list[dict[str, tuple[float, float]]]:
     """For each pair the seconds with and without metrics."""
     found = []
     for i in range(pairs):
-        pair = {}
+        pair: dict[str, tuple[float, float]] = {}
         for mode in ("on", "off") if i % 2 else ("off", "on"):
             if mode == "on":
                 pair[mode] = asyncio.run(one_run(records, scraped=True))
