@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -13,6 +15,7 @@ from models.redaction import redact
 from streams.broker.client_logs import configure_logging
 from streams.cli import pipeline_commands, release_commands, replay_commands, topic_commands
 from streams.cli.environment import check_environment
+from streams.cli.operations import commands as operations
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -20,12 +23,22 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-for group in (pipeline_commands, topic_commands, release_commands, replay_commands):
+for group in (pipeline_commands, topic_commands, release_commands, replay_commands, operations):
     app.add_typer(group.app)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pvstream {version('pvstream')}")
+        raise typer.Exit
+
+
 @app.callback()
-def check() -> None:
+def check(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
     """Runs before every command."""
     check_environment(os.environ)
 

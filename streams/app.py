@@ -264,6 +264,7 @@ def _options(settings: Settings) -> dict[str, Any]:
         "broker_session_timeout": settings.session_timeout,
         "broker_heartbeat_interval": settings.session_timeout / 4,
         "broker_commit_interval": settings.commit_interval,
+        "consumer_group_instance_id": settings.instance or None,
         # Four batches: one in inference, one waiting for confirmation, two ready. Faust's default of 4096
         # records would only use memory.
         "stream_buffer_maxsize": 4 * settings.batch,

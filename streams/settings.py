@@ -160,6 +160,11 @@ class Settings(BaseSettings):
     leave them idle that long; below 6, which many brokers refuse, a long garbage collection looks like a
     crash."""
 
+    instance: str = Field(default="", max_length=200, pattern="^[A-Za-z0-9._-]*$")
+    """Name of this worker among those of its stage, for static membership. A worker that is restarted within
+    PV_SESSION_TIMEOUT gets its partitions again, and the other workers notice nothing. No two workers of a
+    stage may have the same name. Empty: the partitions of a worker that stops go to others at once."""
+
     commit_interval: float = Field(default=1.0, gt=0)
     """Seconds between offset commits; a crash repeats the records acknowledged since the last commit."""
 

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.broker.trace_context import trace_headers
 from streams.codec import BadRecord, decode, encode
 from streams.dead_letters.headers import Fault, dead_letter, describe_error
 from streams.inputs import read_report
@@ -141,9 +142,10 @@ async def _process(
         if isinstance(output, Fault):
             deliveries.append(await _send_dead_letter(stage, record, output, loaded.version, ports))
             continue
-        deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, ()))
-        metrics.RECORDS.labels(stage.name, "sent").inc()
+        headers = trace_headers(record.headers)
+        deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, headers))
         processed.append(Processed(record, report, output.record))
+    metrics.RECORDS.labels(stage.name, "sent").inc(len(processed))
     if stage.count is not None:
         stage.count([p.output for p in processed])
     ports.observe(processed)
@@ -180,7 +182,8 @@ async def _pass_tombstone(stage: Stage[Any, Any], record: Inbound, ports: Ports)
     if record.key is None:
         metrics.RECORDS.labels(stage.name, "dropped").inc()
         return []
-    delivery = await ports.send(stage.sink.name, record.key, None, tombstone_headers(stage.source, record))
+    headers = [*tombstone_headers(stage.source, record), *trace_headers(record.headers)]
+    delivery = await ports.send(stage.sink.name, record.key, None, headers)
     metrics.RECORDS.labels(stage.name, "tombstone").inc()
     return [delivery]
 
@@ -199,9 +202,10 @@ async def _confirm(
     if previous is not None:
         await previous
     now = time.time()
+    latency = metrics.LATENCY.labels(stage.name)
     for record in batch:
         await ports.ack(record)
-        metrics.LATENCY.labels(stage.name).observe(max(0.0, now - record.timestamp))
+        latency.observe(max(0.0, now - record.timestamp))
 
 
 def _decode(stage: Stage[Any, Any], record: Inbound) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ async def read_range(
 
 async def read_chunks(
     settings: Settings, topic: Topic[Any], start: Bound, stop: Bound, progress: Progress
-) -> AsyncIterator[list[Inbound]]:
+) -> AsyncGenerator[list[Inbound]]:
     """The records from `start` (inclusive) to `stop` (exclusive), those of a partition in order.
 
     Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the

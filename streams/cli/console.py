@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
@@ -106,10 +106,7 @@ async def run_tail(
     printed = 0
     try:
         async for message in consumer:
-            if json:
-                console.out((message.value or b"").decode(errors="replace"), highlight=False)
-            else:
-                _print_message(console, topic, message)
+            _print(console, topic, message, json=json)
             printed += 1
             if count and printed >= count:
                 break
@@ -117,6 +114,21 @@ async def run_tail(
         pass
     finally:
         await consumer.stop()
+
+
+async def run_until_end(
+    console: Console, topic: Topic[Any], settings: Settings, *, count: int, json: bool
+) -> None:
+    """Prints the records that are in the topic at the start, at most `count` of them (0: no limit)."""
+    printed = 0
+    chunks = read_chunks(settings, topic, "beginning", "end", lambda done, total: None)
+    async with aclosing(chunks):
+        async for records in chunks:
+            for record in records:
+                _print(console, topic, record, json=json)
+                printed += 1
+                if printed == count:
+                    return
 
 
 async def run_latest(
@@ -131,10 +143,7 @@ async def run_latest(
             for record in records:
                 _offer(console, topic, record, latest)
     for _, record in islice(latest.items(), count or None):
-        if json:
-            console.out((record.value or b"").decode(errors="replace"), highlight=False)
-        else:
-            _print_message(console, topic, record)
+        _print(console, topic, record, json=json)
 
 
 def _offer(console: Console, topic: Topic[Any], record: Inbound, latest: Latest[Inbound]) -> None:
@@ -146,6 +155,13 @@ def _offer(console: Console, topic: Topic[Any], record: Inbound, latest: Latest[
         _print_message(console, topic, record)
         return
     latest.offer(key, revision, record if record.value is not None else None)
+
+
+def _print(console: Console, topic: Topic[Any], message: Any, *, json: bool) -> None:
+    if json:
+        console.out((message.value or b"").decode(errors="replace"), highlight=False)
+    else:
+        _print_message(console, topic, message)
 
 
 def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:

@@ -128,12 +128,19 @@ def tail(
         bool,
         typer.Option("--latest", help="print only the latest record of each key that is in the topic now"),
     ] = False,
+    until_end: Annotated[
+        bool,
+        typer.Option("--until-end", help="print what is in the topic now, from the oldest record, and end"),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="print the records unchanged, one per line")] = False,
 ) -> None:
     """Prints the records of a topic as they arrive."""
-    from streams.cli.console import run_latest, run_tail
+    from streams.cli.console import run_latest, run_tail, run_until_end
     from streams.topics import by_name
 
+    if until_end and not latest:
+        asyncio.run(run_until_end(out, by_name(topic), broker_settings(), count=count, json=json))
+        return
     if latest:
         if by_name(topic).record is None:
             raise typer.BadParameter("dead letters have no latest record", param_hint="--latest")

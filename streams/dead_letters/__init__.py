@@ -1,1 +1,1 @@
-"""Dead letters, records that could not be processed: their headers, and sending them back."""
+"""Dead letters, records that could not be processed: their headers, reading them, and sending them back."""

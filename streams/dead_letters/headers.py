@@ -7,6 +7,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Literal
 
+from streams.broker.trace_context import trace_headers, without_trace
 from streams.records import Headers, Inbound
 from streams.topics import MAX_DEAD_MESSAGE
 
@@ -66,8 +67,11 @@ def _size(headers: Headers) -> int:
 def dead_letter_headers(
     record: Inbound, stage: str, fault: Fault, release: str
 ) -> list[tuple[str, bytes | None]]:
-    """The record's own headers, its number of redrive attempts, and headers that describe the fault."""
-    own = [h for h in record.headers if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
+    """The record's own headers, its number of redrive attempts, and headers that describe the fault. A trace
+    context is kept only where it is valid.
+    """
+    own = [h for h in without_trace(record.headers) if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
+    own += trace_headers(record.headers)
     described = {
         "pv-stage": stage,
         "pv-reason": fault.reason,

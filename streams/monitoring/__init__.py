@@ -1,1 +1,3 @@
-"""What a worker reports about itself (HTTP server, progress, lag), and the watchdog that ends it."""
+"""What a worker reports about itself (HTTP server, progress, lag), the watchdog that ends it, and the state
+of the whole pipeline.
+"""

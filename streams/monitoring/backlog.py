@@ -7,6 +7,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
+from streams.broker.groups import committed_offsets
 from streams.dead_letters.redrive import REASONS, redrive_group
 from streams.settings import Settings
 from streams.topics import broker_name, table_name
@@ -23,11 +24,10 @@ async def dead_letters_waiting(
     partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
     first, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
     redriven = [
-        await admin.list_consumer_group_offsets(redrive_group(settings, reason), partitions=partitions)
-        for reason in REASONS
+        await committed_offsets(admin, redrive_group(settings, reason), partitions) for reason in REASONS
     ]
     waiting = dict.fromkeys(topics, 0)
     for tp in partitions:
-        done = min(offsets[tp].offset if tp in offsets else 0 for offsets in redriven)
+        done = min(offsets[tp] for offsets in redriven)
         waiting[table_name(settings, tp.topic)] += max(0, ends[tp] - max(first[tp], done))
     return waiting

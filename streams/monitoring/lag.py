@@ -126,7 +126,7 @@ class LagWatch:
             for tp, (start, lag) in self._lags(reader).items()
             if lag and (tp not in self._oldest or self._oldest[tp].start != start)
         }
-        self._oldest.update(await _read_oldest(consumer, unknown))
+        self._oldest.update(await read_oldest(consumer, unknown))
 
     def observe(self) -> None:
         """Sets lag and progress of every stage."""
@@ -158,7 +158,7 @@ class LagWatch:
         return lags
 
 
-async def _read_oldest(consumer: Any, starts: Mapping[TopicPartition, int]) -> dict[TopicPartition, Oldest]:
+async def read_oldest(consumer: Any, starts: Mapping[TopicPartition, int]) -> dict[TopicPartition, Oldest]:
     """The first record of each partition from an offset on; without those from which none arrives in time."""
     found: dict[TopicPartition, Oldest] = {}
     if not starts:

@@ -22,6 +22,7 @@ from aiokafka import AIOKafkaProducer
 from models.releases.manifest import StoreError
 from streams import metrics
 from streams.broker.client_logs import configure_logging
+from streams.broker.trace_context import trace_headers
 from streams.codec import encode
 from streams.dead_letters.headers import describe_error
 from streams.releases.announcements import Refusal, running_client
@@ -155,7 +156,12 @@ class Shadow:
             for prediction, p in zip(predictions, batch, strict=True)
         ]
         topic = broker_name(self._settings, self._stage.sink.shadow.name)
-        deliveries = [await producer.send(topic, key=o.id.encode(), value=encode(o)) for o in outputs]
+        deliveries = [
+            await producer.send(
+                topic, key=o.id.encode(), value=encode(o), headers=list(trace_headers(p.record.headers))
+            )
+            for o, p in zip(outputs, batch, strict=True)
+        ]
         await asyncio.gather(*deliveries)
         agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, batch, strict=True))
         self._count("agreed", agreed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from streams import metrics
 from streams.agents import ner
@@ -18,6 +19,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
+from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
@@ -82,6 +84,25 @@ async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag(
         assert found["7"].topic == "posts.dead"
         assert found["7"].headers["pv-reason"] == "poison"
         assert all(found[str(i)].topic == "mentions" for i in range(20) if i != 7)
+
+
+async def test_a_trace_context_passes_through_a_worker() -> None:
+    trace = [("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"), ("tracestate", b"vendor=1")]
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
+        worker = Worker((STAGE,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        values = (b'{"id": "good", "text": "fine"}', b"{")
+        async with running_client(AIOKafkaProducer(**settings.client())) as producer:
+            for value in values:
+                await producer.send_and_wait("posts", key=b"k", value=value, headers=[*trace, ("own", b"1")])
+        async with worker.running(), asyncio.timeout(60):
+            while processes.count(broker.bootstrap, "mentions", "posts.dead") < len(values):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        (output,) = await asyncio.to_thread(processes.read_all, broker.bootstrap, "mentions")
+        (letter,) = await asyncio.to_thread(processes.read_all, broker.bootstrap, "posts.dead")
+    assert list(output.headers) == trace
+    assert dict(trace).items() <= dict(letter.headers).items()
 
 
 def test_another_process_feeds_an_embedded_broker_without_losing_a_record(

@@ -244,3 +244,18 @@ async def test_a_dead_letter_keeps_the_headers_of_its_record() -> None:
     assert headers["trace"] == b"7"
     assert headers["pv-attempts"] == b"2", "the number of attempts, which limits redrives"
     assert headers["pv-reason"] == b"bad_record"
+
+
+@pytest.mark.parametrize("value", [b'{"id": "r", "text": "fine"}', b"{", None])
+async def test_a_trace_context_goes_to_the_output_and_a_malformed_one_nowhere(value: bytes | None) -> None:
+    trace = (("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"), ("tracestate", b"vendor=1"))
+    bad = (("traceparent", b"00-mine"), ("tracestate", b"vendor=1"))
+    ports = FakePorts(loaded(FakeTagger()))
+    given = enumerate((trace, bad))
+    records = [replace(inbound(i, value), headers=(*own, ("name", b"x"))) for i, own in given]
+    await run(ports, records)
+    topic = "posts.dead" if value == b"{" else "mentions"
+    first, second = (headers for _, _, headers in ports.to(topic))
+    assert {name: first[name] for name, _ in trace} == dict(trace)
+    assert not second.keys() & dict(trace).keys()
+    assert ("name" in first) == (topic == "posts.dead"), "outputs have no other header of the source record"

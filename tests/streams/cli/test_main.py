@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import orjson
 import pytest
@@ -33,6 +34,12 @@ def test_schema_prints_every_topic_with_records() -> None:
         (["tail", "events"], "PV_BROKER"),
         (["tail", "events", "--latest"], "PV_BROKER"),
         (["tail", "posts.dead", "--latest"], "dead letters have no latest record"),
+        (["tail", "events", "--until-end"], "PV_BROKER"),
+        (["status"], "PV_BROKER"),
+        (["status", "--patience", "-1"], "--patience"),
+        (["dead"], "PV_BROKER"),
+        (["dead", "posts.dead", "0"], "one letter has a partition and an offset"),
+        (["dead", "posts.dead", "--reason", "bored"], "is none of bad_record, poison"),
     ],
 )
 def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
@@ -41,6 +48,11 @@ def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
     answer = runner.invoke(app, arguments, env={"PV_BROKER": "embedded", "COLUMNS": "200"})
     assert answer.exit_code == 2
     assert message in " ".join(answer.output.replace("│", " ").split())
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    answer = runner.invoke(app, ["--version"], env={"PV_BROKER": "nonsense"})
+    assert (answer.exit_code, answer.stdout) == (0, f"pvstream {version('pvstream')}\n")
 
 
 def test_an_invalid_setting_is_named() -> None:

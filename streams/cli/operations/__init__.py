@@ -1,0 +1,1 @@
+"""What an operator asks: the state of the pipeline, its dead letters, its set-up and its interface."""

@@ -1,0 +1,174 @@
+"""The AsyncAPI 3.1 document of all topics, from the table of topics, the stages and the record types.
+
+https://www.asyncapi.com/docs/reference/specification/v3.1.0
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+
+from models.types import TASKS
+from streams.agents.pipeline import STAGES
+from streams.broker.trace_context import TRACEPARENT, TRACESTATE
+from streams.codec import adapter
+from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, Reason
+from streams.order import ORIGIN, RECEIVED_AT
+from streams.records import SHADOW, Announcement
+from streams.releases.trust import SIGNATURE_HEADER
+from streams.settings import EMBEDDED, OAUTH, Settings
+from streams.topics import INPUTS, RELEASES, TOPICS, Topic, broker_name, group_id
+
+BINDING = "0.5.0"
+_TEXT: dict[str, Any] = {"type": "string"}
+_TRACE = {name: _TEXT | {"description": "W3C Trace Context"} for name in (TRACEPARENT, TRACESTATE)}
+_REPORT_KEY = {"type": "string", "minLength": 1, "maxLength": 256, "description": "the id of the report"}
+_RELEASE_KEY = {"type": "string", "enum": [key for task in TASKS for key in (task, task + SHADOW)]}
+_DEAD_HEADERS = {
+    "pv-reason": {"type": "string", "enum": [*get_args(Reason)]},
+    "pv-detail": _TEXT | {"description": "kind and place of the error; never the text"},
+    "pv-stage": {"type": "string", "enum": [stage.name for stage in STAGES]},
+    "pv-release": _TEXT | {"description": "the version of the release that refused it"},
+    "pv-topic": _TEXT | {"description": "topic of the source record, without PV_PREFIX"},
+    "pv-partition": _TEXT | {"description": "partition of the source record"},
+    "pv-offset": _TEXT | {"description": "offset of the source record"},
+    ATTEMPTS: _TEXT | {"description": "how often it was sent back"},
+    TRUNCATED: _TEXT | {"description": "length in bytes of a value that was cut"},
+    DIGEST: _TEXT | {"description": "sha256 of a value that was cut"},
+}
+_TOMBSTONE_HEADERS = {
+    ORIGIN: _TEXT | {"description": "topic/partition/offset of the source record"},
+    RECEIVED_AT: {"type": "string", "format": "date-time"},
+}
+#: Written to input topics, whose records are read more liberally than their schema says.
+_LIBERAL = (
+    " A producer sets id, text, created_at and drug. An id may be a number; created_at may be ISO 8601, "
+    "seconds or milliseconds since 1970. The other fields of the schema are ignored, and unknown fields are "
+    "passed on in meta."
+)
+
+
+def document(settings: Settings) -> dict[str, Any]:
+    """The document as it is written to JSON; names of topics and groups have PV_PREFIX."""
+    kinds = list(dict.fromkeys(topic.record for topic in TOPICS if topic.record is not None))
+    inputs: list[Any] = [(kind, "validation", adapter(kind)) for kind in kinds]
+    _, schemas = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")
+    components: dict[str, Any] = {"schemas": schemas["$defs"], "messages": _messages(kinds)}
+    servers, schemes = _servers(settings)
+    if schemes:
+        components["securitySchemes"] = schemes
+    return {
+        "asyncapi": "3.1.0",
+        "info": {
+            "title": "pvstream",
+            "version": version("pvstream"),
+            "description": "Adverse drug events, relations and short questions from texts on Kafka topics.",
+            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+        },
+        "defaultContentType": "application/json",
+        **({"servers": servers} if servers else {}),
+        "channels": {topic.name: _channel(topic, settings) for topic in TOPICS},
+        "operations": _operations(settings),
+        "components": components,
+    }
+
+
+def _messages(kinds: list[type[Any]]) -> dict[str, Any]:
+    messages = {kind.__name__: _message(kind) for kind in kinds}
+    messages["DeadLetter"] = {
+        "summary": "The original record, with headers that say why it could not be processed.",
+        "contentType": "application/octet-stream",
+        "headers": _headers(_DEAD_HEADERS | _TRACE, required=["pv-reason", "pv-stage", "pv-topic"]),
+        "bindings": _key({"description": "the key of the original record, or none"}),
+    }
+    messages["Tombstone"] = {
+        "summary": "The report with this key is deleted.",
+        "headers": _headers(_TOMBSTONE_HEADERS | _TRACE),
+        "payload": {"type": "null"},
+        "bindings": _key(_REPORT_KEY),
+    }
+    return messages
+
+
+def _message(kind: type[Any]) -> dict[str, Any]:
+    is_release = kind is Announcement
+    text = " ".join((kind.__doc__ or "").split())
+    headers = {SIGNATURE_HEADER: _TEXT | {"description": "64 bytes, Ed25519"}} if is_release else _TRACE
+    return {
+        "title": kind.__name__,
+        "description": text + (_LIBERAL if kind is INPUTS[0].record else ""),
+        "headers": _headers(headers),
+        "payload": {"$ref": f"#/components/schemas/{kind.__name__}"},
+        "bindings": _key(_RELEASE_KEY if is_release else _REPORT_KEY),
+    }
+
+
+def _headers(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **more}
+
+
+def _key(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"kafka": {"key": schema, "bindingVersion": BINDING}}
+
+
+def _channel(topic: Topic[Any], settings: Settings) -> dict[str, Any]:
+    names = ["DeadLetter"] if topic.record is None else [topic.record.__name__, "Tombstone"]
+    configuration: dict[str, Any] = dict(topic.configuration(settings.replication))
+    for name in ("retention.ms", "max.message.bytes", "min.insync.replicas"):
+        if name in configuration:
+            configuration[name] = int(configuration[name])
+    configuration["cleanup.policy"] = [configuration["cleanup.policy"]]
+    name = broker_name(settings, topic.name)
+    binding = {
+        "topic": name,
+        "partitions": topic.partitions or settings.partitions,
+        "replicas": settings.replication,
+        "topicConfiguration": configuration,
+        "bindingVersion": BINDING,
+    }
+    messages = {name: {"$ref": f"#/components/messages/{name}"} for name in names}
+    return {"address": name, "messages": messages, "bindings": {"kafka": binding}}
+
+
+def _operations(settings: Settings) -> dict[str, Any]:
+    """What each part of pvstream receives and sends."""
+    operations = {}
+    for stage in STAGES:
+        group = {"type": "string", "const": group_id(settings, stage.name)}
+        operations[f"{stage.name}.receive"] = _operation("receive", stage.source) | {
+            "bindings": {"kafka": {"groupId": group, "bindingVersion": BINDING}}
+        }
+        operations[f"{stage.name}.send"] = _operation("send", stage.sink)
+        operations[f"{stage.name}.refuse"] = _operation("send", stage.source.dead_letters)
+        operations[f"{stage.name}.shadow"] = _operation("send", stage.sink.shadow)
+    for topic in INPUTS:
+        operations[f"ingest.{topic.name}"] = _operation("send", topic)
+    operations["publish"] = _operation("send", RELEASES)
+    operations["worker.releases"] = _operation("receive", RELEASES)
+    return operations
+
+
+def _operation(action: str, topic: Topic[Any]) -> dict[str, Any]:
+    return {"action": action, "channel": {"$ref": f"#/channels/{topic.name}"}}
+
+
+def _servers(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The brokers and how to log in, where PV_BROKER names them; never a user or a password."""
+    if settings.broker == EMBEDDED:
+        return {}, {}
+    protocol = "kafka-secure" if "SSL" in settings.security else "kafka"
+    schemes: dict[str, Any] = {}
+    if settings.security.startswith("SASL"):
+        if settings.sasl_mechanism == OAUTH:
+            schemes["login"] = {"type": "http", "scheme": "bearer"}
+        else:
+            kind = {"PLAIN": "plain", "SCRAM-SHA-256": "scramSha256", "SCRAM-SHA-512": "scramSha512"}
+            schemes["login"] = {"type": kind[settings.sasl_mechanism]}
+    security = {"security": [{"$ref": "#/components/securitySchemes/login"}]} if schemes else {}
+    servers = {
+        f"broker-{i}": {"host": host, "protocol": protocol, **security}
+        for i, host in enumerate(settings.bootstrap, 1)
+    }
+    return servers, schemes

@@ -1,0 +1,159 @@
+"""Checks of the brokers: reachable, TLS, login, topics as in the table, rights on the groups."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
+
+from streams import topics
+from streams.agents.pipeline import STAGES
+from streams.broker.groups import committed_offsets
+from streams.broker.topic_check import Difference, differences
+from streams.cli.operations.findings import Finding
+from streams.dead_letters.redrive import REASONS, redrive_group
+from streams.settings import Settings
+from streams.topics import TopicsError, broker_name, group_id
+
+#: Seconds for a connection, and for all requests of one check.
+CONNECT_SECONDS, REQUEST_SECONDS = 5.0, 30.0
+DEFAULT_PORT = 9092
+REPLICAS = 3
+_LOGIN = "check PV_SECURITY, PV_SASL_MECHANISM, the user and the password or token"
+
+
+async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
+    """Connects to every address, logs in, and looks at topics and groups; stops where nothing more can be
+    found out.
+    """
+    reached = []
+    for address in settings.bootstrap:
+        finding = await _reach(address, settings)
+        reached.append(finding.grade == "ok")
+        yield finding
+    if not any(reached):
+        return
+    admin = AIOKafkaAdminClient(**settings.client())
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            await admin.start()
+            cluster = await admin.describe_cluster()
+    except (KafkaError, TimeoutError, OSError) as error:
+        yield Finding("login", "fail", f"the broker refuses it: {_said(error)}", _LOGIN)
+        await _close(admin)
+        return
+    try:
+        yield Finding("login", "ok", "accepted")
+        for one in _cluster(settings, len(cluster["brokers"])):
+            yield one
+        if await topics.is_embedded(settings):
+            yield Finding("topics", "warn", "an embedded broker, in memory only", "use it for trials only")
+            return
+        for one in await _topics(settings):
+            yield one
+        yield await _groups(settings, admin)
+    finally:
+        await _close(admin)
+
+
+async def _close(admin: Any) -> None:
+    with suppress(Exception):
+        await admin.close()
+
+
+async def _reach(address: str, settings: Settings) -> Finding:
+    """Opens a connection, with TLS where it is set."""
+    what = f"broker {address}"
+    host, _, port = address.rpartition(":") if ":" in address.rpartition("]")[2] else (address, "", "")
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            context = settings.ssl_context()
+            _, writer = await asyncio.open_connection(
+                host.strip("[]"), int(port or DEFAULT_PORT), ssl=context
+            )
+        writer.close()
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await writer.wait_closed()
+    except (OSError, TimeoutError, ValueError) as error:
+        return Finding(what, "fail", _said(error), _fix(error))
+    return Finding(what, "ok", "reached, its certificate is valid" if context else "reached")
+
+
+def _fix(error: Exception) -> str:
+    """What to do about an error of a connection."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return "name the authority of its certificate by PV_SSL_CAFILE, and use a name that it is for"
+        case ssl.SSLError():
+            return "does this port speak TLS? If not, check PV_SECURITY"
+        case socket.gaierror():
+            return "check the name in PV_BROKER"
+        case TimeoutError():
+            return "check the network and its filters"
+        case FileNotFoundError() | PermissionError():
+            return "check the PV_SSL_ files"
+    return "check PV_BROKER, and whether the broker runs"
+
+
+def _cluster(settings: Settings, brokers: int) -> Iterator[Finding]:
+    text = f"{brokers} brokers, PV_REPLICATION is {settings.replication}"
+    if settings.replication > brokers:
+        yield Finding("cluster", "fail", text, f"topics cannot be created: use at most {brokers}")
+    elif brokers >= REPLICAS > settings.replication:
+        yield Finding("cluster", "warn", text, f"use {REPLICAS}: else the loss of one broker loses records")
+    else:
+        yield Finding("cluster", "ok", text)
+
+
+async def _topics(settings: Settings) -> Sequence[Finding]:
+    """A finding for each difference from the table that matters, and one for the others together."""
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            found = await differences(settings)
+    except (KafkaError, TopicsError, TimeoutError) as error:
+        return [Finding("topics", "fail", _said(error), "grant Describe and DescribeConfigs on the topics")]
+    missing = [d for d in found if d.what == "topic"]
+    if len(missing) == len(topics.TOPICS):
+        fix = "pvstream topics --create; if they exist, grant Describe on them, and check PV_PREFIX"
+        return [Finding("topics", "fail", "the broker lists none of them", fix)]
+    return [_difference(d) for d in found] or [
+        Finding("topics", "ok", f"{len(topics.TOPICS)} topics, as in the table")
+    ]
+
+
+def _difference(found: Difference) -> Finding:
+    text = f"{found.what} is {found.found}, expected {found.expected}"
+    if found.what == "configuration":
+        return Finding(f"topic {found.topic}", "warn", text, "grant DescribeConfigs on it")
+    fix = found.problem or "harmless; change it, or the setting"
+    return Finding(f"topic {found.topic}", "fail" if found.problem else "warn", text, fix)
+
+
+async def _groups(settings: Settings, admin: Any) -> Finding:
+    """Whether the offsets of all consumer groups can be read."""
+    groups = [group_id(settings, stage.name) for stage in STAGES]
+    groups += [redrive_group(settings, reason) for reason in REASONS]
+    partition = [TopicPartition(broker_name(settings, topics.RELEASES.name), 0)]
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            for group in groups:
+                await committed_offsets(admin, group, partition)
+    except GroupAuthorizationFailedError:
+        fix = f"grant Read on the groups that begin with {group_id(settings, '')}"
+        return Finding("groups", "fail", f"no right to {group}", fix)
+    except (KafkaError, TimeoutError) as error:
+        return Finding("groups", "fail", f"{group}: {_said(error)}", "look at the log of the brokers")
+    return Finding("groups", "ok", f"{len(groups)} groups can be used")
+
+
+def _said(error: Exception) -> str:
+    """One line; some errors say nothing."""
+    return " ".join(str(error).split()) or type(error).__name__

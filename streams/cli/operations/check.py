@@ -1,0 +1,75 @@
+"""What `pvstream check` looks at, in which order, and what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+
+import orjson
+import typer
+from aiokafka.errors import KafkaError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from models.releases.manifest import ReleaseError
+from streams.cli.operations import local_checks as local
+from streams.cli.operations.broker_checks import check_brokers
+from streams.cli.operations.findings import Finding, Grade
+from streams.cli.terminal import err, read_settings
+from streams.records import Announcement
+from streams.releases.announcements import read_announcements
+from streams.settings import Settings
+
+_STYLES: dict[Grade, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+async def findings(*, load: bool) -> AsyncIterator[Finding]:
+    """All findings; what depends on something that failed is left out."""
+    try:
+        settings = read_settings()
+    except typer.BadParameter as error:
+        yield Finding("settings", "fail", str(error), "see the table of settings in docs/operate.md")
+        return
+    all_ok = True
+    for one in local.check_settings(settings):
+        all_ok = all_ok and one.grade != "fail"
+        yield one
+    if all_ok:
+        async for one in check_brokers(settings):
+            all_ok = all_ok and one.grade != "fail"
+            yield one
+    for check in (local.check_store(settings), local.check_state(settings)):
+        for one in check:
+            yield one
+    announced = await _announced(settings) if all_ok else {}
+    if isinstance(announced, Finding):
+        yield announced
+        announced = {}
+    async for one in local.check_releases(settings, announced, load=load):
+        yield one
+    for check in (local.check_device(settings), local.check_memory()):
+        for one in check:
+            yield one
+
+
+async def _announced(settings: Settings) -> dict[str, Announcement] | Finding:
+    try:
+        return await read_announcements(settings)
+    except (KafkaError, ReleaseError) as error:
+        return Finding("announcements", "fail", str(error), "grant Read on the topic `releases`")
+
+
+async def run_check(console: Console, *, load: bool, json: bool) -> bool:
+    """Prints all findings; returns whether none of them is a failure."""
+    with err.status("checking"):
+        found = [one async for one in findings(load=load)]
+    if json:
+        rows = [asdict(one) for one in found]
+        console.out(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode(), highlight=False)
+    else:
+        table = Table("", "what", "found", "what to do")
+        for one in found:
+            table.add_row(Text(one.grade, _STYLES[one.grade]), *map(Text, (one.what, one.found, one.fix)))
+        console.print(table)
+    return all(one.grade != "fail" for one in found)

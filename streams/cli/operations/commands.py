@@ -1,0 +1,102 @@
+"""Commands of operators: status, dead, check, asyncapi."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+import orjson
+import typer
+
+from streams.cli.terminal import broker_settings, out, read_settings
+
+app = typer.Typer()
+JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
+
+
+@app.command()
+def status(
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(help="host:port of the HTTP server of a worker, to ask it too; repeatable"),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            min=0, help="seconds after which a stage with lag is stalled if nothing is acknowledged"
+        ),
+    ] = 40.0,
+    json: JSON = False,
+) -> None:
+    """Prints for each stage its workers, lag and release, and the dead letters that wait.
+
+    The exit code is 1 if a stage has no worker or is stalled, or if a named worker does not answer.
+    """
+    from streams.cli.operations.status import print_status
+    from streams.monitoring.status import read_status
+
+    found = asyncio.run(read_status(broker_settings(), worker or (), patience))
+    print_status(out, found, json=json)
+    raise typer.Exit(1 if found.problems else 0)
+
+
+@app.command()
+def dead(
+    topic: Annotated[str | None, typer.Argument(help="a topic of dead letters; by default all")] = None,
+    partition: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
+    offset: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
+    reason: Annotated[str | None, typer.Option(help="list only letters with this reason")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="maximum number of letters listed, the newest")] = 20,
+    text: Annotated[
+        bool, typer.Option("--text", help="print what a sender wrote, which may be a patient's words")
+    ] = False,
+    json: JSON = False,
+) -> None:
+    """Counts dead letters by stage and reason, lists those of a topic, or prints one in full."""
+    from streams.cli.operations.dead import run_counts, run_letter, run_topic
+    from streams.dead_letters.redrive import REASONS
+
+    if reason is not None and reason not in REASONS:
+        raise typer.BadParameter(f"{reason!r} is none of {', '.join(REASONS)}", param_hint="--reason")
+    if partition is not None and offset is None:
+        raise typer.BadParameter("one letter has a partition and an offset", param_hint="OFFSET")
+    settings = broker_settings()
+    if topic is None:
+        asyncio.run(run_counts(out, settings, json=json))
+    elif partition is None or offset is None:
+        asyncio.run(run_topic(out, settings, topic, reason=reason, limit=limit, json=json))
+    else:
+        asyncio.run(run_letter(out, settings, (topic, partition, offset), text=text, json=json))
+
+
+@app.command()
+def check(
+    load: Annotated[
+        bool, typer.Option("--load", help="also load the releases, as a worker does; needs its memory")
+    ] = False,
+    json: JSON = False,
+) -> None:
+    """Checks settings, brokers, topics, rights, store, releases, state and memory, with a fix for each.
+
+    The exit code is 1 if a check fails; warnings do not count.
+    """
+    from streams.cli.operations.check import run_check
+
+    raise typer.Exit(0 if asyncio.run(run_check(out, load=load, json=json)) else 1)
+
+
+@app.command()
+def asyncapi(
+    yaml: Annotated[bool, typer.Option("--yaml", help="print YAML instead of JSON")] = False,
+) -> None:
+    """Prints the AsyncAPI 3.1 document of all topics, with the names and settings of this environment."""
+    from streams.cli.operations.asyncapi import document
+
+    text = orjson.dumps(document(read_settings()), option=orjson.OPT_INDENT_2) + b"\n"
+    if yaml:
+        from yaml import safe_dump
+
+        # Read again, because for a part that occurs twice YAML would write a reference.
+        text = safe_dump(orjson.loads(text), sort_keys=False, allow_unicode=True, width=110).encode()
+    sys.stdout.buffer.write(text)

@@ -1,0 +1,59 @@
+"""What `pvstream status` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streams.monitoring.status import Member, StageStatus, State, Status
+from streams.monitoring.workers import WorkerStatus
+
+_STYLES: dict[State, str] = {"ok": "green", "rebalancing": "yellow", "stalled": "red", "no worker": "red"}
+
+
+def print_status(console: Console, status: Status, *, json: bool) -> None:
+    if json:
+        console.out(orjson.dumps(asdict(status), option=orjson.OPT_INDENT_2).decode(), highlight=False)
+        return
+    stages = Table("stage", "state", "workers", "lag", "oldest", "release")
+    for one in status.stages:
+        workers = "\n".join(_member(member) for member in one.members) or "none"
+        state = Text(one.state, _STYLES[one.state])
+        stages.add_row(one.stage, state, workers, str(one.lag_records), _age(one), _release(one))
+    console.print(stages)
+    waiting = {topic: n for topic, n in status.dead_letters.items() if n}
+    letters = ", ".join(f"{topic} {n}" for topic, n in waiting.items()) or "none"
+    console.print(f"dead letters that were not sent back: {letters}", highlight=False)
+    if status.workers:
+        console.print(_workers(status.workers))
+    for problem in status.problems:
+        console.print(Text(problem, "red"), soft_wrap=True)
+
+
+def _member(member: Member) -> str:
+    partitions = ", ".join(map(str, member.partitions)) or "no partitions"
+    return f"{member.host}: {partitions}"
+
+
+def _age(stage: StageStatus) -> str:
+    return "?" if stage.lag_seconds is None else f"{stage.lag_seconds:.0f} s"
+
+
+def _release(stage: StageStatus) -> str:
+    shadow = f", shadow {stage.shadow}" if stage.shadow else ""
+    return f"{stage.release}{'' if stage.announced else ' (bundled)'}{shadow}"
+
+
+def _workers(workers: list[WorkerStatus]) -> Table:
+    table = Table("worker", "ready", "runs", "refused")
+    for one in workers:
+        ready = ", ".join(f"{stage} {'yes' if yes else 'no'}" for stage, yes in one.ready.items())
+        runs = "\n".join(f"{task} {version}" for task, version in one.releases.items())
+        refused = "\n".join(f"{task} {version}" for task, version in one.refused.items())
+        cells = (one.address, "no answer" if one.error else ready, runs, refused)
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
