@@ -123,6 +123,8 @@ class Coding:
     """weight of the sentence in the mention's vector, 0 to 1; None where the mention was embedded alone"""
     confidence: float | None = None
     """how likely the terminology has the concept, 0 to 1, by the release's rule for NIL; None without one"""
+    serious: bool = False
+    """whether the terminology marks the best candidate's preferred term as medically important"""
 
 
 @dataclass(frozen=True, slots=True)

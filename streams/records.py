@@ -152,6 +152,8 @@ class CodedEvent:
     """The event happened, or may happen, to another person or an animal and not to the writer."""
     context_weight: float | None = None
     """Weight of the sentence in the mention's vector, 0 to 1; null where the model used no context."""
+    serious: bool = False
+    """The terminology marks the preferred term as medically important; false for NIL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

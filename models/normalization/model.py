@@ -211,7 +211,8 @@ class NormalizationModel:
             nil = confidence < self.nil_rule.below
         else:
             nil = not candidates or candidates[0].score < self.nil_below
-        return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence)
+        serious = bool(candidates) and self._own_term[candidates[0].pt].serious
+        return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
 
     def _features(self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> Floats:
         best = self._candidate(int(rows[0]), float(scores[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from models.tables import read_separated, read_tsv
@@ -18,6 +18,8 @@ class Term:
     llt: str
     pt: str
     soc: str
+    serious: bool = False
+    """whether events of the preferred term are medically important, as EMA's list of such events means it"""
 
 
 class TerminologyError(ValueError):
@@ -25,8 +27,9 @@ class TerminologyError(ValueError):
 
 
 def load(path: Path = BUNDLED) -> list[Term]:
-    """The terms of a `.tsv` file with the header llt, pt, soc, or of a folder with MedDRA's files llt.asc,
-    pt.asc and soc.asc. A preferred term without a lowest-level term of its own name gets one.
+    """The terms of a `.tsv` file with the header llt, pt, soc and, if it likes, serious (1 or 0), or of a
+    folder with MedDRA's files llt.asc, pt.asc and soc.asc, which do not say what is serious. A preferred term
+    without a lowest-level term of its own name gets one.
 
     Raises TerminologyError when a file is missing, malformed or without terms.
     """
@@ -37,13 +40,13 @@ def load(path: Path = BUNDLED) -> list[Term]:
     if not terms:
         raise TerminologyError(f"{path}: no term in it")
     present = {(t.llt.lower(), t.pt) for t in terms}
-    soc_of = {t.pt: t.soc for t in terms}
-    return terms + [Term(pt, pt, soc) for pt, soc in soc_of.items() if (pt.lower(), pt) not in present]
+    by_pt = {t.pt: t for t in terms}
+    return terms + [replace(t, llt=pt) for pt, t in by_pt.items() if (pt.lower(), pt) not in present]
 
 
 def _table(path: Path) -> Iterable[Term]:
     for row in read_tsv(path, ("llt", "pt", "soc")):
-        yield Term(row[0], row[1], row[2])
+        yield Term(row[0], row[1], row[2], row[3:4] == ["1"])
 
 
 def _meddra(folder: Path) -> Iterable[Term]:

@@ -90,6 +90,7 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
         hypothetical=state.hypothetical,
         other_experiencer=state.other_experiencer,
         context_weight=coding.context_weight,
+        serious=term is not None and coding.serious,
     )
 
 

@@ -4,7 +4,8 @@ vectors, patients' phrases, trained files and the NIL threshold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from models import terminology
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, base_digest
+from models.encoder.weights import ADAPTER, base_digest, merge_adapter
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release
 from models.releases.store import open_release
@@ -25,12 +26,14 @@ from training.common.coding_split import Split, listed, pts_by_term
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
 from training.normalization.data import read
+from training.normalization.lay_phrases import Phrase, PhraseTrainee, taught_phrases
 from training.normalization.network import Encoders, RefiningNetwork
 from training.normalization.nil_threshold import calibrated
 from training.normalization.patient_phrases import effects, phrases_of, threshold
-from training.normalization.release import MAX_PIECES, TRAINED, Parts, publish, trained_files
+from training.normalization.release import MAX_PIECES, TRAINED, Parts, joined, publish, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
+from training.teaching.readers import teaching_source
 
 console = Console()
 
@@ -50,7 +53,15 @@ def make(
         raise typer.BadParameter("training requires --data; --zero-shot and --like do without it")
     console.print(listed(split, pts_by_term(terminology.load())))
     terms = terminology.load(options.terms)
-    trainee, loop = train(settings, options, terms, split, run=run, device=device)
+    isolated = _encoder(settings.base, options.start_isolated, str(device))
+    adapter, sources = adapter_of(options.start_isolated), [TRAINED]
+    if settings.phrase_epochs:
+        data_taught = taught_phrases(split, terms)
+        own = taught(settings, isolated, terms, data_taught, split, run=run, device=device)
+        merge_adapter(isolated.model, own)
+        adapter = joined(adapter, own)
+        sources.append(teaching_source(len(data_taught)))
+    trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
     network = trainee.network
     configuration = _configuration(settings, options, len(terms)) | {"training_seconds": round(loop.seconds)}
     phrases = None
@@ -59,10 +70,10 @@ def make(
         configuration |= chosen
     model = network.model(options.k, phrases=phrases)
     configuration |= calibrated(model, split.valid, options.nil_below)
-    trained = trained_files(network, adapter_of(options.start), adapter_of(options.start_isolated))
+    trained = trained_files(network, adapter_of(options.start), adapter)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     parts = Parts(terms, network.vectors, phrases, trained)
-    return publish(parts, configuration, base=settings.base, sources=[TRAINED], data=data, output=output)
+    return publish(parts, configuration, base=settings.base, sources=sources, data=data, output=output)
 
 
 def train(
@@ -70,12 +81,12 @@ def train(
     options: ReleaseOptions,
     terms: Sequence[terminology.Term],
     split: Split,
+    isolated: Encoder,
     *,
     run: Path | None = None,
     device: torch.device | str = "cpu",
 ) -> tuple[RefiningTrainee, TrainingLoop]:
     """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
-    isolated = _encoder(settings.base, options.start_isolated, device)
     # S_context is copied and moved to the device by the loop.
     context = _encoder(settings.base_of_context, options.start, "cpu")
     trainee = RefiningTrainee(settings, Encoders(isolated, context), terms, split, device)
@@ -83,6 +94,25 @@ def train(
     loop = TrainingLoop(trainee, asdict(settings), run)
     loop.run()
     return trainee, loop
+
+
+def taught(
+    settings: Settings,
+    isolated: Encoder,
+    terms: Sequence[terminology.Term],
+    data: Sequence[Phrase],
+    split: Split,
+    *,
+    run: Path | None,
+    device: torch.device | str,
+) -> Mapping[str, Tensor]:
+    """The adapter of S_isolated after it learned lay phrases."""
+    trainee = PhraseTrainee(
+        isolated, terms, data, split.valid, settings.phrase_epochs, settings.precision, settings.seed, device
+    )
+    console.print(f"{len(data)} phrases")
+    TrainingLoop(trainee, asdict(settings), run / "phrases" if run else None, "phrases").run()
+    return trainee.adapter()
 
 
 def phrases_of_training(
@@ -101,8 +131,10 @@ def adapter_of(release: Path | None) -> dict[str, Tensor]:
 
 
 def _encoder(base: str, start: Path | None, device: torch.device | str) -> Encoder:
+    """A copy, because the loaded weights are shared."""
     adapter = open_release(start).file(ADAPTER) if start else None
-    return Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, adapter=adapter)
+    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, adapter=adapter)
+    return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
 
 
 def _configuration(settings: Settings, options: ReleaseOptions, terms: int) -> dict[str, Any]:

@@ -124,8 +124,8 @@ def publish(
 
 
 def _write(folder: Path, parts: Parts) -> None:
-    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\n" for t in parts.terms)
-    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
+    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\t{t.serious:d}\n" for t in parts.terms)
+    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\tserious\n" + rows, encoding="utf-8")
     save_file(NormalizationModel.pack(parts.vectors), folder / "vectors.safetensors")
     phrases = parts.phrases
     if phrases is not None and phrases.texts:

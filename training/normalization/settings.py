@@ -49,6 +49,12 @@ class Settings:
         ),
     ] = 0.0
     isolated: Annotated[bool, typer.Option(help="train S_isolated too, with an adapter")] = False
+    phrase_epochs: Annotated[
+        int,
+        typer.Option(
+            min=0, help="epochs in which S_isolated first learns lay phrases of the teaching corpus; 0: none"
+        ),
+    ] = 0
     precision: PrecisionOption = "auto"
 
     @property

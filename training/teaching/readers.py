@@ -75,8 +75,12 @@ def sample(texts: Sequence[GoldText], share: float, seed: int) -> list[GoldText]
 def teaching_sources(texts: Iterable[GoldText]) -> list[TrainingData]:
     """The corpus as manifests name it, with the number of its texts among `texts`; nothing without any."""
     count = sum(t.id.startswith(batches.ID) for t in texts)
-    name = f"teaching corpus of pvstream, {count} synthetic texts"
-    return [TrainingData(name=name, licence="CC0-1.0")] if count else []
+    return [teaching_source(count)] if count else []
+
+
+def teaching_source(count: int) -> TrainingData:
+    """`count` texts or phrases of the corpus as manifests name them."""
+    return TrainingData(name=f"teaching corpus of pvstream, {count} synthetic texts", licence="CC0-1.0")
 
 
 def questions(part: Part, folder: Path = FOLDER) -> list[tuple[str, Question]]:
