@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streams import metrics
 from streams.codec import decode
-from streams.records import Summary
+from streams.records import Headers, Summary
 from streams.releases import shadow as module
 from streams.releases.announcements import Refusal
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
@@ -44,6 +45,7 @@ class FakeProducer:
     """Confirms every record, or fails."""
 
     sent: list[tuple[str, bytes, bytes]]
+    headers: list[Headers]
     fail = False
 
     def __init__(self, **options: Any) -> None:
@@ -55,10 +57,11 @@ class FakeProducer:
     async def stop(self) -> None:
         """There is no connection."""
 
-    async def send(self, topic: str, key: bytes, value: bytes) -> asyncio.Future[None]:
+    async def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> asyncio.Future[None]:
         if self.fail:
             raise ConnectionError("closed")
         self.sent.append((topic, key, value))
+        self.headers.append(headers)
         confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         confirmed.set_result(None)
         return confirmed
@@ -73,7 +76,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> type[FakeCandidate]:
 
 @pytest.fixture
 def producer(monkeypatch: pytest.MonkeyPatch) -> type[FakeProducer]:
-    fake = type("Producer", (FakeProducer,), {"sent": []})
+    fake = type("Producer", (FakeProducer,), {"sent": [], "headers": []})
     monkeypatch.setattr(module, "AIOKafkaProducer", fake)
     return fake
 
@@ -93,8 +96,10 @@ async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow
 ) -> None:
     process.outputs = staticmethod(lambda batch: summaries(batch, different=frozenset({"q-1"})))
     before = counted("agreed"), counted("differed")
+    first, *others = processed_live(reports(4))
+    trace = ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")
     shadow.start()
-    shadow.offer(processed_live(reports(4)))
+    shadow.offer([replace(first, record=replace(first.record, headers=(trace, ("own", b"1")))), *others])
     await until(lambda: shadow.counts["differed"] == 1)
     await shadow.stop()
     assert shadow.counts == {"agreed": 3, "differed": 1, "failed": 0, "skipped": 0}
@@ -103,6 +108,7 @@ async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow
     assert [(topic, key) for topic, key, _ in producer.sent] == [
         ("summaries.shadow", f"q-{i}".encode()) for i in range(4)
     ]
+    assert producer.headers == [[trace], [], [], []]
     records = [decode(Summary, value) for *_, value in producer.sent]
     assert {r.releases["summarization"] for r in records} == {NO_VERSION}
     assert {r.generations["summarization"] for r in records} == {9}, "of the shadow's own announcement"
