@@ -50,6 +50,8 @@ def _values(field: FieldInfo) -> str:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     if get_origin(kind) is dict:
         return "JSON"
+    if kind is bool:
+        return "`true`, `false`"
     if kind in (str, SecretStr):
         return "text"
     if kind in (int, float):
@@ -72,6 +74,8 @@ def _default(field: FieldInfo) -> str:
         return ""
     if value == {}:
         return "`{}`"
+    if isinstance(value, bool):
+        return f"`{value}`".lower()
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 

@@ -1,0 +1,149 @@
+"""Finds reposts: by reference, and near copies by banded MinHash signatures, within a window of time.
+
+The window has a fixed number of places, so its memory is fixed too: a report overwrites the oldest one. Each
+band has a table in which a hash of its values leads to a few places; a full bucket drops its oldest entry. The
+candidates found so are compared by their whole signatures.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from streams.intake.minhash import HEAD, PLACES, Signature, plain, signature
+
+#: Values of a signature that must all be equal, and how many such bands are tried: all of the text's, and
+#: some of its head's, which must be more alike.
+BAND = 4
+WHOLE_BANDS, HEAD_BANDS = PLACES // BAND, 12
+BANDS = WHOLE_BANDS + HEAD_BANDS
+#: Places that one bucket leads to.
+WAYS = 4
+#: Similarity from which two texts are near copies, and from which their first `HEAD` characters are the same.
+SIMILAR, SAME_HEAD = 0.5, 0.8
+#: Letters, digits and spaces. Several people write the same shorter text, so it is no copy.
+SHORTEST = 20
+_DAY = 24 * 3600.0
+_MIX = np.random.default_rng(7).integers(1, 2**63, BAND, dtype=np.uint64) | np.uint64(1)
+_BAND_SALT = np.arange(BANDS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+class Window:
+    """The first sightings of the last days, at most `size` of them, and what repeated them."""
+
+    def __init__(self, size: int, days: float, similar: float = SIMILAR) -> None:
+        self._size = size
+        self._similar = similar
+        self._seconds = days * _DAY
+        self._signatures = np.zeros((size, 2 * PLACES), dtype=np.uint16)
+        self._times = np.full(size, -np.inf)
+        self._order = np.zeros(size, dtype=np.int64)
+        self._ids: list[str | None] = [None] * size
+        self._places: dict[str, int] = {}
+        self._buckets = 1 << max(10, (size - 1).bit_length() - 1)
+        self._tables = np.full((BANDS, self._buckets, WAYS), -1, dtype=np.int32)
+        self._next_way = np.zeros((BANDS, self._buckets), dtype=np.uint8)
+        self._bands = np.arange(BANDS)
+        self._firsts: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._added = 0
+
+    def __len__(self) -> int:
+        """The number of first sightings that are kept."""
+        return len(self._places)
+
+    def first(self, id_: str, text: str, now: float, repost_of: str | None = None) -> tuple[str | None, str]:
+        """The id of the first report that this one repeats, and how it was found: by `reference` or by its
+        `text`; None for a first sighting, which is kept. `text`: without what was masked. `now`: seconds.
+
+        A repeated report is found to be what it was found to be before.
+        """
+        if repost_of is not None:
+            known = self._known(repost_of, now)
+            if known is None:
+                # The original was never seen here, so the first repost counts as the first sighting.
+                self._remember(repost_of, id_, now)
+            elif known != id_:
+                self._remember(id_, known, now)
+                return known, "reference"
+        marks = _marks(text)
+        found = self._nearest(marks, now)
+        if found is not None and found != id_:
+            self._remember(id_, found, now)
+            return found, "text"
+        self._remember(id_, id_, now)
+        if found is None:
+            self._keep(id_, marks, now)
+        return None, ""
+
+    def learn(self, id_: str, text: str, duplicate_of: str | None, at: float) -> None:
+        """Takes over what an earlier process decided about a report, which it received at this time."""
+        self._remember(id_, duplicate_of or id_, at)
+        if duplicate_of is None:
+            self._keep(id_, _marks(text), at)
+
+    def forget(self, id_: str) -> None:
+        """A deleted report is no first sighting any more; an unknown one is no error."""
+        self._firsts.pop(id_, None)
+        self._clear(self._places.get(id_))
+
+    def _known(self, id_: str, now: float) -> str | None:
+        first, at = self._firsts.get(id_, (None, 0.0))
+        return first if now - at <= self._seconds else None
+
+    def _remember(self, id_: str, first: str, now: float) -> None:
+        self._firsts[id_] = first, now
+        self._firsts.move_to_end(id_)
+        if len(self._firsts) > self._size:
+            self._firsts.popitem(last=False)
+
+    def _nearest(self, marks: Signature | None, now: float) -> str | None:
+        """The earliest report in the window that is a near copy."""
+        if marks is None:
+            return None
+        places = np.unique(self._tables[self._bands, self._hashes(marks)])
+        places = places[places >= 0]
+        places = places[now - self._times[places] <= self._seconds]
+        if not len(places):
+            return None
+        equal = self._signatures[places] == marks
+        whole, head = equal[:, :PLACES].mean(axis=1), equal[:, PLACES:].mean(axis=1)
+        copies = places[(whole >= self._similar) | (head >= SAME_HEAD)]
+        return self._ids[copies[self._order[copies].argmin()]] if len(copies) else None
+
+    def _clear(self, place: int | None) -> None:
+        """Empties a place; what the tables lead to there is too old for ever."""
+        if place is not None and (id_ := self._ids[place]) is not None:
+            del self._places[id_]
+            self._ids[place], self._times[place] = None, -np.inf
+
+    def _keep(self, id_: str, marks: Signature | None, now: float) -> None:
+        self._clear(self._places.get(id_))
+        if marks is None:
+            return
+        place = self._added % self._size
+        self._clear(place)
+        self._places[id_] = place
+        self._signatures[place], self._times[place] = marks, now
+        self._ids[place], self._order[place] = id_, self._added
+        hashes = self._hashes(marks)
+        ways = self._next_way[self._bands, hashes]
+        self._tables[self._bands, hashes, ways] = place
+        self._next_way[self._bands, hashes] = (ways + 1) % WAYS
+        self._added += 1
+
+    def _hashes(self, marks: Signature) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The bucket of each band."""
+        bands = marks.reshape(-1, BAND)[:BANDS].astype(np.uint64)
+        mixed = ((bands + np.uint64(1)) * _MIX).sum(axis=1, dtype=np.uint64) + _BAND_SALT
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        return (mixed >> np.uint64(32)).astype(np.int64) % self._buckets
+
+
+def _marks(text: str) -> Signature | None:
+    """The signatures of the whole text and of its head; shape (256,). None for a text that is too short."""
+    whole = plain(text)
+    if len(whole) < SHORTEST:
+        return None
+    marks = signature(whole)
+    return np.concatenate([marks, signature(whole[:HEAD]) if len(whole) > HEAD else marks])
