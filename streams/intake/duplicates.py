@@ -1,8 +1,8 @@
 """Finds reposts: by reference, and near copies by banded MinHash signatures, within a window of time.
 
 The window has a fixed number of places, so its memory is fixed too: a report overwrites the oldest one. Each
-band has a table in which a hash of its values leads to a few places; a full bucket drops its oldest entry. The
-candidates found so are compared by their whole signatures.
+band has a table in which a hash of its values leads to a few places; a full bucket drops its oldest entry.
+The candidates found so are compared by their whole signatures.
 """
 
 from __future__ import annotations

@@ -180,7 +180,9 @@ class Shadow:
         self, producer: Any, records: Sequence[tuple[bytes | None, bytes | None, Headers]]
     ) -> None:
         topic = broker_name(self._settings, self._stage.sink.shadow.name)
-        deliveries = [await producer.send(topic, value, key, headers=list(h)) for key, value, h in records]
+        deliveries = [
+            await producer.send(topic, key=key, value=value, headers=list(h)) for key, value, h in records
+        ]
         await asyncio.gather(*deliveries)
 
     def _count(self, outcome: str, n: int) -> None:
