@@ -17,7 +17,7 @@ from benchmarks.headline import HEADLINES
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.settings import Settings
-from streams.topics import DAY, INPUTS, RELEASES, TOPICS, Topic
+from streams.topics import DAY, DELETED_MS, INPUTS, RELEASES, SEGMENT_MS, TOPICS, Topic
 
 ROOT = Path(__file__).parents[1]
 #: In the README: the result that stands for each task.
@@ -111,6 +111,18 @@ def _kept(topic: Topic[Any]) -> tuple[str, str]:
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
 
 
+def removal_table() -> list[str]:
+    """One row for each topic with texts: the longest time until one is gone."""
+    rows = []
+    for topic in TOPICS:
+        if topic == RELEASES:
+            continue
+        kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
+        deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept
+        rows.append((f"`{topic.name}`", f"`{topic.cleanup}`", deleted, kept))
+    return table(("topic", "cleanup", "after a deletion or an edit", "without one"), rows)
+
+
 def metrics_table() -> list[str]:
     """One row for each metric: name, kind, labels, meaning."""
     rows = []
@@ -152,6 +164,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
     ("models", "README.md", models_table),
     ("topics", "docs/concepts.md", topics_table),
+    ("removal", "docs/privacy.md", removal_table),
     ("settings", "docs/operate.md", settings_table),
     ("metrics", "docs/operate.md", metrics_table),
 )

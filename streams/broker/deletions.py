@@ -52,7 +52,7 @@ async def read_deletions(
     if keys:
         async for records in read_chunks(settings, topic, start, "end", lambda done, total: None):
             for record in records:
-                if record.value is None and record.key in keys:
+                if record.value is None and record.key is not None and record.key in keys:
                     tombstones.setdefault(record.key, []).append(Place(record.partition, record.offset))
     return Deletions(tombstones, beginnings)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streams.intake.minhash import HEAD, PLACES, Signature, plain, signature
 
@@ -132,12 +133,13 @@ class Window:
         self._next_way[self._bands, hashes] = (ways + 1) % WAYS
         self._added += 1
 
-    def _hashes(self, marks: Signature) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _hashes(self, marks: Signature) -> NDArray[np.int64]:
         """The bucket of each band."""
         bands = marks.reshape(-1, BAND)[:BANDS].astype(np.uint64)
         mixed = ((bands + np.uint64(1)) * _MIX).sum(axis=1, dtype=np.uint64) + _BAND_SALT
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        return (mixed >> np.uint64(32)).astype(np.int64) % self._buckets
+        buckets: NDArray[np.int64] = (mixed >> np.uint64(32)).astype(np.int64) % self._buckets
+        return buckets
 
 
 def _marks(text: str) -> Signature | None:

@@ -42,4 +42,5 @@ def signature(plain_text: str) -> Signature:
         hashes += codes[i : i + n] * _POWERS[i]
     minima = (hashes[:, None] * _FACTORS + _SUMMANDS >> np.uint64(32)).min(axis=0)
     # 16 bits tell two minima apart but once in 65,536, and take a quarter of the memory.
-    return (minima & np.uint64(0xFFFF)).astype(np.uint16)
+    places: Signature = (minima & np.uint64(0xFFFF)).astype(np.uint16)
+    return places

@@ -31,7 +31,7 @@ FORMER = AuthorKeys(KEYS.former)
 
 
 def reports() -> list[Report]:
-    """Two of alice, one hashed by the former key, two of bob and one of nobody whose text has alice's hash."""
+    """Two of alice, one of them hashed by the former key, two of bob, and one whose text has alice's hash."""
     alice, bob = KEYS.hash("alice"), KEYS.hash("bob")
     by = [alice, FORMER.hash("alice"), bob, bob, None]
     texts = [f"zoloft gave me insomnia {i}" for i in range(4)] + [f"my zoloft {alice}"]

@@ -18,8 +18,8 @@ from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
 TEXT = "secretword zoloft and secretpill gave me secretrash"
 EVENT = CodedEvent(
-    mention=2, drugs=("sertraline", "secretpill"), drug_evidence="relation", llt="Rash", pt="Rash", soc="Skin",
-    score=0.9, nil=False, candidates=(Candidate("Rash", "Rash", "Skin", 0.9),),
+    mention=2, drugs=("sertraline", "secretpill"), drug_evidence="relation", llt="Rash", pt="Rash",
+    soc="Skin", score=0.9, nil=False, candidates=(Candidate("Rash", "Rash", "Skin", 0.9),),
 )  # fmt: skip
 CODED = CodedReport(
     id="1",

@@ -29,8 +29,8 @@ POST = Post(
 
 
 def intake(**settings: Any) -> PostIntake:
-    made = Settings(**{"author_key": KEY, "duplicate_reports": 1000} | settings)
-    return PostIntake.of(made)
+    given: dict[str, Any] = {"author_key": KEY, "duplicate_reports": 1000} | settings
+    return PostIntake.of(Settings(**given))
 
 
 def passed(outcome: str) -> float:
@@ -58,7 +58,7 @@ def test_without_a_key_there_is_no_author_and_during_a_rotation_both_keys_are_kn
     old, both = intake(author_key=OLD), intake(author_key_old=OLD)
     assert both.author_hash("alice") != old.author_hash("alice")
     assert both.author_hashes("alice") == {both.author_hash("alice"), old.author_hash("alice")}
-    assert KEY not in repr(AuthorKeys.of(Settings(author_key=KEY)))
+    assert KEY not in repr(AuthorKeys(KEY.encode()))
 
 
 def test_a_source_whose_terms_forbid_it_leaves_nothing_of_an_author() -> None:
