@@ -8,11 +8,12 @@ The candidates found so are compared by their whole signatures.
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.intake.minhash import HEAD, PLACES, Signature, plain, signature
+from streams.intake.minhash import PLACES, Signature, plain, signatures
 
 #: Values of a signature that must all be equal, and how many such bands are tried: all of the text's, and
 #: some of its head's, which must be more alike.
@@ -21,13 +22,22 @@ WHOLE_BANDS, HEAD_BANDS = PLACES // BAND, 12
 BANDS = WHOLE_BANDS + HEAD_BANDS
 #: Places that one bucket leads to.
 WAYS = 4
-#: Similarity from which two texts are near copies, and from which their first `HEAD` characters are the same.
+#: Similarity from which two texts are near copies, and from which their heads are the same.
 SIMILAR, SAME_HEAD = 0.5, 0.8
 #: Letters, digits and spaces. Several people write the same shorter text, so it is no copy.
 SHORTEST = 20
 _DAY = 24 * 3600.0
 _MIX = np.random.default_rng(7).integers(1, 2**63, BAND, dtype=np.uint64) | np.uint64(1)
 _BAND_SALT = np.arange(BANDS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+class _Marks(NamedTuple):
+    """What a text is recognized by."""
+
+    values: Signature
+    """Of the whole text and of its head; shape (256,)."""
+    buckets: NDArray[np.int64]
+    """One for each band, in all tables together; shape (44,)."""
 
 
 class Window:
@@ -43,9 +53,9 @@ class Window:
         self._ids: list[str | None] = [None] * size
         self._places: dict[str, int] = {}
         self._buckets = 1 << max(10, (size - 1).bit_length() - 1)
-        self._tables = np.full((BANDS, self._buckets, WAYS), -1, dtype=np.int32)
-        self._next_way = np.zeros((BANDS, self._buckets), dtype=np.uint8)
-        self._bands = np.arange(BANDS)
+        self._tables = np.full((BANDS * self._buckets, WAYS), -1, dtype=np.int32)
+        self._next_way = np.zeros(BANDS * self._buckets, dtype=np.uint8)
+        self._tables_start = np.arange(BANDS) * self._buckets
         self._firsts: OrderedDict[str, tuple[str, float]] = OrderedDict()
         self._added = 0
 
@@ -67,7 +77,7 @@ class Window:
             elif known != id_:
                 self._remember(id_, known, now)
                 return known, "reference"
-        marks = _marks(text)
+        marks = self._marks(text)
         found = self._nearest(marks, now)
         if found is not None and found != id_:
             self._remember(id_, found, now)
@@ -81,7 +91,7 @@ class Window:
         """Takes over what an earlier process decided about a report, which it received at this time."""
         self._remember(id_, duplicate_of or id_, at)
         if duplicate_of is None:
-            self._keep(id_, _marks(text), at)
+            self._keep(id_, self._marks(text), at)
 
     def forget(self, id_: str) -> None:
         """A deleted report is no first sighting any more; an unknown one is no error."""
@@ -98,16 +108,19 @@ class Window:
         if len(self._firsts) > self._size:
             self._firsts.popitem(last=False)
 
-    def _nearest(self, marks: Signature | None, now: float) -> str | None:
+    def _nearest(self, marks: _Marks | None, now: float) -> str | None:
         """The earliest report in the window that is a near copy."""
         if marks is None:
             return None
-        places = np.unique(self._tables[self._bands, self._hashes(marks)])
-        places = places[places >= 0]
+        led = self._tables.take(marks.buckets, axis=0)
+        led = led[led >= 0]
+        if not len(led):
+            return None
+        places = np.unique(led)
         places = places[now - self._times[places] <= self._seconds]
         if not len(places):
             return None
-        equal = self._signatures[places] == marks
+        equal = self._signatures[places] == marks.values
         whole, head = equal[:, :PLACES].mean(axis=1), equal[:, PLACES:].mean(axis=1)
         copies = places[(whole >= self._similar) | (head >= SAME_HEAD)]
         return self._ids[copies[self._order[copies].argmin()]] if len(copies) else None
@@ -118,34 +131,27 @@ class Window:
             del self._places[id_]
             self._ids[place], self._times[place] = None, -np.inf
 
-    def _keep(self, id_: str, marks: Signature | None, now: float) -> None:
+    def _keep(self, id_: str, marks: _Marks | None, now: float) -> None:
         self._clear(self._places.get(id_))
         if marks is None:
             return
         place = self._added % self._size
         self._clear(place)
         self._places[id_] = place
-        self._signatures[place], self._times[place] = marks, now
+        self._signatures[place], self._times[place] = marks.values, now
         self._ids[place], self._order[place] = id_, self._added
-        hashes = self._hashes(marks)
-        ways = self._next_way[self._bands, hashes]
-        self._tables[self._bands, hashes, ways] = place
-        self._next_way[self._bands, hashes] = (ways + 1) % WAYS
+        ways = self._next_way[marks.buckets]
+        self._tables[marks.buckets, ways] = place
+        self._next_way[marks.buckets] = (ways + 1) % WAYS
         self._added += 1
 
-    def _hashes(self, marks: Signature) -> NDArray[np.int64]:
-        """The bucket of each band."""
-        bands = marks.reshape(-1, BAND)[:BANDS].astype(np.uint64)
+    def _marks(self, text: str) -> _Marks | None:
+        """None for a text that is too short."""
+        whole = plain(text)
+        if len(whole) < SHORTEST:
+            return None
+        values = np.concatenate(signatures(whole))
+        bands = values.reshape(-1, BAND)[:BANDS].astype(np.uint64)
         mixed = ((bands + np.uint64(1)) * _MIX).sum(axis=1, dtype=np.uint64) + _BAND_SALT
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        buckets: NDArray[np.int64] = (mixed >> np.uint64(32)).astype(np.int64) % self._buckets
-        return buckets
-
-
-def _marks(text: str) -> Signature | None:
-    """The signatures of the whole text and of its head; shape (256,). None for a text that is too short."""
-    whole = plain(text)
-    if len(whole) < SHORTEST:
-        return None
-    marks = signature(whole)
-    return np.concatenate([marks, signature(whole[:HEAD]) if len(whole) > HEAD else marks])
+        return _Marks(values, (mixed >> np.uint64(32)).astype(np.int64) % self._buckets + self._tables_start)

@@ -21,9 +21,10 @@ HEAD = 80
 _REPOST = re.compile(r"^\s*(?:rt|qt|mt|via)\b[\s:]*(?:@\w+)?[\s:]*", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[\W_]+")
 _random = np.random.default_rng(1997)
-_FACTORS = _random.integers(1, 2**63, PLACES, dtype=np.uint64) | np.uint64(1)
-_SUMMANDS = _random.integers(0, 2**63, PLACES, dtype=np.uint64)
-_POWERS = np.array([1_000_003**i % 2**64 for i in range(SHINGLE)], dtype=np.uint64)
+_FACTORS = _random.integers(1, 2**32, PLACES, dtype=np.uint32) | np.uint32(1)
+_SUMMANDS = _random.integers(0, 2**32, PLACES, dtype=np.uint32)
+_POWERS = np.array([1_000_003**i % 2**32 for i in range(SHINGLE)], dtype=np.uint32)
+_MIX = np.uint32(0x9E3779B1)
 
 
 def plain(text: str) -> str:
@@ -33,14 +34,24 @@ def plain(text: str) -> str:
     return _SEPARATOR.sub(" ", _REPOST.sub("", text[: 2 * READ]).lower()).strip()[:READ]
 
 
-def signature(plain_text: str) -> Signature:
-    """`PLACES` minima; shape (128,). A text shorter than a shingle is padded with spaces."""
+def signatures(plain_text: str) -> tuple[Signature, Signature]:
+    """The minima of the whole text and those of its head; shape (128,) each. A text shorter than a shingle is
+    padded with spaces.
+    """
     codes = np.frombuffer(plain_text.ljust(SHINGLE).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     n = len(codes) - SHINGLE + 1
-    hashes = np.zeros(n, dtype=np.uint64)
+    hashes = np.zeros(n, dtype=np.uint32)
     for i in range(SHINGLE):
         hashes += codes[i : i + n] * _POWERS[i]
-    minima = (hashes[:, None] * _FACTORS + _SUMMANDS >> np.uint64(32)).min(axis=0)
-    # 16 bits tell two minima apart but once in 65,536, and take a quarter of the memory.
-    places: Signature = (minima & np.uint64(0xFFFF)).astype(np.uint16)
+    hashes = (hashes ^ (hashes >> np.uint32(15))) * _MIX
+    hashes ^= hashes >> np.uint32(13)
+    permuted = hashes[:, None] * _FACTORS + _SUMMANDS
+    head = permuted[: HEAD - SHINGLE + 1].min(axis=0)
+    whole = np.minimum(head, permuted[HEAD - SHINGLE + 1 :].min(axis=0)) if n > HEAD else permuted.min(axis=0)
+    return _short(whole), _short(head)
+
+
+def _short(minima: NDArray[np.uint32]) -> Signature:
+    """16 bits tell two minima apart but once in 65,536, and take half of the memory."""
+    places: Signature = (minima >> np.uint32(16)).astype(np.uint16)
     return places

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.duplicates import EDITS, measure, real_posts
 from streams.intake.duplicates import _DAY, Window
-from streams.intake.minhash import PLACES, plain, signature
+from streams.intake.minhash import HEAD, PLACES, plain, signatures
 
 POST = "Third week on lexapro and I keep yawning in every single meeting, my boss thinks that I hate him"
 OTHER = "Lexapro made me gain ten pounds in two months although I eat less than I ever did before it"
@@ -91,8 +91,10 @@ def test_equal_places_of_signatures_estimate_the_similarity_of_the_shingles() ->
         one, other = letters[:cut], letters[cut - 300 : 600]
         sets = [{t[i : i + 5] for i in range(len(t) - 4)} for t in (one, other)]
         expected = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
-        assert (signature(one) == signature(other)).mean() == pytest.approx(expected, abs=0.13)
-    assert signature("").shape == (PLACES,)
+        whole = signatures(one)[0], signatures(other)[0]
+        assert (whole[0] == whole[1]).mean() == pytest.approx(expected, abs=0.13)
+    assert signatures("")[0].shape == (PLACES,)
+    assert (signatures(letters)[1] == signatures(letters[:HEAD])[0]).all()
     assert plain("RT @bob: Héllo, wörld! 😴") == "héllo wörld"
 
 
