@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,31 +13,14 @@ from aiokafka import AIOKafkaProducer
 
 from streams import topics
 from streams.inputs import as_input
-from streams.intake.authors import AuthorKeys
-from streams.intake.duplicates import Window
-from streams.intake.forget import forget_authors
-from streams.intake.rebuild import rebuild
-from streams.records import Report
 from streams.settings import Settings
 from streams.topics import POSTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site, stop
+from tests.integration.test_intake_topics import KEYS, reports
 
 pytestmark = pytest.mark.kafka
-KEYS = AuthorKeys(b"present key, long", b"former key, longer")
-FORMER = AuthorKeys(KEYS.former)
-
-
-def reports() -> list[Report]:
-    """Two of alice, one of them hashed by the former key, two of bob, and one whose text has alice's hash."""
-    alice, bob = KEYS.hash("alice"), KEYS.hash("bob")
-    by = [alice, FORMER.hash("alice"), bob, bob, None]
-    texts = [f"zoloft gave me insomnia {i}" for i in range(4)] + [f"my zoloft {alice}"]
-    return [
-        Report(id=f"r{i}", text=text, author=hash_)
-        for i, (text, hash_) in enumerate(zip(texts, by, strict=True))
-    ]
 
 
 def live_keys(messages: list[Any]) -> set[bytes]:
@@ -70,40 +52,6 @@ def test_what_is_forgotten_is_gone_from_every_topic_and_the_others_stay(
     out = tmp_path / "replayed.jsonl"
     site.must("replay", "posts", "--output", str(out))
     assert {orjson.loads(line)["id"] for line in out.read_bytes().splitlines()} == {"r3", "r4"}
-
-
-def test_reports_of_an_author_are_found_in_final_records_after_their_inputs_are_gone(
-    kafka: LocalKafka,
-) -> None:
-    settings = Settings(broker=f"kafka://{kafka.bootstrap}")
-    processes.create_topics(settings)
-    events = [
-        (r.id.encode(), orjson.dumps({"id": r.id, "text": r.text, "author": r.author})) for r in reports()
-    ]
-    processes.produce(kafka.bootstrap, "events", events)
-    assert asyncio.run(forget_authors(settings, KEYS.hashes("alice"))) == 2
-    assert asyncio.run(forget_authors(settings, KEYS.hashes("carol"))) == 0
-    assert asyncio.run(forget_authors(settings, [])) == 0
-    tombstones = {m.key for m in processes.read_all(kafka.bootstrap, "posts") if m.value is None}
-    assert tombstones == {b"r0", b"r1"}
-
-
-def test_the_window_of_duplicates_survives_a_restart(kafka: LocalKafka) -> None:
-    settings = Settings(broker=f"kafka://{kafka.bootstrap}", duplicate_reports=1000)
-    processes.create_topics(settings)
-    post = "my zoloft makes me yawn in every single meeting and my boss thinks that I hate him"
-    sent = [Report(id="a", text=post), Report(id="b", text="RT " + post, duplicate_of="a")]
-    sent += [Report(id="gone", text="what I wrote about lexapro here was too private to stay, so it went")]
-    records = [(r.id.encode(), as_input(r)) for r in sent]
-    processes.produce(kafka.bootstrap, "posts", [*records, (b"bad", b"{")])
-    processes.forked_command("forget", "gone", env=processes.environment(kafka.bootstrap, 0))
-    window = Window(1000, 7)
-    asyncio.run(rebuild(window, settings, POSTS))
-    assert len(window) == 1
-    now = time.time()
-    assert window.first("c", post + " 😂", now)[0] == "a"
-    assert window.first("d", "nothing like it, and long enough to count", now, repost_of="b")[0] == "a"
-    assert window.first("e", sent[2].text, now)[0] is None
 
 
 @pytest.mark.slow
