@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 #: Shares of a stream: posts about drugs, and of those reposts and posts with a URL.
 RELEVANT, REPOSTED = 0.05, 0.2
 #: Times that each part is measured; the parts take turns, and the best counts.
-ROUNDS = 5
+ROUNDS = 3
 REGIONS = ("US", "GB")
 
 
@@ -91,7 +91,7 @@ def parts(posts: Sequence[Post], lines: Sequence[bytes]) -> dict[str, Callable[[
 
 
 def main(
-    posts: Annotated[int, typer.Option(min=1000, help="number of posts")] = 20_000,
+    posts: Annotated[int, typer.Option(min=1000, help="number of posts")] = 8_000,
     json: Annotated[Path | None, typer.Option(help="write the figures here")] = None,
 ) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
