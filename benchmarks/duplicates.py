@@ -22,6 +22,10 @@ from training.teaching.markup import parse
 
 ROOT = Path(__file__).parents[1]
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+COUNTED = (
+    "right: a copy is said to repeat its own original; wrong: it is said to repeat another post, or a post that "
+    "is no copy is said to be one"
+)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: Length of an old retweet, and what is left of a post that is cut.
 TWEET, CUT = 140, 0.8
@@ -117,7 +121,7 @@ def main(
     words = [len(re.findall(r"\w+", text)) for text in texts]
     figures = {
         "posts": len(texts), "mean words": round(sum(words) / len(words), 1), "edits": len(EDITS),
-        "threshold in use": SIMILAR, **provenance("duplicates"),
+        "threshold in use": SIMILAR, "counted": COUNTED, **provenance("duplicates"),
         "rows": {f"similarity {t:g}": measure(texts, edited, t) for t in THRESHOLDS},
     }  # fmt: skip
     print_and_write(figures, json)

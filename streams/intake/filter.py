@@ -5,6 +5,7 @@ The names are searched by the automaton of Aho and Corasick (1975), all at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,8 @@ from models.tables import read_tsv
 Verdict = Literal["passed", "no_term", "language"]
 #: Terms of a file; more are a mistake.
 MAX_TERMS = 100_000
+#: Codes that name no language: those of ISO 639-2, also for private use, which X gives to posts of few words.
+_UNKNOWN = re.compile("und|mul|mis|zxx|q[a-t][a-z]")
 
 
 class Terms:
@@ -81,6 +84,8 @@ class Filter:
         if self._terms is None:
             return "passed"
         language = (stated or "").lower().replace("_", "-").split("-")[0]
+        if _UNKNOWN.fullmatch(language):
+            language = ""
         if language and language not in self._languages:
             return "language"
         # Few posts have a drug's name, and to identify a language takes longer.
