@@ -23,8 +23,8 @@ from training.teaching.markup import parse
 ROOT = Path(__file__).parents[1]
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 COUNTED = (
-    "right: a copy is said to repeat its own original; wrong: it is said to repeat another post, or a post that "
-    "is no copy is said to be one"
+    "right: a copy is said to repeat its own original; wrong: it is said to repeat another post, or a post "
+    "that is no copy is said to be one"
 )
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: Length of an old retweet, and what is left of a post that is cut.

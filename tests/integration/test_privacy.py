@@ -39,7 +39,6 @@ def test_no_output_of_a_worker_or_a_command_quotes_a_record(tiny_site: Site, tmp
         run("redrive", "posts.dead")
         run("forget", f"id-{SECRET}", SECRET)
         run("forget", "--author", SECRET, code=2)
-        run("rollback", "ner", SECRET, code=2)
         processes.wait_until(lambda: any(m.value is None for m in site.read_all("events")), "the deletion")
         for path in ("metrics", "releases", "health/ready", "health/live", SECRET):
             try:
