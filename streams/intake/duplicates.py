@@ -69,23 +69,19 @@ class Window:
 
         A repeated report is found to be what it was found to be before.
         """
-        if repost_of is not None:
-            known = self._known(repost_of, now)
-            if known is None:
-                # The original was never seen here, so the first repost counts as the first sighting.
-                self._remember(repost_of, id_, now)
-            elif known != id_:
-                self._remember(id_, known, now)
-                return known, "reference"
-        marks = self._marks(text)
-        found = self._nearest(marks, now)
+        found = self._known(repost_of, now) if repost_of is not None else None
         if found is not None and found != id_:
             self._remember(id_, found, now)
-            return found, "text"
-        self._remember(id_, id_, now)
+            return found, "reference"
+        marks = self._marks(text)
+        found = self._nearest(marks, now)
+        if repost_of is not None:
+            # The original was never seen here, so its first repost stands for it.
+            self._remember(repost_of, found or id_, now)
+        self._remember(id_, found or id_, now)
         if found is None:
             self._keep(id_, marks, now)
-        return None, ""
+        return (found, "text") if found is not None and found != id_ else (None, "")
 
     def learn(self, id_: str, text: str, duplicate_of: str | None, at: float) -> None:
         """Takes over what an earlier process decided about a report, which it received at this time."""
@@ -99,8 +95,9 @@ class Window:
         self._clear(self._places.get(id_))
 
     def _known(self, id_: str, now: float) -> str | None:
+        """The first sighting of what has this id, unless that is too old or was deleted."""
         first, at = self._firsts.get(id_, (None, 0.0))
-        return first if now - at <= self._seconds else None
+        return first if first in self._firsts and now - at <= self._seconds else None
 
     def _remember(self, id_: str, first: str, now: float) -> None:
         self._firsts[id_] = first, now

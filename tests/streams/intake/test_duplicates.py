@@ -43,6 +43,23 @@ def test_a_reference_leads_to_the_first_sighting_even_where_the_original_was_nev
     assert window.first("d", "a third text of some length, and unlike", 0.0, repost_of="c")[0] == "b"
 
 
+def test_the_first_repost_of_an_unseen_post_may_be_a_copy_itself(window: Window) -> None:
+    window.first("a", POST, 0.0)
+    assert window.first("b", POST, 0.0, repost_of="unseen") == ("a", "text")
+    assert window.first("c", "comment of some length, unlike it", 0.0, repost_of="unseen") == (
+        "a",
+        "reference",
+    )
+
+
+def test_a_reference_does_not_lead_to_a_deleted_report(window: Window) -> None:
+    window.first("a", POST, 0.0)
+    window.first("b", POST, 0.0)
+    window.forget("a")
+    assert window.first("c", POST, 0.0, repost_of="b") == (None, "")
+    assert window.first("d", POST, 0.0, repost_of="b")[0] == "c"
+
+
 def test_an_edited_report_is_compared_by_its_new_text(window: Window) -> None:
     window.first("a", POST, 0.0)
     assert window.first("a", OTHER, 0.0) == (None, "")
