@@ -200,7 +200,7 @@ class Settings(BaseSettings):
     """Days for which a repost is recognized after the first sighting."""
 
     duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)
-    """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.5 kB."""
+    """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.7 kB."""
 
     @field_validator("broker")
     @classmethod
