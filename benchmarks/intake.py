@@ -18,7 +18,7 @@ import typer
 from benchmarks.duplicates import repost, url
 from benchmarks.machine import print_and_write, provenance
 from streams.intake.duplicates import Window
-from streams.intake.filter import Filter, Terms, drug_names
+from streams.intake.filter import Filter, Terms, drug_terms
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.masking import mask
 from streams.settings import Settings
@@ -44,7 +44,7 @@ def stream(n: int) -> list[dict[str, Any]]:
     ]
     for path in sorted((ROOT / "training/teaching/posts").glob("*.txt")):
         texts += [parse(line).text for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    terms = Terms(drug_names())
+    terms = Terms(drug_terms())
     about = [text for text in texts if terms.occur_in(text)]
     other = [" ".join(word for word in text.split() if not terms.occur_in(word)) for text in about]
     other = [text for text in other if text and not terms.occur_in(text)]
@@ -67,7 +67,7 @@ def rate(work: Callable[[Any], object], items: Sequence[Any]) -> float:
 
 def parts(posts: Sequence[Post], lines: Sequence[bytes]) -> dict[str, Callable[[], float]]:
     """What is measured, by its name; each measurement begins with an empty window."""
-    filter_, privacy = Filter(Terms(drug_names()), ("en",)), Privacy.of(Settings())
+    filter_, privacy = Filter(Terms(drug_terms()), ("en",)), Privacy.of(Settings())
     keyed = Settings(author_key="0123456789abcdef")  # type: ignore[arg-type]
 
     def window() -> Window:
@@ -98,7 +98,7 @@ def main(
     made = stream(posts)
     lines = [orjson.dumps(post) for post in made]
     items = [Post(**post) for post in made]
-    terms = Filter(Terms(drug_names()), ("en",))
+    terms = Filter(Terms(drug_terms()), ("en",))
     passed = sum(terms.judge(p.text, p.language) == "passed" for p in items)
     measured = parts(items, lines)
     best = dict.fromkeys(measured, 0.0)

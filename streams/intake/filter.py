@@ -15,6 +15,7 @@ from ahocorasick_rs import AhoCorasick
 from models.drugs import BUNDLED
 from models.language import unsupported_language
 from models.tables import read_tsv
+from streams.intake.misspellings import misspellings
 
 Verdict = Literal["passed", "no_term", "language"]
 #: Terms of a file; more are a mistake.
@@ -70,6 +71,12 @@ def read_terms(path: Path) -> list[str]:
 def drug_names() -> list[str]:
     """All names of the drug lexicon: generic, brand, synonyms and common misspellings."""
     return [row[0] for row in read_tsv(BUNDLED, ("name", "generic"))]
+
+
+def drug_terms() -> list[str]:
+    """All names, and their misspellings by a single slip."""
+    names = drug_names()
+    return [*names, *misspellings(names)]
 
 
 class Filter:

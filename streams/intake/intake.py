@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from streams import metrics
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
-from streams.intake.filter import Filter, Terms, drug_names, read_terms
+from streams.intake.filter import Filter, Terms, drug_terms, read_terms
 from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
 from streams.records import MAX_TEXT, Country, Id, Language, Permalink, Report, Text
 from streams.settings import Settings
@@ -55,7 +55,8 @@ class PostIntake:
         """
         terms = None
         if not everything:
-            terms = Terms([*drug_names(), *(read_terms(settings.terms) if settings.terms else ())])
+            own = read_terms(settings.terms) if settings.terms else []
+            terms = Terms([*drug_terms(), *own])
         window = Window(settings.duplicate_reports, settings.duplicate_days)
         return cls(Filter(terms, settings.languages.split(",")), Privacy.of(settings), window)
 
