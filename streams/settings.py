@@ -190,8 +190,7 @@ class Settings(BaseSettings):
     """ISO 639-1 codes, with commas, of the languages whose posts pass the filter of a source."""
 
     terms: Path | None = None
-    """File of terms, one a line, that a post may have instead of a drug's name to pass the filter of a
-    source."""
+    """File of terms, one a line, with which a post passes the filter of a source without a drug's name."""
 
     phone_regions: str = Field(default="US,GB", pattern="^([A-Z]{2}(,[A-Z]{2})*)?$")
     """Countries, with commas, whose national phone numbers are masked; international ones always are."""

@@ -48,9 +48,7 @@ class Stage(Generic[In, Out]):
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """A source record, the report decoded from it and the output of the live model; both are None for a
-    tombstone.
-    """
+    """A source record, its report and the output of the live model; both are None for a tombstone."""
 
     record: Inbound
     report: Any
