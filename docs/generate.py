@@ -17,7 +17,7 @@ from benchmarks.headline import HEADLINES
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.settings import Settings
-from streams.topics import DAY, INPUTS, RELEASES, TOPICS, Topic
+from streams.topics import DAY, DELETED_MS, INPUTS, RELEASES, SEGMENT_MS, TOPICS, Topic
 
 ROOT = Path(__file__).parents[1]
 #: In the README: the result that stands for each task.
@@ -51,6 +51,8 @@ def _values(field: FieldInfo) -> str:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     if get_origin(kind) is dict:
         return "JSON"
+    if kind is bool:
+        return "`true`, `false`"
     if kind in (str, SecretStr):
         return "text"
     if kind in (int, float):
@@ -73,6 +75,8 @@ def _default(field: FieldInfo) -> str:
         return ""
     if value == {}:
         return "`{}`"
+    if isinstance(value, bool):
+        return f"`{value}`".lower()
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
@@ -106,6 +110,18 @@ def _written_by(topic: Topic[Any]) -> list[str]:
 def _kept(topic: Topic[Any]) -> tuple[str, str]:
     kept = "the last of each key" if topic.compacted else f"{topic.retention_ms // DAY} days"
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
+
+
+def removal_table() -> list[str]:
+    """One row for each topic with texts: the longest time until one is gone."""
+    rows = []
+    for topic in TOPICS:
+        if topic == RELEASES:
+            continue
+        kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
+        deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept
+        rows.append((f"`{topic.name}`", f"`{topic.cleanup}`", deleted, kept))
+    return table(("topic", "cleanup", "after a deletion or an edit", "without one"), rows)
 
 
 def metrics_table() -> list[str]:
@@ -149,6 +165,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
     ("models", "README.md", models_table),
     ("topics", "docs/concepts.md", topics_table),
+    ("removal", "docs/privacy.md", removal_table),
     ("settings", "docs/operate.md", settings_table),
     ("metrics", "docs/operate.md", metrics_table),
 )

@@ -49,6 +49,7 @@ class FaustPorts:
         settings: Settings,
     ) -> None:
         self.max_output_bytes = settings.max_output_bytes
+        self.keep_text = settings.keep_text
         self._app = app
         self._handle = handle
         self._inference = inference

@@ -7,13 +7,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from streams.codec import BadRecord, decode
-from streams.records import Report
+from streams.records import AuthorHash, Country, Language, Permalink, Report
 
+#: Fields that many producers use in another form: such a value is an unknown field.
+_TOLERATED: dict[str, TypeAdapter[str]] = {
+    "language": TypeAdapter(Language), "country": TypeAdapter(Country), "permalink": TypeAdapter(Permalink),
+}  # fmt: skip
+_AUTHOR = TypeAdapter(AuthorHash)
 #: The fields that a producer sets; all other fields of `Report` belong to the pipeline.
-PRODUCER_FIELDS = frozenset({"id", "text", "created_at", "drug"})
+PRODUCER_FIELDS = frozenset(
+    {"id", "text", "created_at", "drug", "author", "duplicate_of", "aggregate_only", "masked", *_TOLERATED}
+)
 _PIPELINE_FIELDS = frozenset(f.name for f in fields(Report)) - PRODUCER_FIELDS
+#: In the order of the record.
+PRODUCER_ORDER = tuple(f.name for f in fields(Report) if f.name in PRODUCER_FIELDS)
 #: Bounds of `Report.meta`: its size as JSON, and the number of its fields.
 MAX_META_BYTES, MAX_META_FIELDS = 16_384, 64
 #: A number of seconds from here on (the year 5138) is read as milliseconds.
@@ -27,18 +37,24 @@ def read_report(data: bytes) -> Report:
 
     In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
     milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.
-    Fields of the pipeline are ignored, unknown fields are kept in `meta`.
+    Fields of the pipeline are ignored, unknown fields are kept in `meta`. An `author` that is no hash is left
+    out: a handle goes no further than this.
     """
-    content = _object(data)
-    report = {name: value for name, value in content.items() if name in PRODUCER_FIELDS}
+    content = read_object(data)
+    named = "author" in content and not _fits(_AUTHOR, content["author"])
+    if named:
+        del content["author"]
+    strange = {n for n, kind in _TOLERATED.items() if n in content and not _fits(kind, content[n])}
+    known = PRODUCER_FIELDS - strange
+    report = {name: value for name, value in content.items() if name in known}
     if isinstance(report.get("id"), int) and not isinstance(report["id"], bool):
         report["id"] = str(report["id"])
     if report.get("created_at") is not None:
         moment, assumed = _moment(report["created_at"])
         report |= {"created_at": moment.isoformat(), "created_at_assumed_utc": assumed}
-    unknown = [item for item in content.items() if item[0] not in PRODUCER_FIELDS | _PIPELINE_FIELDS]
+    unknown = [item for item in content.items() if item[0] not in known | _PIPELINE_FIELDS]
     meta, dropped = _bounded(unknown)
-    return decode(Report, orjson.dumps(report | {"meta": meta, "meta_dropped": dropped}))
+    return decode(Report, orjson.dumps(report | {"meta": meta, "meta_dropped": dropped + named}))
 
 
 def as_input(report: Report) -> bytes:
@@ -46,11 +62,22 @@ def as_input(report: Report) -> bytes:
     created = report.created_at
     if created is not None and report.created_at_assumed_utc:
         created = created.replace(tzinfo=None)
-    own = {"id": report.id, "text": report.text, "created_at": created, "drug": report.drug}
-    return orjson.dumps(report.meta | {name: value for name, value in own.items() if value is not None})
+    own = {name: getattr(report, name) for name in PRODUCER_ORDER} | {"created_at": created}
+    return orjson.dumps(
+        report.meta | {name: value for name, value in own.items() if value not in (None, False, ())}
+    )
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _fits(kind: TypeAdapter[str], value: object) -> bool:
+    """Whether a field has the form that a record needs; null always has."""
+    try:
+        return value is None or bool(kind.validate_python(value, strict=True))
+    except ValidationError:
+        return False
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """The object in a line of JSON; raises BadRecord, which quotes nothing of it."""
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -134,7 +134,36 @@ SHADOW = Counter(
     ["stage", "outcome"],
     registry=REGISTRY,
 )
+INTAKE = Counter(
+    "pv_intake_posts",
+    "Posts of a source, by outcome: passed, left out because of their language (language) or for lack of a "
+    "drug's name or own term (no_term), or not fit for a record (malformed)",
+    ["outcome"],
+    registry=REGISTRY,
+)
+MASKED = Counter(
+    "pv_intake_masked",
+    "Masked spans in the texts of posts, by kind: user, url, email, phone",
+    ["kind"],
+    registry=REGISTRY,
+)
+DUPLICATES = Counter(
+    "pv_intake_duplicates",
+    "Posts that repeat an earlier one, by how that was found: reference or text",
+    ["how"],
+    registry=REGISTRY,
+)
 BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
+
+
+def prepare_intake() -> None:
+    """Creates the counters of the intake at zero."""
+    for outcome in ("passed", "language", "no_term", "malformed"):
+        INTAKE.labels(outcome)
+    for kind in ("user", "url", "email", "phone"):
+        MASKED.labels(kind)
+    for how in ("reference", "text"):
+        DUPLICATES.labels(how)
 
 
 def prepare(stage: str) -> None:

@@ -56,6 +56,14 @@ Id = Annotated[
 ]
 Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_not_blank)]
+#: The text of a final record: empty where the terms of its source forbid keeping it.
+KeptText = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+#: HMAC-SHA256 of a handle; nothing else is ever kept of an author.
+AuthorHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Language = Annotated[str, StringConstraints(min_length=1, max_length=35), AfterValidator(_printable)]
+Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_printable)]
+Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
+MaskKind = Literal["user", "url", "email", "phone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +75,19 @@ class Origin:
     offset: Annotated[int, Field(ge=0)]
 
 
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A span of the text that stands in place of something which identifies a person."""
+
+    kind: MaskKind
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(gt=0)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A text as it was received. Producers set the fields up to `drug`; stages set those from `source` on and
-    ignore what a producer writes there.
+    """A text as it was received. Producers set the fields up to `drug` and those from `language` on; stages
+    set the others and ignore what a producer writes there.
     """
 
     id: Id
@@ -100,6 +117,20 @@ class Report:
     """Stage to release generation, like `releases`: offset + 1 of the announcement that made the release
     live, 0 where none did.
     """
+    language: Language | None = None
+    """Of the text: as the source states it, or the stage `ner` identified it; mostly ISO 639-1."""
+    permalink: Permalink | None = None
+    """Address of the post; it leads to its author."""
+    author: AuthorHash | None = None
+    """Keyed hash of the author's handle; null where there is no key, or none may be kept."""
+    country: Country | None = None
+    """As the source states it."""
+    duplicate_of: Id | None = None
+    """Id of the first report that this one repeats or nearly repeats; null for the first one itself."""
+    aggregate_only: bool = False
+    """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
+    masked: tuple[Masked, ...] = ()
+    """What was masked in the text, in its order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +146,19 @@ class TaggedReport(ExpandedReport):
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
-    language: str | None = None
-    """ISO 639-1 code of a post in a language that the tagger does not read; null: it was read."""
+    read: bool | None = None
+    """False: the tagger does not read the `language` of the text, so it has no mentions. Null in records of
+    earlier versions, which state the language of such texts only.
+    """
+
+    @property
+    def was_read(self) -> bool:
+        """Whether a lack of mentions says anything about the text."""
+        return self.language is None if self.read is None else self.read
 
     def __post_init__(self) -> None:
         n = len(self.mentions)
-        if any(m.end > len(self.text) for m in self.mentions):
+        if self.text and any(m.end > len(self.text) for m in self.mentions):
             raise ValueError("a mention ends after the text")
         if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
             raise ValueError("a relation refers to a mention that does not exist")
@@ -158,8 +196,9 @@ class CodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedReport(TaggedReport):
-    """The final record of a post or a sentence."""
+    """The final record of a post or a sentence; spans are of the text also where that was dropped."""
 
+    text: KeptText
     events: tuple[CodedEvent, ...] = ()
 
 
@@ -167,6 +206,7 @@ class CodedReport(TaggedReport):
 class Summary(Report):
     """The final record of a question."""
 
+    text: KeptText
     summary: ShortQuestion
 
 
@@ -174,8 +214,8 @@ R = TypeVar("R", bound=Report)
 
 
 def extend(kind: type[R], report: Report, **added: Any) -> R:
-    """A record of type `kind` with all fields of `report` and the fields that a stage adds."""
-    return kind(**{f.name: getattr(report, f.name) for f in fields(report)}, **added)
+    """A record of type `kind` with all fields of `report` and the fields that a stage adds or replaces."""
+    return kind(**({f.name: getattr(report, f.name) for f in fields(report)} | added))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,9 @@ from streams.credentials.secret_files import read_secret
 EMBEDDED = "embedded"
 OAUTH = "OAUTHBEARER"
 #: Settings that may also be given as a file, by the variable of the same name with _FILE.
-SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret")
+SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret", "author_key", "author_key_old")
+#: Characters. Handles are known, so whoever guesses the key finds the handle of every hash.
+AUTHOR_KEY_LENGTH = 16
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
 
 
@@ -171,6 +173,39 @@ class Settings(BaseSettings):
     grace: float = Field(default=30.0, gt=0)
     """Seconds that a stopping worker may take to finish the records it has read."""
 
+    author_key: SecretStr = SecretStr("")
+    """Key of the keyed hash (HMAC-SHA256) that stands for an author, at least 16 characters. Without one the
+    field `author` is left out."""
+
+    author_key_file: Path | None = None
+    """File that holds the key of the authors' hash; a newline at its end is dropped."""
+
+    author_key_old: SecretStr = SecretStr("")
+    """The former key while keys are rotated: it hashes nothing new, but `pvstream forget` still finds the
+    reports that it hashed."""
+
+    author_key_old_file: Path | None = None
+    """File that holds the former key; a newline at its end is dropped."""
+
+    keep_text: bool = False
+    """States a right to keep the texts of sources whose terms forbid it. By default the final record of such
+    a report (`aggregate_only`) has no text. Set it alike on all workers."""
+
+    languages: str = Field(default="en", pattern="^[a-z]{2,3}(,[a-z]{2,3})*$")
+    """ISO 639-1 codes, with commas, of the languages whose posts pass the filter of a source."""
+
+    terms: Path | None = None
+    """File of terms, one a line, with which a post passes the filter of a source without a drug's name."""
+
+    phone_regions: str = Field(default="US,GB", pattern="^([A-Z]{2}(,[A-Z]{2})*)?$")
+    """Countries, with commas, whose national phone numbers are masked; international ones always are."""
+
+    duplicate_days: float = Field(default=7.0, gt=0)
+    """Days for which a repost is recognized after the first sighting."""
+
+    duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)
+    """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.7 kB."""
+
     @field_validator("broker")
     @classmethod
     def _known_scheme(cls, value: str) -> str:
@@ -203,6 +238,13 @@ class Settings(BaseSettings):
             except ValueError as error:
                 raise ValueError(f"PV_{name.upper()}_FILE: {error}") from None
             self.model_fields_set.discard(name)
+        return self
+
+    @model_validator(mode="after")
+    def _keys_that_nobody_guesses(self) -> Self:
+        for name in ("author_key", "author_key_old"):
+            if 0 < len(getattr(self, name)) < AUTHOR_KEY_LENGTH:
+                raise ValueError(f"PV_{name.upper()} must have at least {AUTHOR_KEY_LENGTH} characters")
         return self
 
     @model_validator(mode="after")

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.aggregate import without_text
 from streams.broker.trace_context import trace_headers
 from streams.codec import BadRecord, decode, encode
 from streams.dead_letters.headers import Fault, dead_letter, describe_error
@@ -48,7 +49,7 @@ class Stage(Generic[In, Out]):
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """A source record, the report decoded from it and the output of the live model."""
+    """A source record, its report and the output of the live model; both are None for a tombstone."""
 
     record: Inbound
     report: Any
@@ -63,6 +64,8 @@ class Ports(Protocol):
     """What a stage needs from its environment: a model, a thread for inference, a producer and a consumer."""
 
     max_output_bytes: int
+    keep_text: bool
+    """Whether the text of reports with `aggregate_only` may be kept in final records."""
 
     def snapshot(self) -> Loaded:
         """The live model; a batch uses the one it got at its start, whatever is swapped meanwhile."""
@@ -118,7 +121,7 @@ async def _process(
     """
     metrics.BATCH.labels(stage.name).observe(len(batch))
     loaded = ports.snapshot()
-    maker = Maker(stage.name, loaded.version, loaded.generation)
+    maker = Maker(stage.name, loaded.version, loaded.generation, ports.keep_text)
     decoded = {i: _decode(stage, record) for i, record in enumerate(batch) if record.value is not None}
     reports = [d for d in decoded.values() if not isinstance(d, Fault)]
     started = time.perf_counter()
@@ -132,6 +135,8 @@ async def _process(
     for i, record in enumerate(batch):
         if record.value is None:
             deliveries += await _pass_tombstone(stage, record, ports)
+            if record.key is not None:
+                processed.append(Processed(record, None, None))
             continue
         report = decoded[i]
         result = report if isinstance(report, Fault) else next(predictions)
@@ -145,19 +150,23 @@ async def _process(
         headers = trace_headers(record.headers)
         deliveries.append(await ports.send(stage.sink.name, output.record.id.encode(), output.value, headers))
         processed.append(Processed(record, report, output.record))
-    metrics.RECORDS.labels(stage.name, "sent").inc(len(processed))
+    outputs = [p.output for p in processed if p.output is not None]
+    metrics.RECORDS.labels(stage.name, "sent").inc(len(outputs))
     if stage.count is not None:
-        stage.count([p.output for p in processed])
+        stage.count(outputs)
     ports.observe(processed)
     return deliveries
 
 
 class Maker(NamedTuple):
-    """What made an output: the stage, and the version and generation of its release."""
+    """What made an output: the stage, the version and generation of its release, and whether it may keep the
+    text of reports with `aggregate_only`.
+    """
 
     stage: str
     version: str
     generation: int
+    keep_text: bool = False
 
 
 class _Output(NamedTuple):
@@ -271,14 +280,15 @@ async def _send_dead_letter(
 
 
 def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) -> Any:
-    """The output with its source, origin, receiving time, releases, their generations and record id.
+    """The output with its source, origin, receiving time, releases, their generations and record id; without
+    its text where that must not be kept.
 
     Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
     """
     source = report.source or record.topic
     releases = {**report.releases, maker.stage: maker.version}
     versions = "+".join(releases.values())
-    return replace(
+    complete = replace(
         output,
         source=source,
         received_at=report.received_at or _received_at(record),
@@ -287,6 +297,7 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
         origin=report.origin,
         generations={**report.generations, maker.stage: maker.generation},
     )
+    return complete if maker.keep_text else without_text(complete)
 
 
 def _received_at(record: Inbound) -> datetime:

@@ -17,6 +17,11 @@ from streams.settings import Settings
 R_co = TypeVar("R_co", covariant=True)
 
 DAY = 24 * 3600 * 1000
+#: The broker deletes whole segments, so a record may stay for so much longer than its retention; by Kafka's
+#: default it would be a week.
+SEGMENT_MS = DAY
+#: Time after which the broker must begin to remove what a tombstone deletes, or an edit replaces.
+DELETED_MS = DAY // 4
 #: A dead letter is the source record with more headers, so its topic must accept larger messages than any
 #: source topic.
 MAX_MESSAGE = 1 << 20
@@ -43,28 +48,46 @@ class Topic(Generic[R_co]):
     retention_ms: int = 7 * DAY
     compacted: bool = False
     max_message_bytes: int = MAX_MESSAGE
+    keyed: bool = True
+    """Every record has a key; the deletion of a report then removes the records before it."""
 
     @property
     def dead_letters(self) -> Topic[Any]:
         """The topic for records of this one that cannot be processed; it keeps them for 30 days, so that
         somebody can look at them.
         """
-        return Topic(f"{self.name}.dead", None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE)
+        name = f"{self.name}.dead"
+        return Topic(name, None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE, keyed=False)
 
     @property
     def shadow(self) -> Topic[R_co]:
         """The topic for the outputs of shadow releases, next to those of the live release in this topic."""
         return Topic(f"{self.name}.shadow", self.record, retention_ms=self.retention_ms)
 
+    @property
+    def cleanup(self) -> str:
+        """Kafka's `cleanup.policy`."""
+        if self.compacted:
+            return "compact"
+        return "compact,delete" if self.keyed else "delete"
+
     def configuration(self, replication: int = 1) -> dict[str, str]:
         """Kafka's topic configuration. With three replicas or more a record is confirmed once two have it, so
         one broker can fail without a loss and without stopping the pipeline.
         """
         entries = {
-            "cleanup.policy": "compact" if self.compacted else "delete",
+            "cleanup.policy": self.cleanup,
             "retention.ms": "-1" if self.compacted else str(self.retention_ms),
             "max.message.bytes": str(self.max_message_bytes),
         }
+        if not self.compacted:
+            entries["segment.ms"] = str(SEGMENT_MS)
+        if not self.compacted and self.keyed:
+            # A tombstone stays as long as anything that was made from the report before it.
+            entries |= {
+                "max.compaction.lag.ms": str(DELETED_MS),
+                "delete.retention.ms": str(self.retention_ms),
+            }
         return entries | ({"min.insync.replicas": "2"} if replication >= REPLICAS_FOR_TWO_INSYNC else {})
 
 

@@ -41,6 +41,7 @@ class FakePorts:
 
     def __init__(self, snapshot: Loaded) -> None:
         self.max_output_bytes = 1_000_000
+        self.keep_text = False
         self.current = snapshot
         self.log: list[str] = []
         self.sent: list[tuple[str, bytes | None, bytes | None, Headers]] = []

@@ -19,13 +19,19 @@ class Tagger(Protocol):
 
 def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
     """One tagged report for each report, in order; without mentions where the model found none, or where it
-    does not read the report's language, which is then named.
+    does not read the report's language, which is then named, whatever the source states.
     """
     supported = getattr(model, "languages", ENGLISH)
     languages = [unsupported_language(r.text, supported) for r in reports]
     tagged = iter(model.predict([r.text for r, other in zip(reports, languages, strict=True) if not other]))
     return [
-        extend(TaggedReport, r, mentions=() if other else tuple(next(tagged)), language=other)
+        extend(
+            TaggedReport,
+            r,
+            mentions=() if other else tuple(next(tagged)),
+            language=other or r.language,
+            read=other is None,
+        )
         for r, other in zip(reports, languages, strict=True)
     ]
 

@@ -64,7 +64,7 @@ def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evide
 def count(outputs: Sequence[CodedReport]) -> None:
     """Adds the events of a batch to the counter, by outcome, and the reports in languages without events."""
     for output in outputs:
-        if output.language:
+        if not output.was_read:
             metrics.EVENTS.labels("unsupported_language").inc()
         for event in output.events:
             metrics.EVENTS.labels("nil" if event.nil else "coded").inc()

@@ -20,7 +20,7 @@ def predict(model: Relator, reports: Sequence[ExpandedReport]) -> list[TaggedRep
     """
     tagged = model.predict([r.text for r in reports])
     return [
-        extend(TaggedReport, r, mentions=t.mentions, relations=t.relations)
+        extend(TaggedReport, r, mentions=t.mentions, relations=t.relations, read=True)
         for r, t in zip(reports, tagged, strict=True)
     ]
 

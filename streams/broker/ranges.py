@@ -53,10 +53,16 @@ async def read_range(
     return sorted(records, key=lambda r: (r.partition, r.offset))
 
 
-async def read_chunks(
-    settings: Settings, topic: Topic[Any], start: Bound, stop: Bound, progress: Progress
+async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
+    settings: Settings,
+    topic: Topic[Any],
+    start: Bound,
+    stop: Bound,
+    progress: Progress,
+    most: int | None = None,
 ) -> AsyncGenerator[list[Inbound]]:
-    """The records from `start` (inclusive) to `stop` (exclusive), those of a partition in order.
+    """The records from `start` (inclusive) to `stop` (exclusive), those of a partition in order; of each
+    partition at most the last `most` offsets.
 
     Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the
     broker lacks the topic or stops delivering.
@@ -72,6 +78,8 @@ async def read_chunks(
         first, last = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
         starts = await _resolve(consumer, start, first, last)
         stops = await _resolve(consumer, stop, first, last)
+        if most is not None:
+            starts = {tp: max(offset, stops[tp] - most) for tp, offset in starts.items()}
         total = sum(max(0, stops[tp] - starts[tp]) for tp in partitions)
         progress(0, total)
         done = 0

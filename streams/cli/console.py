@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +22,7 @@ from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
 from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
+from streams.inputs import read_report
 from streams.order import Latest, read_revision
 from streams.records import Inbound, Report
 from streams.settings import Settings
@@ -41,6 +42,8 @@ class InputFile:
     lines: BinaryIO
     size: int | None
     """Bytes; None for standard input."""
+    parse: Callable[[bytes], Report] = read_report
+    """The report in a line."""
 
 
 async def run_ingest(console: Console, file: InputFile, settings: Settings, rate: float) -> int:
@@ -89,7 +92,7 @@ async def _read(file: InputFile) -> AsyncIterator[Report | Refusal]:
 
     Reads in a thread: waiting for a line must not block the producer.
     """
-    lines, n = read_reports(file.lines), LINES_AT_A_TIME if file.size else 1
+    lines, n = read_reports(file.lines, file.parse), LINES_AT_A_TIME if file.size else 1
     while items := await asyncio.to_thread(lambda: list(islice(lines, n))):
         for item in items:
             yield item
@@ -193,7 +196,7 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> b
         state = f"{partitions[name]} partitions" if name in partitions else "missing"
         retention = "unlimited" if topic.compacted else f"{topic.retention_ms // topics.DAY} days"
         state += " (created)" if name in created else ""
-        cells = (str(wanted), topic.configuration()["cleanup.policy"], retention, state)
+        cells = (str(wanted), topic.cleanup, retention, state)
         table.add_row(topics.broker_name(settings, name), *cells)
     console.print(table)
     if await topics.is_embedded(settings):

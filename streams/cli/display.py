@@ -80,7 +80,7 @@ def _expansions(record: ExpandedReport) -> list[RenderableType]:
 
 
 def _events(record: CodedReport) -> RenderableType:
-    if record.language:
+    if not record.was_read:
         return Text(f"not read: language {record.language}", style="yellow")
     if not record.events:
         return Text("no adverse event", style="dim")

@@ -31,8 +31,10 @@ class Refusal:
     reason: str
 
 
-def read_reports(file: BinaryIO) -> Iterator[Report | Refusal]:
-    """A report or a refusal for each line that is not empty."""
+def read_reports(
+    file: BinaryIO, parse: Callable[[bytes], Report] = read_report
+) -> Iterator[Report | Refusal]:
+    """A report or a refusal for each line that is not empty; `parse` raises BadRecord."""
     number = 0
     while line := file.readline(MAX_LINE + 1):
         number += 1
@@ -42,14 +44,10 @@ def read_reports(file: BinaryIO) -> Iterator[Report | Refusal]:
             yield Refusal(number, f"longer than {MAX_LINE} bytes")
             continue
         if line.strip():
-            yield _parse(number, line)
-
-
-def _parse(number: int, line: bytes) -> Report | Refusal:
-    try:
-        return read_report(line)
-    except BadRecord as error:
-        return Refusal(number, str(error))
+            try:
+                yield parse(line)
+            except BadRecord as error:
+                yield Refusal(number, str(error))
 
 
 class Sender:

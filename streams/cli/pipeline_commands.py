@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from streams.cli.arguments import input_files
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
+    from streams.records import Report
     from streams.settings import Settings
     from streams.stage import Stage
 
@@ -96,12 +98,18 @@ def ingest(
         typer.Argument(help="JSON Lines with id, text and optional created_at, drug; - for standard input"),
     ],
     rate: Annotated[float, typer.Option(min=0, help="maximum number of reports per second; 0: no limit")] = 0,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="mask names of users, URLs, e-mail addresses and phone numbers")
+    ] = False,
 ) -> None:
     """Sends reports to an input topic.
+
+    With --mask the field `author` is a handle, of which a keyed hash is sent; unknown fields are left out.
 
     Lines that are not valid reports are refused and listed by their numbers; the exit code is then 1.
     """
     from streams.cli.console import InputFile, run_ingest
+    from streams.inputs import read_report
     from streams.topics import INPUTS
 
     if topic not in {t.name for t in INPUTS}:
@@ -112,8 +120,14 @@ def ingest(
         raise typer.BadParameter(f"no file {file}", param_hint="FILE")
     settings = broker_settings()
     size = None if file == "-" else Path(file).stat().st_size
+    parse: Callable[[bytes], Report] = read_report
+    if mask:
+        from streams.intake.intake import Privacy
+        from streams.intake.lines import read_masked
+
+        parse = partial(read_masked, privacy=Privacy.of(settings))
     with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
-        refused = asyncio.run(run_ingest(err, InputFile(topic, lines, size), settings, rate))
+        refused = asyncio.run(run_ingest(err, InputFile(topic, lines, size, parse), settings, rate))
     raise typer.Exit(1 if refused else 0)
 
 

@@ -105,6 +105,12 @@ def redrive(
     max_attempts: Annotated[
         int, typer.Option(min=1, help="maximum number of times a record is sent back")
     ] = 3,
+    outdated: Annotated[
+        bool,
+        typer.Option(
+            "--outdated", help="also letters so old that a deletion of their report may be forgotten"
+        ),
+    ] = False,
 ) -> None:
     """Sends dead letters back to the topic that they were read from.
 
@@ -121,6 +127,7 @@ def redrive(
                     reason=reason,
                     limit=limit,
                     max_attempts=max_attempts,
+                    outdated=outdated,
                     progress=progress,
                 )
             )
@@ -128,7 +135,8 @@ def redrive(
             raise typer.BadParameter(str(error)) from None
     out.print(
         f"{topic}: {done.sent} sent back, {done.skipped} skipped (another reason, or sent back before), "
-        f"{done.exhausted} already sent back {max_attempts} times, {done.too_large} too large",
+        f"{done.exhausted} already sent back {max_attempts} times, {done.too_large} too large, "
+        f"{done.deleted} deleted, {done.outdated} older than their topic",
         highlight=False,
     )
 

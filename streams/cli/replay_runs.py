@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.loading import Loaded
 from streams import topics
+from streams.broker.deletions import Place, read_deletions
 from streams.broker.ranges import parse_bound, read_range
 from streams.cli.terminal import broker_settings, err, progress_bar
 from streams.codec import encode
@@ -69,7 +70,19 @@ async def _read(range_: Range, topic: Topic[Any], settings: Settings) -> list[In
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with progress_bar(f"reading {topic.name}") as progress:
-        return await read_range(settings, topic, start, stop, progress)
+        records = await read_range(settings, topic, start, stop, progress)
+    return await _without_deleted(settings, topic, records)
+
+
+async def _without_deleted(settings: Settings, topic: Topic[Any], records: list[Inbound]) -> list[Inbound]:
+    """The records without those that a tombstone deletes, also one behind the range."""
+    keys = {r.key for r in records if r.key is not None and r.value is not None}
+    deletions = await read_deletions(settings, topic, keys, min((r.offset for r in records), default=0))
+    return [
+        r
+        for r in records
+        if r.key is None or r.value is None or not deletions.follow(r.key, Place(r.partition, r.offset))
+    ]
 
 
 async def _models(tasks: Sequence[str], chosen: Releases, settings: Settings) -> dict[str, Loaded]:
@@ -89,8 +102,9 @@ async def _chain(
     versions = {task: model.version for task, model in models.items()}
     with progress_bar(description) as progress:
         result = await run_chain(
-            records, topic, models, settings.batch, progress, max_output_bytes=settings.max_output_bytes
-        )
+            records, topic, models, settings.batch, progress,
+            max_output_bytes=settings.max_output_bytes, keep_text=settings.keep_text,
+        )  # fmt: skip
     return Chain(versions, result)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
-from streams.cli.terminal import broker_settings, out
+from streams.cli.terminal import broker_settings, out, progress_bar
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
 
 app = typer.Typer()
 
@@ -25,6 +29,55 @@ def topics(
 
     works = asyncio.run(run_topics(out, broker_settings(), create=create))
     raise typer.Exit(0 if works else 1)
+
+
+@app.command()
+def forget(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="ids of reports; - reads them from standard input")
+    ] = None,
+    author: Annotated[
+        list[str] | None, typer.Option(help="all reports of the author with this hash; repeatable")
+    ] = None,
+    handles: Annotated[
+        Path | None, typer.Option(help="file of handles, one a line: all reports of these authors")
+    ] = None,
+) -> None:
+    """Deletes reports: each stage passes the deletion on, up to the final records.
+
+    Handles need the key of the authors' hash, and are in a file because arguments can be seen by others.
+    """
+    from streams.intake import forget as forgetting
+
+    settings = broker_settings()
+    read = [line for item in ids or () for line in (sys.stdin.read().splitlines() if item == "-" else [item])]
+    chosen, hashes = {id_ for id_ in read if id_.strip()}, _hashes(settings, author, handles)
+    if not chosen and not hashes:
+        raise typer.BadParameter("needs ids, --author or --handles")
+    asyncio.run(forgetting.forget(settings, chosen))
+    with progress_bar("searching the authors' reports") as progress:
+        found = asyncio.run(forgetting.forget_authors(settings, hashes, progress))
+    out.print(f"{len(chosen)} ids and {found} reports of {len(hashes)} hashes: deletions sent and confirmed")
+
+
+def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -> set[str]:
+    """The authors' hashes; raises typer.BadParameter, which quotes neither a hash nor a handle."""
+    from streams.intake.authors import HASH, AuthorKeys
+
+    if not all(HASH.fullmatch(hash_) for hash_ in given or ()):
+        raise typer.BadParameter(
+            "a hash has 64 hexadecimal digits; give handles in a file", param_hint="--author"
+        )
+    if handles is None:
+        return set(given or ())
+    keys = AuthorKeys.of(settings)
+    if not keys.present and not keys.former:
+        raise typer.BadParameter("needs PV_AUTHOR_KEY or PV_AUTHOR_KEY_FILE", param_hint="--handles")
+    try:
+        names = [line for line in handles.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{handles}: {type(error).__name__}", param_hint="--handles") from None
+    return {hash_ for name in names for hash_ in keys.hashes(name)} | set(given or ())
 
 
 @app.command()

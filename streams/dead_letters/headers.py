@@ -7,6 +7,8 @@ import traceback
 from dataclasses import dataclass
 from typing import Literal
 
+from streams.broker.deletions import Place
+from streams.broker.ranges import OFFSET_DIGITS
 from streams.broker.trace_context import trace_headers, without_trace
 from streams.records import Headers, Inbound
 from streams.topics import MAX_DEAD_MESSAGE
@@ -82,6 +84,16 @@ def dead_letter_headers(
         "pv-offset": str(record.offset),
     }
     return [*own, *((name, value.encode()) for name, value in described.items())]
+
+
+def place_of(headers: Headers) -> Place | None:
+    """Where the letter's source record is in its topic; None where the headers do not say it."""
+    texts = [
+        (dict(headers).get(name) or b"").decode(errors="replace") for name in ("pv-partition", "pv-offset")
+    ]
+    if not all(text.isascii() and text.isdecimal() and len(text) <= OFFSET_DIGITS for text in texts):
+        return None
+    return Place(int(texts[0]), int(texts[1]))
 
 
 def describe_error(error: BaseException) -> str:

@@ -16,8 +16,9 @@ from typing import Any, get_args
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from streams.broker.consumer import kafka_consumer
-from streams.broker.ranges import Progress, read_between
-from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason
+from streams.broker.deletions import Deletions, read_deletions
+from streams.broker.ranges import Progress, read_between, read_chunks
+from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason, place_of
 from streams.records import Headers
 from streams.settings import Settings
 from streams.topics import (
@@ -55,6 +56,10 @@ class Redriven:
     """Not sent: the value was cut when the letter was written, or the message would exceed the limit of the
     topic.
     """
+    deleted: int = 0
+    """Not sent: a tombstone deletes the report, or the letter has no key by which one could."""
+    outdated: int = 0
+    """Not sent: the topic has dropped what followed the record, perhaps also a tombstone."""
 
 
 async def redrive(  # noqa: PLR0913  the options of the command
@@ -64,9 +69,11 @@ async def redrive(  # noqa: PLR0913  the options of the command
     reason: str | None,
     limit: int,
     max_attempts: int = 3,
+    outdated: bool = False,
     progress: Progress,
 ) -> Redriven:
     """Sends back up to `limit` letters (0: all) with a reason (None: any) that are in the topic at the start.
+    Letters of deleted reports are not sent, and without `outdated` none that are older than their topic.
 
     Each is sent at least once: after a crash up to CHUNK letters are sent again. Raises TopicsError if
     `dead_topic` is not a dead-letter topic, and ValueError for an unknown reason.
@@ -94,8 +101,22 @@ async def redrive(  # noqa: PLR0913  the options of the command
         run = _Run(
             replace(topic, name=broker_name(settings, topic.name)), sent, producer, limit, max_attempts
         )
+        run.deletions = await _deletions(settings, topic)
+        run.sends_outdated = outdated
         await run.send_all(reader, partitions, progress)
-    return Redriven(run.sent, run.exhausted, run.skipped, run.too_large)
+    return Redriven(run.sent, run.exhausted, run.skipped, run.too_large, run.deleted, run.outdated)
+
+
+async def _deletions(settings: Settings, topic: Topic[Any]) -> Deletions:
+    """What the source topic says about the reports of the dead letters."""
+    keys, start = set(), None
+    async for letters in read_chunks(settings, topic.dead_letters, "beginning", "end", lambda n, total: None):
+        for letter in letters:
+            place = place_of(letter.headers)
+            if letter.key is not None and place is not None:
+                keys.add(letter.key)
+                start = place.offset if start is None else min(start, place.offset)
+    return await read_deletions(settings, topic, keys, start or 0)
 
 
 def source_topic(dead_topic: str) -> Topic[Any]:
@@ -168,7 +189,9 @@ class _Run:
         limit: int,
         max_attempts: int,
     ) -> None:
-        self.sent = self.exhausted = self.skipped = self.too_large = 0
+        self.sent = self.exhausted = self.skipped = self.too_large = self.deleted = self.outdated = 0
+        self.deletions = Deletions({}, {})
+        self.sends_outdated = False
         self._topic = topic
         self._sent_offsets = sent_offsets
         self._producer = producer
@@ -187,7 +210,7 @@ class _Run:
         async for letters in read_between(reader, starts, stops, CHUNK):
             offsets = await self._send_back(letters)
             await self._commit(offsets)
-            progress(min(total, self.sent + self.exhausted + self.skipped + self.too_large), total)
+            progress(min(total, self._seen()), total)
             if self._is_full():
                 return
         await self._commit(stops)
@@ -221,9 +244,27 @@ class _Run:
             self.exhausted += 1
         elif TRUNCATED in dict(letter.headers) or _size(letter) > self._topic.max_message_bytes:
             self.too_large += 1
+        elif self._is_deleted(letter):
+            self.deleted += 1
+        elif self._is_outdated(letter):
+            self.outdated += 1
         else:
             return True
         return False
+
+    def _is_deleted(self, letter: Any) -> bool:
+        place = place_of(letter.headers)
+        if letter.key is None or place is None:
+            return letter.key is None and letter.value is not None
+        return self.deletions.follow(letter.key, place)
+
+    def _is_outdated(self, letter: Any) -> bool:
+        place = place_of(letter.headers)
+        return not self.sends_outdated and place is not None and self.deletions.are_unknown(place)
+
+    def _seen(self) -> int:
+        """The letters that were read."""
+        return self.sent + self.exhausted + self.skipped + self.too_large + self.deleted + self.outdated
 
     def _is_full(self) -> bool:
         return 0 < self._limit <= self.sent

@@ -25,6 +25,8 @@ from streams.broker.client_logs import configure_logging
 from streams.broker.trace_context import trace_headers
 from streams.codec import encode
 from streams.dead_letters.headers import describe_error
+from streams.order import tombstone_headers
+from streams.records import Headers
 from streams.releases.announcements import Refusal, running_client
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
@@ -35,6 +37,8 @@ from streams.topics import broker_name
 log = logging.getLogger(__name__)
 #: Batches that may wait; further ones are skipped and counted.
 MAX_WAITING_BATCHES = 2
+#: Batches with tombstones only that wait beyond those, while the candidate is started again.
+MAX_WAITING_DELETIONS = 10_000
 #: Seconds that a batch may take, from the start of inference until its outputs are confirmed.
 BATCH_SECONDS = 60.0
 #: Seconds until the candidate's process and the producer are started again after an error.
@@ -57,18 +61,20 @@ class Shadow:
         self.counts = dict.fromkeys(("agreed", "differed", "failed", "skipped"), 0)
         self._stage = stage
         self._settings = settings
-        self._queue: asyncio.Queue[Sequence[Processed]] = asyncio.Queue(MAX_WAITING_BATCHES)
+        self._queue: asyncio.Queue[Sequence[Processed]] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
     def offer(self, processed: Sequence[Processed]) -> None:
-        """Queues the chosen records of a batch, or skips them when the queue is full."""
-        chosen = [p for p in processed if is_chosen(p.report.id, self.share)]
-        if not chosen:
-            return
-        try:
+        """Queues the chosen records of a batch, or skips them when too many wait; but no tombstones, which
+        delete what the shadow wrote.
+        """
+        chosen = [p for p in processed if p.report is None or is_chosen(p.report.id, self.share)]
+        if self._queue.qsize() >= MAX_WAITING_BATCHES:
+            waiting = [p for p in chosen if p.report is None]
+            self._count("skipped", len(chosen) - len(waiting))
+            chosen = waiting
+        if chosen and self.refused is None and self._queue.qsize() < MAX_WAITING_DELETIONS:
             self._queue.put_nowait(chosen)
-        except asyncio.QueueFull:
-            self._count("skipped", len(chosen))
 
     def status(self) -> dict[str, Any]:
         """For /releases; agreement is the share of compared records with the same decisions."""
@@ -127,7 +133,10 @@ class Shadow:
                         async with asyncio.timeout(BATCH_SECONDS):
                             await self._process(batch, candidate, producer)
                     except BaseException:
-                        self._count("failed", len(batch))
+                        deletions = [p for p in batch if p.report is None]
+                        self._count("failed", len(batch) - len(deletions))
+                        if deletions:
+                            self._queue.put_nowait(deletions)
                         raise
             finally:
                 self.loaded = False
@@ -145,27 +154,40 @@ class Shadow:
         return refusal
 
     async def _process(self, batch: Sequence[Processed], candidate: CandidateProcess, producer: Any) -> None:
-        """Sends the candidate's outputs to the shadow topic and compares them with the live ones."""
-        predictions = await candidate.predict([p.report for p in batch])
+        """Sends the candidate's outputs to the shadow topic and compares them with the live ones, and passes
+        tombstones on, all in the order of the batch.
+        """
+        reports = [p for p in batch if p.report is not None]
+        predictions = await candidate.predict([p.report for p in reports]) if reports else []
         if predictions is None:
-            self._count("failed", len(batch))
-            return
-        maker = Maker(self._stage.name, self.version, self.generation)
+            self._count("failed", len(reports))
+            predictions, reports = [], []
+        maker = Maker(self._stage.name, self.version, self.generation, self._settings.keep_text)
         outputs = [
             with_provenance(prediction, p.report, maker, p.record)
-            for prediction, p in zip(predictions, batch, strict=True)
+            for prediction, p in zip(predictions, reports, strict=True)
         ]
+        sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
+        sends = {
+            id(p): (o.id.encode(), encode(o), trace_headers(p.record.headers))
+            for p, o in zip(reports, outputs, strict=True)
+        }
+        for p in batch:
+            if p.report is None:
+                sends[id(p)] = p.record.key, None, tombstone_headers(self._stage.source, p.record)
+        await self._send(producer, [sends[id(p)] for p in batch if id(p) in sends])
+        agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, reports, strict=True))
+        self._count("agreed", agreed)
+        self._count("differed", len(reports) - agreed)
+
+    async def _send(
+        self, producer: Any, records: Sequence[tuple[bytes | None, bytes | None, Headers]]
+    ) -> None:
         topic = broker_name(self._settings, self._stage.sink.shadow.name)
         deliveries = [
-            await producer.send(
-                topic, key=o.id.encode(), value=encode(o), headers=list(trace_headers(p.record.headers))
-            )
-            for o, p in zip(outputs, batch, strict=True)
+            await producer.send(topic, key=key, value=value, headers=list(h)) for key, value, h in records
         ]
         await asyncio.gather(*deliveries)
-        agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, batch, strict=True))
-        self._count("agreed", agreed)
-        self._count("differed", len(batch) - agreed)
 
     def _count(self, outcome: str, n: int) -> None:
         self.counts[outcome] += n

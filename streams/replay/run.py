@@ -61,6 +61,7 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     progress: Progress,
     *,
     max_output_bytes: int = 1_000_000,
+    keep_text: bool = False,
 ) -> ReplayResult:
     """Runs records of `topic` through every stage after it, in batches of `batch` records by position.
     Tombstones and records without key and value give no output.
@@ -79,7 +80,8 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     for i, stage in enumerate(stages):
         # A dead letter skips the later stages: it counts as done in them.
         done = total - len(records) * (len(stages) - i)
-        ports = _ReplayPorts(models[stage.name], max_output_bytes, progress, done, total)
+        ports = _ReplayPorts(models[stage.name], progress, done, total)
+        ports.max_output_bytes, ports.keep_text = max_output_bytes, keep_text
         await run_stage(stage, _batches(records, batch), ports)
         records, letters = _split(stage, records, ports.sent)
         dead += letters
@@ -92,10 +94,10 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
 class _ReplayPorts:
     """The ports of a replayed stage: keeps in memory what the stage sends, and confirms it at once."""
 
-    def __init__(
-        self, loaded: Loaded, max_output_bytes: int, progress: Progress, done: int, total: int
-    ) -> None:
-        self.max_output_bytes = max_output_bytes
+    max_output_bytes: int
+    keep_text: bool
+
+    def __init__(self, loaded: Loaded, progress: Progress, done: int, total: int) -> None:
         self.sent: list[tuple[str, bytes | None, bytes | None, Headers]] = []
         self._loaded = loaded
         self._progress = progress

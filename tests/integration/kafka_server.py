@@ -34,7 +34,7 @@ COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 MIN_JAVA = 17
 RESOLVE_TIMEOUT_S = 300.0
 TOOL_TIMEOUT_S = 60.0
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 10.0
 
 # Below the usual ephemeral range: a client that retries a killed broker could otherwise be given the broker's

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from confluent_kafka import TopicPartition
 
 from streams import topics
 from streams.dead_letters import redrive as module
@@ -52,7 +53,7 @@ class Dead:
 
         asyncio.run(send())
 
-    def redrive(self, reason: str | None = None, limit: int = 0) -> Redriven:
+    def redrive(self, reason: str | None = None, limit: int = 0, outdated: bool = False) -> Redriven:
         seen: list[tuple[int, int]] = []
         done = asyncio.run(
             redrive(
@@ -60,6 +61,7 @@ class Dead:
                 "posts.dead",
                 reason=reason,
                 limit=limit,
+                outdated=outdated,
                 progress=lambda n, total: seen.append((n, total)),
             )
         )
@@ -88,15 +90,14 @@ def test_letters_of_every_reason_are_sent_back_unchanged_and_a_second_run_sends_
     strange: Message = (None, b"\xff\x00", [("pv-reason", b"of a later release")])
     dead.add(letter(0, "bad_record", *own, value=b"\xff{"), letter(1, "poison"), strange)
     dead.add(letter(2, "output_too_large", value=b"x" * 900_000), letter(3, "bad_record", value=None))
-    assert dead.redrive() == Redriven(5, 0, 0)
+    assert dead.redrive() == Redriven(4, 0, 0, deleted=1), "no tombstone could delete the one without a key"
     back = {m.key: m for m in dead.sent_back()}
     assert back[b"key-0"].value == b"\xff{"
     assert list(back[b"key-0"].headers) == [*own, ("pv-attempts", b"1")]
     assert back[b"key-2"].value == b"x" * 900_000
     assert back[b"key-3"].value is None
-    assert (back[None].value, list(back[None].headers)) == (b"\xff\x00", [("pv-attempts", b"1")])
     assert dead.redrive() == Redriven(0, 0, 0)
-    assert len(dead.sent_back()) == 5
+    assert len(dead.sent_back()) == 4
     assert processes.count(dead.bootstrap, "posts.dead") == 5, "dead letters stay"
 
 
@@ -153,6 +154,40 @@ def test_letters_of_several_chunks_are_each_sent_back_once(dead: Dead) -> None:
     assert dead.redrive(limit=CHUNK + 3).sent == CHUNK + 3
     assert dead.redrive().sent == CHUNK + 4
     assert dead.keys_sent_back() == keys(range(2 * CHUNK + 7))
+
+
+def test_a_deleted_report_is_not_brought_back_and_one_sent_again_after_its_deletion_is(dead: Dead) -> None:
+    async def send(*values: tuple[bytes, bytes | None]) -> None:
+        async with AIOKafkaProducer(bootstrap_servers=dead.bootstrap) as producer:
+            for key, value in values:
+                await producer.send_and_wait("posts", key=key, value=value, partition=0)
+
+    bad = [(b"key-0", b"{"), (b"key-4", b"{"), (b"key-8", b"{")]
+    asyncio.run(send(*bad, (b"key-4", None), (b"key-8", None), (b"key-8", b"{"), (b"key-0", b"{")))
+    for i, key, offset in ((0, b"key-0", 0), (4, b"key-4", 1), (8, b"key-8", 2), (8, b"key-8", 5)):
+        record = Inbound("posts", 0, offset, key, b"{", 0.0)
+        headers = dead_letter_headers(record, "ner", Fault("bad_record", str(i)), "0123456789ab")
+        dead.add((key, b"{", headers))
+    assert dead.redrive() == Redriven(2, 0, 0, deleted=2)
+    assert dead.keys_sent_back() == Counter({b"key-0": 3, b"key-4": 2, b"key-8": 4})
+
+
+def test_a_letter_older_than_its_topic_is_sent_back_only_where_that_is_asked_for(dead: Dead) -> None:
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=dead.bootstrap) as producer:
+            for _ in range(3):
+                await producer.send_and_wait("posts", key=b"x", value=b"{", partition=1)
+
+    asyncio.run(send())
+    client = processes.admin(dead.bootstrap)
+    for future in client.delete_records([TopicPartition("posts", 1, 3)]).values():
+        future.result(30)
+    dead.add(letter(1, "poison"), letter(5, "poison"))
+    assert dead.redrive() == Redriven(1, 0, 0, outdated=1)
+    assert dead.keys_sent_back() == keys([5])
+    dead.add(letter(1, "poison"))
+    assert dead.redrive(outdated=True).sent == 1
+    assert dead.keys_sent_back() == keys([1, 5])
 
 
 def test_a_run_that_ends_between_its_sends_and_its_commit_repeats_a_chunk_and_loses_nothing(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.types import Candidate, Expansion, Mention, Neighbour, Relation, ShortQuestion
+from streams.aggregate import without_text
 from streams.codec import BadRecord, decode, encode, schema
 from streams.records import (
     MAX_TEXT,
@@ -18,6 +19,7 @@ from streams.records import (
     CodedEvent,
     CodedReport,
     ExpandedReport,
+    Masked,
     Origin,
     Report,
     Summary,
@@ -63,6 +65,15 @@ RELATION = Relation(0, 1, 0.8, (Neighbour("ade-17", 0.12),))
 META: dict[str, Any] = {"meta": {"likes": 3}, "meta_dropped": 1, "created_at_assumed_utc": True}
 # The place of the source record and the generations, which the records before them do not have.
 ORDER: dict[str, Any] = {"origin": Origin("posts", 3, 17), "generations": {"ner": 5}}
+# What a source states and what its intake adds, which the records before them do not have.
+SOURCE: dict[str, Any] = {
+    "language": "es",
+    "permalink": "https://example.org/post/1",
+    "author": "0123456789abcdef" * 4,
+    "country": "NL",
+    "duplicate_of": "post-0",
+    "masked": (Masked("user", 0, 5), Masked("url", 6, 11)),
+}
 FIRST: dict[str, Report] = {
     "report-v1": Report(**CORE),
     "expanded-v1": ExpandedReport(**CORE, expansions=(EXPANSION,)),
@@ -82,9 +93,12 @@ def next_version(records: dict[str, Report], **added: Any) -> dict[str, Report]:
 
 
 SECOND = next_version(FIRST, **META)
-OLD = FIRST | SECOND
-GOLDEN = next_version(SECOND, **ORDER)
-GOLDEN |= {n: replace(GOLDEN[n], language="es") for n in ("tagged-v3", "coded-v5")}  # type: ignore[call-arg]
+THIRD = next_version(SECOND, **ORDER)
+THIRD |= {n: replace(THIRD[n], language="es") for n in ("tagged-v3", "coded-v5")}
+OLD = FIRST | SECOND | THIRD
+GOLDEN = next_version(THIRD, **SOURCE)
+GOLDEN |= {n: replace(GOLDEN[n], read=False) for n in ("tagged-v4", "coded-v6")}  # type: ignore[call-arg]
+AGGREGATE = without_text(replace(GOLDEN["coded-v6"], aggregate_only=True))
 
 
 @pytest.mark.parametrize("name", OLD)
@@ -103,6 +117,21 @@ def test_golden_bytes_are_written_and_read_back(name: str) -> None:
 def test_an_event_without_the_assertion_or_the_phrase_is_still_read(version: str, event: CodedEvent) -> None:
     old = decode(CodedReport, (WIRE / f"coded-{version}.json").read_bytes())
     assert old == replace(OLD["coded-v3"], events=(event,))  # type: ignore[call-arg]
+
+
+def test_an_earlier_record_with_a_language_was_not_read_and_one_without_was() -> None:
+    assert [THIRD[n].was_read for n in ("tagged-v3", "coded-v5")] == [False, False]  # type: ignore[attr-defined]
+    assert [SECOND[n].was_read for n in ("tagged-v2", "coded-v4")] == [True, True]  # type: ignore[attr-defined]
+    assert replace(THIRD["tagged-v3"], read=True).was_read  # type: ignore[call-arg, attr-defined]
+
+
+def test_a_final_record_without_its_text_is_written_and_read_back() -> None:
+    golden = (WIRE / "coded-v6-aggregate.json").read_bytes().rstrip(b"\n")
+    assert encode(AGGREGATE) == golden
+    assert decode(CodedReport, golden) == AGGREGATE
+    assert TEXT.encode() not in golden
+    with pytest.raises(BadRecord, match="text"):
+        decode(TaggedReport, golden)
 
 
 def test_a_report_needs_only_id_and_text() -> None:
@@ -155,13 +184,13 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v3"])) | {"text": "short"}
+    bad = orjson.loads(encode(GOLDEN["tagged-v4"])) | {"text": "short"}
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(bad))
 
 
 def test_a_relation_to_a_mention_that_does_not_exist_is_refused() -> None:
-    bad = orjson.loads(encode(GOLDEN["tagged-v3"]))
+    bad = orjson.loads(encode(GOLDEN["tagged-v4"]))
     bad["relations"][0]["tail"] = 2
     with pytest.raises(BadRecord, match="does not exist"):
         decode(TaggedReport, orjson.dumps(bad))

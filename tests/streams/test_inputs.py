@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streams.codec import BadRecord
 from streams.inputs import MAX_META_BYTES, MAX_META_FIELDS, as_input, read_report
-from streams.records import Report
+from streams.records import Masked, Report
 
 MOMENT = datetime(2026, 3, 4, 9, 15, 30, tzinfo=UTC)
 JSON = st.recursive(
@@ -80,6 +80,35 @@ def test_a_producer_cannot_speak_for_the_pipeline() -> None:
         "generations": {"ner": 10**12},
     }
     assert read(**forged) == Report(id="a", text="b")
+
+
+HASH = "0123456789abcdef" * 4
+
+
+def test_a_producer_may_state_what_a_source_states() -> None:
+    stated: dict[str, Any] = {"language": "en", "permalink": "https://example.org/1", "author": HASH}
+    stated |= {"country": "NL", "duplicate_of": "z", "aggregate_only": True}
+    report = read(**stated, masked=[{"kind": "user", "start": 0, "end": 1}])
+    assert {name: getattr(report, name) for name in stated} == stated
+    assert report.masked == (Masked("user", 0, 1),)
+    assert read_report(as_input(report)) == report
+
+
+def test_fields_of_that_name_in_another_form_are_unknown_fields_as_before() -> None:
+    other = {"language": 7, "permalink": ["x"], "country": {"code": "NL"}}
+    assert read(**other).meta == other
+
+
+@pytest.mark.parametrize("author", ["@alice", {"name": "alice"}, 7, ""])
+def test_an_author_that_is_no_hash_goes_no_further(author: object) -> None:
+    report = read(author=author)
+    assert (report.author, report.meta, report.meta_dropped) == (None, {}, 1)
+
+
+def test_a_mark_that_forbids_keeping_the_text_is_refused_rather_than_misread() -> None:
+    for wrong in ("yes", 1):
+        with pytest.raises(BadRecord, match="aggregate_only"):
+            read(aggregate_only=wrong)
 
 
 def test_unknown_fields_are_kept_up_to_the_bounds() -> None:

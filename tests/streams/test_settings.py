@@ -56,13 +56,23 @@ def test_another_prefix_is_refused(prefix: str) -> None:
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_may_be_in_a_file_and_loses_one_newline(name: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
-    pairs = (("hidden\n", "hidden"), ("hid den \n\n", "hid den \n"), ("hidden\r\n", "hidden"))
-    for content, secret in pairs:
+    word = "a hidden word of some length"
+    for content, secret in ((f"{word}\n", word), (f"{word} \n\n", f"{word} \n"), (f"{word}\r\n", word)):
         file.write_bytes(content.encode())
         given: dict[str, Any] = {f"{name}_file": file}
         settings = Settings(**given)
         assert getattr(settings, name).get_secret_value() == secret
         assert secret not in repr(settings)
+
+
+@pytest.mark.parametrize("name", ["author_key", "author_key_old"])
+def test_a_key_that_is_easily_guessed_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("fifteen letters")
+    both: list[dict[str, Any]] = [{name: "fifteen letters"}, {f"{name}_file": tmp_path / "key"}]
+    for given in both:
+        with pytest.raises(ValidationError, match=f"PV_{name.upper()} must have at least 16") as refused:
+            Settings(**given)
+        assert "fifteen" not in refused.value.errors()[0]["msg"]
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -138,7 +138,7 @@ async def test_the_headers_of_a_dead_letter_never_quote_the_text() -> None:
 
 async def test_an_output_too_large_for_the_broker_becomes_a_dead_letter() -> None:
     ports = FakePorts(loaded(FakeTagger()))
-    ports.max_output_bytes = 400
+    ports.max_output_bytes = 800
     await run(ports, [post(0), post(1, "long " * 200)])
     ((_, _, headers),) = ports.to("posts.dead")
     assert headers["pv-reason"] == b"output_too_large"

@@ -141,7 +141,15 @@ def test_a_post_in_a_language_that_the_model_does_not_read_is_named_and_has_no_m
     assert model.read == [ENGLISH.text]
     assert (other.language, other.mentions) == ("es", ())
     assert (read.language, [m.text for m in read.mentions]) == (None, ["Insomnia"])
-    assert ner.predict(WordTagger(("en", "es")), [SPANISH])[0].language is None
+    assert (other.was_read, read.was_read) == (False, True)
+    assert ner.predict(WordTagger(("en", "es")), [SPANISH])[0].was_read
+
+
+def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_it_is_read() -> None:
+    english, spanish = replace(ENGLISH, language="de"), replace(SPANISH, language="en")
+    read, other = ner.predict(WordTagger(), [english, spanish])
+    assert (read.language, read.was_read, len(read.mentions)) == ("de", True, 1)
+    assert (other.language, other.was_read, other.mentions) == ("es", False, ())
 
 
 def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> None:

@@ -28,7 +28,11 @@ def test_with_three_replicas_two_must_confirm_and_otherwise_the_broker_decides()
 @pytest.mark.parametrize("settings", [ONE, THREE], ids=["one", "three"])
 def test_topics_as_they_are_created_do_not_differ(settings: Settings) -> None:
     for topic in TOPICS:
-        entries = {"min.insync.replicas": "1", **topic.configuration(settings.replication), "segment.ms": "7"}
+        entries = {
+            "min.insync.replicas": "1",
+            **topic.configuration(settings.replication),
+            "segment.bytes": "7",
+        }
         assert (
             list(compare(topic, Found(topic.partitions or 4, settings.replication, entries), settings)) == []
         )

@@ -16,6 +16,8 @@ from streams.releases import shadow as module
 from streams.releases.announcements import Refusal
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
 from streams.settings import Settings
+from streams.stage import Processed
+from tests.fakes import inbound
 from tests.streams.polling import until
 from tests.streams.releases.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
 
@@ -44,7 +46,7 @@ class FakeCandidate:
 class FakeProducer:
     """Confirms every record, or fails."""
 
-    sent: list[tuple[str, bytes, bytes]]
+    sent: list[tuple[str, bytes, Any]]
     headers: list[Headers]
     fail = False
 
@@ -57,7 +59,7 @@ class FakeProducer:
     async def stop(self) -> None:
         """There is no connection."""
 
-    async def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> asyncio.Future[None]:
+    async def send(self, topic: str, key: bytes, value: Any, headers: Headers) -> asyncio.Future[None]:
         if self.fail:
             raise ConnectionError("closed")
         self.sent.append((topic, key, value))
@@ -128,6 +130,44 @@ async def test_a_batch_on_which_the_model_raises_is_counted_as_failed(
     assert shadow.counts == {"agreed": 2, "differed": 0, "failed": 3, "skipped": 0}
     assert len(producer.sent) == 2
     assert (process.started, process.killed) == (1, 1)
+
+
+def deleted(id_: str) -> Processed:
+    return Processed(replace(inbound(7, None, "questions"), key=id_.encode()), None, None)
+
+
+async def test_tombstones_keep_their_place_among_the_outputs_and_are_never_left_out(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    first, second = processed_live(reports(2))
+    shadow.offer([first, deleted("q-0"), first, second, deleted("q-1")])
+    for _ in range(MAX_WAITING_BATCHES + 3):
+        shadow.offer([second, deleted("q-1")])
+    process.outputs = staticmethod(summaries)
+    shadow.start()
+    await until(lambda: shadow.counts["agreed"] == 3 + MAX_WAITING_BATCHES - 1 and shadow._queue.empty())
+    await until(lambda: sum(value is None for *_, value in producer.sent) == 2 + MAX_WAITING_BATCHES + 3)
+    await shadow.stop()
+    written = [(key, value is None) for _, key, value in producer.sent[:5]]
+    assert written == [(b"q-0", False), (b"q-0", True), (b"q-0", False), (b"q-1", False), (b"q-1", True)]
+    assert shadow.counts["skipped"] == 4
+
+
+async def test_a_tombstone_of_a_batch_that_fails_is_sent_later(
+    shadow: Shadow,
+    process: type[FakeCandidate],
+    producer: type[FakeProducer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+    producer.fail = True
+    shadow.start()
+    shadow.offer([deleted("q-0"), *processed_live(reports(1))])
+    await until(lambda: process.started == 2)
+    producer.fail = False
+    await until(lambda: bool(producer.sent))
+    await shadow.stop()
+    assert [(key, value) for _, key, value in producer.sent] == [(b"q-0", None)]
 
 
 async def test_a_process_that_has_ended_is_replaced(

@@ -1,0 +1,69 @@
+"""Which reports of a topic were deleted, by the tombstones behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aiokafka import TopicPartition
+
+from streams.broker.consumer import kafka_consumer
+from streams.broker.ranges import read_chunks
+from streams.settings import Settings
+from streams.topics import Topic, broker_name, partition_counts
+
+
+class Place(NamedTuple):
+    """Of a record in a topic."""
+
+    partition: int
+    offset: int
+
+
+class Deletions:
+    """The tombstones of some keys, and from where on the topic still has all records."""
+
+    def __init__(self, tombstones: Mapping[bytes, Sequence[Place]], beginnings: Mapping[int, int]) -> None:
+        self._tombstones = tombstones
+        self._beginnings = beginnings
+
+    def follow(self, key: bytes, place: Place) -> bool:
+        """Whether the record at a place was deleted later. A tombstone in another partition counts: the key
+        has moved, because partitions were added.
+        """
+        return any(
+            tombstone.partition != place.partition or tombstone.offset > place.offset
+            for tombstone in self._tombstones.get(key, ())
+        )
+
+    def are_unknown(self, place: Place) -> bool:
+        """Whether records behind the place are no longer in the topic, among them perhaps a tombstone."""
+        return place.offset < self._beginnings.get(place.partition, 0)
+
+
+async def read_deletions(
+    settings: Settings, topic: Topic[Any], keys: Collection[bytes], start: int = 0
+) -> Deletions:
+    """The tombstones of `keys` from the offset `start` of each partition to its end. Raises TopicsError where
+    the broker lacks the topic.
+    """
+    tombstones: dict[bytes, list[Place]] = {}
+    beginnings = await _beginnings(settings, topic)
+    if keys:
+        async for records in read_chunks(settings, topic, start, "end", lambda done, total: None):
+            for record in records:
+                if record.value is None and record.key is not None and record.key in keys:
+                    tombstones.setdefault(record.key, []).append(Place(record.partition, record.offset))
+    return Deletions(tombstones, beginnings)
+
+
+async def _beginnings(settings: Settings, topic: Topic[Any]) -> dict[int, int]:
+    """The first offset of each partition."""
+    counts = await partition_counts(settings)
+    partitions = [TopicPartition(broker_name(settings, topic.name), p) for p in range(counts[topic.name])]
+    consumer = kafka_consumer(settings, group_id=None)
+    await consumer.start()
+    try:
+        return {tp.partition: first for tp, first in (await consumer.beginning_offsets(partitions)).items()}
+    finally:
+        await consumer.stop()

@@ -1,0 +1,103 @@
+"""Leaves out the posts that cannot matter: in a language that is not read, or without a drug's name.
+
+The names are searched by the automaton of Aho and Corasick (1975), all at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Literal
+
+from ahocorasick_rs import AhoCorasick
+
+from models.drugs import BUNDLED
+from models.language import unsupported_language
+from models.tables import read_tsv
+from streams.intake.misspellings import misspellings
+
+Verdict = Literal["passed", "no_term", "language"]
+#: Terms of a file; more are a mistake.
+MAX_TERMS = 100_000
+#: Codes that name no language: those of ISO 639-2, also for private use, which X gives to posts of few words.
+_UNKNOWN = re.compile("und|mul|mis|zxx|q[a-t][a-z]")
+
+
+class Terms:
+    """Terms that are found as whole words, without case; a plural or possessive `s` may follow."""
+
+    def __init__(self, terms: Iterable[str]) -> None:
+        """Raises ValueError where there is no term."""
+        patterns = sorted({" ".join(term.lower().split()) for term in terms} - {""})
+        if not patterns:
+            raise ValueError("no term to filter by")
+        self._automaton = AhoCorasick(patterns)
+
+    def occur_in(self, text: str) -> bool:
+        """Whether any term is in the text."""
+        plain = " ".join(text.lower().split())
+        matches = self._automaton.find_matches_as_indexes(plain, overlapping=True)
+        return any(_is_word(plain, start, end) for _, start, end in matches)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    if start > 0 and _joins(text[start - 1]) and _joins(text[start]):
+        return False
+    rest = text[end : end + 2]
+    if not rest or not _joins(text[end - 1]) or not _joins(rest[0]):
+        return True
+    return rest[0] == "s" and not (len(rest) > 1 and _joins(rest[1]))
+
+
+def _joins(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def read_terms(path: Path) -> list[str]:
+    """The terms of a file, one a line; a line that begins with # is a comment. Raises ValueError, which names
+    the file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the terms {path} cannot be read: {type(error).__name__}") from None
+    terms = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if len(terms) > MAX_TERMS:
+        raise ValueError(f"{path} has more than {MAX_TERMS} terms")
+    return terms
+
+
+def drug_names() -> list[str]:
+    """All names of the drug lexicon: generic, brand, synonyms and common misspellings."""
+    return [row[0] for row in read_tsv(BUNDLED, ("name", "generic"))]
+
+
+def drug_terms() -> list[str]:
+    """All names, and their misspellings by a single slip."""
+    names = drug_names()
+    return [*names, *misspellings(names)]
+
+
+class Filter:
+    """What passes: a text in one of `languages` that has one of the terms; with `terms` None every text."""
+
+    def __init__(self, terms: Terms | None, languages: Collection[str]) -> None:
+        self._terms = terms
+        self._languages = frozenset(languages)
+
+    def judge(self, text: str, stated: str | None = None) -> Verdict:
+        """`stated`: the language that the source states, if it does; its region is ignored."""
+        if self._terms is None:
+            return "passed"
+        language = (stated or "").lower().replace("_", "-").split("-")[0]
+        if _UNKNOWN.fullmatch(language):
+            language = ""
+        if language and language not in self._languages:
+            return "language"
+        # Few posts have a drug's name, and to identify a language takes longer.
+        if not self._terms.occur_in(text):
+            return "no_term"
+        if not language and unsupported_language(text, self._languages):
+            return "language"
+        return "passed"

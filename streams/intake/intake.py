@@ -1,0 +1,131 @@
+"""The intake of a source: filter, masking, hash of the author and duplicates, in this order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import TypeAdapter, ValidationError
+
+from streams import metrics
+from streams.intake.authors import AuthorKeys
+from streams.intake.duplicates import Window
+from streams.intake.filter import Filter, Terms, drug_terms, read_terms
+from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
+from streams.records import MAX_TEXT, Country, Id, Language, Permalink, Report, Text
+from streams.settings import Settings
+from streams.sources.items import Post
+
+_ID, _TEXT = TypeAdapter(Id), TypeAdapter(Text)
+_LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Country, Permalink))
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What is done to every text and author, whatever they come from."""
+
+    keys: AuthorKeys
+    regions: tuple[str, ...]
+    """Countries whose national phone numbers are masked."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Privacy:
+        return cls(AuthorKeys.of(settings), tuple(filter(None, settings.phone_regions.split(","))))
+
+
+class PostIntake:
+    """Makes the reports of posts; an `Intake` for the sources. Not for use by several threads at once."""
+
+    def __init__(
+        self, filter_: Filter, privacy: Privacy, window: Window, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`clock`: seconds since 1970."""
+        self._filter = filter_
+        self._privacy = privacy
+        self.window = window
+        self._clock = clock
+        metrics.prepare_intake()
+
+    @classmethod
+    def of(cls, settings: Settings, *, everything: bool = False) -> PostIntake:
+        """With an empty window; `streams.intake.rebuild` fills it. `everything` passes all posts. Raises
+        ValueError where the file of terms cannot be read.
+        """
+        terms = None
+        if not everything:
+            own = read_terms(settings.terms) if settings.terms else []
+            terms = Terms([*drug_terms(), *own])
+        window = Window(settings.duplicate_reports, settings.duplicate_days)
+        return cls(Filter(terms, settings.languages.split(",")), Privacy.of(settings), window)
+
+    def take(self, post: Post) -> Report | None:
+        """The report to send, or None where the post is left out: by the filter, or because it is malformed.
+        A repeated post gives an equal report.
+        """
+        if not (_is_valid(_ID, post.id) and _is_valid(_TEXT, post.text)):
+            metrics.INTAKE.labels("malformed").inc()
+            return None
+        verdict = self._filter.judge(post.text, post.language)
+        if verdict != "passed":
+            metrics.INTAKE.labels(verdict).inc()
+            return None
+        text, masked = mask(post.text, self._regions(post))
+        if len(masked) > MAX_MASKED or len(text) > MAX_TEXT:
+            metrics.INTAKE.labels("malformed").inc()
+            return None
+        metrics.INTAKE.labels(verdict).inc()
+        for m in masked:
+            metrics.MASKED.labels(m.kind).inc()
+        first, how = self.window.first(post.id, unmasked_parts(text, masked), self._clock(), post.repost_of)
+        if first is not None:
+            metrics.DUPLICATES.labels(how).inc()
+        keeps_person = not post.aggregate_only
+        return Report(
+            id=post.id,
+            text=text,
+            created_at=_with_zone(post.created_at),
+            created_at_assumed_utc=post.created_at is not None and post.created_at.tzinfo is None,
+            language=_valid(_LANGUAGE, post.language),
+            permalink=_valid(_PERMALINK, post.permalink) if keeps_person else None,
+            author=self.author_hash(post.author) if post.author and keeps_person else None,
+            country=_valid(_COUNTRY, post.country),
+            duplicate_of=first,
+            aggregate_only=post.aggregate_only,
+            masked=masked,
+        )
+
+    def author_hash(self, author: str) -> str | None:
+        """The keyed hash under which new reports of the author are kept; None without a key."""
+        return self._privacy.keys.hash(author)
+
+    def author_hashes(self, author: str) -> frozenset[str]:
+        """All hashes under which reports of the author may be kept, for `streams.intake.forget`."""
+        return self._privacy.keys.hashes(author)
+
+    def forget(self, id_: str) -> None:
+        """The report was deleted: later copies of it are first sightings again."""
+        self.window.forget(id_)
+
+    def _regions(self, post: Post) -> tuple[str, ...]:
+        own = (post.country or "").upper()
+        regions = self._privacy.regions
+        return (*regions, own) if len(own) == 2 and own not in regions else regions  # noqa: PLR2004  ISO 3166-1
+
+
+def _with_zone(moment: datetime | None) -> datetime | None:
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+def _is_valid(kind: TypeAdapter[str], value: str) -> bool:
+    try:
+        kind.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _valid(kind: TypeAdapter[str], value: str | None) -> str | None:
+    """The value, or None where a source gives what a record may not hold."""
+    return value if value is not None and _is_valid(kind, value) else None

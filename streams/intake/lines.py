@@ -1,0 +1,35 @@
+"""Reports that are ingested by hand, with the same masks and hashes as those of a source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+
+from streams.codec import BadRecord
+from streams.inputs import read_object, read_report
+from streams.intake.intake import Privacy
+from streams.intake.masking import MAX_MASKED, mask
+from streams.records import MAX_TEXT, Report
+
+
+def read_masked(line: bytes, privacy: Privacy) -> Report:
+    """The report in a line of JSON, with what identifies people masked in its text, and the hash of its
+    `author`, a handle. Unknown fields are left out and counted: they may hold anything. Raises BadRecord.
+    """
+    content = read_object(line)
+    author = content.pop("author", None)
+    report = read_report(orjson.dumps(content))
+    text, masked = mask(report.text, privacy.regions)
+    if len(text) > MAX_TEXT or len(masked) > MAX_MASKED:
+        raise BadRecord(f"text: longer than {MAX_TEXT} characters, or more than {MAX_MASKED} of them masked")
+    keeps_person = not report.aggregate_only
+    return replace(
+        report,
+        text=text,
+        masked=masked,
+        author=privacy.keys.hash(author) if isinstance(author, str) and author and keeps_person else None,
+        permalink=report.permalink if keeps_person else None,
+        meta={},
+        meta_dropped=report.meta_dropped + len(report.meta),
+    )

@@ -1,0 +1,38 @@
+"""Fills the window of duplicates from the topic that the reports went to, when a source starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.broker.ranges import Progress, read_chunks
+from streams.codec import BadRecord
+from streams.inputs import read_report
+from streams.intake.duplicates import Window
+from streams.intake.masking import unmasked_parts
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.topics import Topic, partition_counts
+
+
+async def rebuild(
+    window: Window, settings: Settings, topic: Topic[Any], progress: Progress = lambda done, total: None
+) -> None:
+    """Takes over the decisions in the last records of the topic, as many as the window has places. Raises
+    TopicsError where the broker lacks the topic.
+    """
+    partitions = (await partition_counts(settings)).get(topic.name, 1)
+    most = -(-settings.duplicate_reports // partitions)
+    async for records in read_chunks(settings, topic, "beginning", "end", progress, most):
+        for record in records:
+            _learn(window, record)
+
+
+def _learn(window: Window, record: Inbound) -> None:
+    if record.value is None:
+        window.forget((record.key or b"").decode(errors="replace"))
+        return
+    try:
+        report = read_report(record.value)
+    except BadRecord:
+        return
+    window.learn(report.id, unmasked_parts(report.text, report.masked), report.duplicate_of, record.timestamp)

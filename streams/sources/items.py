@@ -1,0 +1,55 @@
+"""What a source of live posts yields, and what takes it from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from streams.records import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A post as its source published it, or its new version after an edit."""
+
+    id: str
+    text: str
+    created_at: datetime | None = None
+    language: str | None = None
+    """ISO 639-1 code, where the source states one."""
+    author: str | None = None
+    """Handle or account id as the source gives it; leaves the process only as a keyed hash."""
+    country: str | None = None
+    permalink: str | None = None
+    repost_of: str | None = None
+    """Id of the post that this one repeats, where the source states it."""
+    aggregate_only: bool = False
+    """The terms of the source forbid keeping the text beyond its coding, and anything about its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A post was deleted by its author or by the source."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorDeletion:
+    """An account was deleted, and with it all of its posts."""
+
+    author: str
+
+
+Item = Post | Deletion | AuthorDeletion
+
+
+class Intake(Protocol):
+    """Filter, privacy and duplicates, between a source and the first topic."""
+
+    def take(self, post: Post) -> Report | None:
+        """The report to send, or None where the filter leaves the post out."""
+
+    def author_hash(self, author: str) -> str | None:
+        """The keyed hash under which the reports of `author` are kept; None without a key."""

@@ -1,0 +1,85 @@
+"""The filter passes posts in the right language that have a drug's name or an own term as a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.drugs import DrugLexicon
+from streams.intake.filter import Filter, Terms, drug_names, read_terms
+
+TERMS = Terms(drug_names())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zoloft's great",
+        "#zoloft",
+        "two zolofts",
+        "(ZOLOFT)",
+        "5-fu today",
+        "valproic\n  acid x",
+        "abilfy again",
+    ],
+)
+def test_a_name_or_a_listed_misspelling_is_found_as_a_word(text: str) -> None:
+    assert TERMS.occur_in(text)
+
+
+@pytest.mark.parametrize("text", ["azoloft", "zoloftes", "15-fu", "_zoloft", "", "nothing at all", "zol"])
+def test_a_part_of_a_word_is_no_name(text: str) -> None:
+    assert not TERMS.occur_in(text)
+
+
+def test_a_name_is_found_behind_a_longer_one_that_is_part_of_a_word() -> None:
+    assert Terms(["red pill", "pill b"]).occur_in("xred pill b")
+
+
+def test_every_name_of_the_lexicon_is_found_where_the_lexicon_finds_it() -> None:
+    lexicon = DrugLexicon.load()
+    names = drug_names()
+    assert len(names) > 4000
+    missed = [n for n in names if lexicon.find(f"took {n} today") and not TERMS.occur_in(f"took {n} today")]
+    assert missed == []
+
+
+def test_own_terms_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "terms"
+    path.write_text("# vapes\n\nElf Bar\njuul\n", encoding="utf-8")
+    terms = Terms(read_terms(path))
+    assert terms.occur_in("my elf bar makes me cough")
+    assert not terms.occur_in("vapes")
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_terms(tmp_path / "missing")
+    with pytest.raises(ValueError, match="no term"):
+        Terms([" "])
+
+
+SPANISH = "Desde que tomo zoloft no puedo dormir nada por la noche"
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "verdict"),
+    [
+        ("zoloft kills my sleep", None, "passed"),
+        ("zoloft kills my sleep", "en-GB", "passed"),
+        ("zoloft kills my sleep", "fr", "language"),
+        ("my cat kills my sleep", "en", "no_term"),
+        (SPANISH, None, "language"),
+        ("zoloft kills my sleep", "und", "passed"),
+        ("zoloft kills my sleep", "qme", "passed"),
+        (SPANISH, "zxx", "language"),
+        (SPANISH, "en", "passed"),
+        (SPANISH, "es", "language"),
+    ],
+)
+def test_the_language_of_the_source_goes_before_the_identified_one(
+    text: str, stated: str | None, verdict: str
+) -> None:
+    assert Filter(TERMS, ("en",)).judge(text, stated) == verdict
+
+
+def test_without_terms_everything_passes() -> None:
+    assert Filter(None, ("en",)).judge(SPANISH, "es") == "passed"

@@ -1,0 +1,42 @@
+"""What `pvstream ingest --mask` makes of a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from streams.codec import BadRecord
+from streams.intake.authors import AuthorKeys
+from streams.intake.intake import Privacy
+from streams.intake.lines import read_masked
+from streams.records import Masked, Report
+
+PRIVACY = Privacy(AuthorKeys(b"k" * 16), ("US",))
+
+
+def read(privacy: Privacy = PRIVACY, **fields: Any) -> Report:
+    return read_masked(orjson.dumps({"id": "1", "text": "@bob took zoloft"} | fields), privacy)
+
+
+def test_the_text_is_masked_and_the_author_is_hashed() -> None:
+    report = read(author="alice", user="alice", created_at="2026-03-04")
+    assert (report.text, report.masked) == ("@user took zoloft", (Masked("user", 0, 5),))
+    assert report.author == PRIVACY.keys.hash("@Alice")
+    assert (report.meta, report.meta_dropped) == ({}, 1)
+    assert report.created_at_assumed_utc
+
+
+def test_without_a_key_or_where_none_may_be_kept_there_is_no_author() -> None:
+    assert read(Privacy(AuthorKeys(), ()), author="alice").author is None
+    forbidden = read(author="alice", permalink="https://example.org/alice", aggregate_only=True)
+    assert (forbidden.author, forbidden.permalink) == (None, None)
+    assert read(author=7).author is None
+
+
+def test_a_line_that_is_no_report_is_refused_without_being_quoted() -> None:
+    for line in (b"secret", b'{"id": "secret"}', orjson.dumps({"id": "1", "text": "@secret " * 1001})):
+        with pytest.raises(BadRecord) as refused:
+            read_masked(line, PRIVACY)
+        assert "secret" not in str(refused.value)

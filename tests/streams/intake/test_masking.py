@@ -1,0 +1,83 @@
+"""What identifies people in a text is masked, and nothing else; the record says what was masked where."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.intake.masking import STAND_INS, mask, unmasked_parts
+
+REGIONS = ("US", "GB")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@bob_1 took zoloft", "@user took zoloft"),
+        ("thanks @alice.bsky.social!", "thanks @user!"),
+        ("cc @alice@mastodon.social.", "cc @user."),
+        ("\uff20bob, @\u2066carol\u2069", "@user, @user\u2069"),
+        ("asked u/some_one and /u/other-one", "asked @user and @user"),
+        ("did:plc:z72i7hdynmk6r22z27h6tvur wrote", "@user wrote"),
+        ("see https://x.com/bob/status/1?s=2).", "see [url])."),
+        ("HTTP://EX.COM/bob's", "[url]"),
+        ("at://did:plc:abc/app.bsky.feed.post/3k", "[url]"),
+        ("www.bob.me/about, t.co/abc or bob.com", "[url], [url] or [url]"),
+        ("mail joe.b+x@ex-ample.co.uk now", "mail [email] now"),
+        ("call (415) 555-2671 or +44 20 7946 0958", "call [phone] or [phone]"),
+        ("+33 1 42 68 53 00", "[phone]"),
+        ("@a https://b.org c@d.net", "@user [url] [email]"),
+    ],
+)
+def test_what_identifies_people_is_masked(text: str, expected: str) -> None:
+    masked, spans = mask(text, REGIONS)
+    assert masked == expected
+    assert [masked[s.start : s.end] for s in spans] == [STAND_INS[s.kind] for s in spans]
+    assert all(stand_in not in unmasked_parts(masked, spans) for stand_in in STAND_INS.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "took 50mg 2x/day and/or 10 mg at 8:30, 10/12/2019, 1,000,000 IU, 5-10-20 mg",
+        "2@50mg, e.g. zoloft. Then nothing.killing me @ night",
+        "mg/u/day, http: nothing, 12345678 steps",
+        "insomnia 😴 again",
+        "",
+    ],
+)
+def test_what_looks_like_it_is_not(text: str) -> None:
+    assert mask(text, REGIONS) == (text, ())
+
+
+def test_national_numbers_are_found_for_the_given_countries_only() -> None:
+    assert mask("030 901820 anrufen", ("DE",))[0] == "[phone] anrufen"
+    assert mask("030 901820 anrufen", ("US",))[0] == "030 901820 anrufen"
+    assert mask("+49 30 901820 anrufen")[0] == "[phone] anrufen"
+
+
+@given(st.text(st.sampled_from("ab@.:/ 0123456789+-\n😴w\u0130"), max_size=80))
+def test_the_spans_of_any_text_are_right(text: str) -> None:
+    masked, spans = mask(text, REGIONS)
+    assert [masked[s.start : s.end] for s in spans] == [STAND_INS[s.kind] for s in spans]
+    assert all(a.end <= b.start for a, b in pairwise(spans))
+    assert spans or masked == text
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["a", "a.", "@a", "a@", "1 ", "a-", "://", "a+", "u/", "www.", "1234567 ", "(1) ", "did:plc:", "-."],
+)
+def test_a_long_text_takes_time_in_proportion_to_its_length(part: str) -> None:
+    def seconds(n: int) -> float:
+        start = time.process_time()
+        mask((part * n)[:n], REGIONS)
+        return time.process_time() - start
+
+    short = min(seconds(10_000) for _ in range(3))
+    # Quadratic time would take 64 times as long.
+    assert seconds(80_000) < 24 * short + 0.2
