@@ -84,13 +84,20 @@ class Backoff:
 class Source(Protocol):
     """A source of live posts."""
 
-    name: str
-    """In metrics, logs and readiness; one for each source of a process."""
-    key: str
-    """Key of the position on the topic `cursors`."""
-    backoff: Backoff
-    reuses_ids: bool
-    """An id may come again after its deletion, so only the order of arrival counts."""
+    @property
+    def name(self) -> str:
+        """In metrics, logs and readiness; one for each source of a process."""
+
+    @property
+    def key(self) -> str:
+        """Key of the position on the topic `cursors`."""
+
+    @property
+    def backoff(self) -> Backoff: ...
+
+    @property
+    def reuses_ids(self) -> bool:
+        """An id may come again after its deletion, so only the order of arrival counts."""
 
     def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
         """Connects and yields until the connection ends, which raises Interrupted; a source that has an end

@@ -65,11 +65,11 @@ class Bluesky:
                 session() as client,
                 client.ws_connect(server, params=_query(start), max_msg_size=MAX_FRAME_BYTES) as socket,
             ):
-                yield Step()
-                latest_start = None
-                if last is not None:
-                    slack = 0.0 if (position or {}).get("server") == server else self.rewind
-                    latest_start = last + int(slack * MICROSECONDS)
+                # A new source begins now, also if the connection ends before the first event.
+                yield Step(position={"time_us": _now()} if last is None else None)
+                latest_start, known = None, (position or {}).get("server")
+                if last is not None and known is not None:
+                    latest_start = last + int((0.0 if known == server else self.rewind) * MICROSECONDS)
                 async for step in self._steps(socket, server, latest_start):
                     yield step
 

@@ -79,7 +79,10 @@ class Mastodon:
                 async with client.get(url) as response:
                     raise_for(response.status, response.headers)
                     yield Step()
-                    if isinstance(last, str):
+                    if not isinstance(last, str):
+                        last = await self._newest(client)
+                        yield Step(position={"id": last})
+                    else:
                         self.missed.set()
                         async with aclosing(self._timeline(client, last)) as pages:
                             async for step in pages:
@@ -89,6 +92,11 @@ class Mastodon:
                         async for step in steps:
                             yield step
         raise Interrupted("closed")
+
+    async def _newest(self, client: aiohttp.ClientSession) -> str:
+        """The id from which a new source begins."""
+        page = await _page(client, f"{self.server}/api/v1/timelines/public", [("limit", "1")])
+        return str(page[0]["id"]) if page and "id" in page[0] else "0"
 
     async def _timeline(self, client: aiohttp.ClientSession, last: str) -> AsyncGenerator[Step, None]:
         """The posts after an id, the oldest first."""

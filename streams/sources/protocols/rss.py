@@ -61,9 +61,7 @@ class Rss:
                     else:
                         headers, body = answer
                         # Parsing a large feed takes a second.
-                        feed = await asyncio.to_thread(feedparser.parse, BytesIO(body))
-                        if not feed.version:
-                            raise Interrupted("http", "an answer that is no feed")
+                        feed = await asyncio.to_thread(_parse, body)
                         step = self._step(feed, headers, state)
                         state = step.position or state
                         wait = max(wait, _minutes(feed.feed.get("ttl")) * 60)
@@ -129,6 +127,17 @@ class Rss:
             author=entry.get("author") or None,
             permalink=entry.get("link"),
         )
+
+
+def _parse(body: bytes) -> Any:
+    """A parsed feed; raises Interrupted for anything else."""
+    try:
+        feed = feedparser.parse(BytesIO(body))
+    except Exception as error:  # of many kinds, for bytes that are no text
+        raise Interrupted("http", f"an answer that cannot be read: {type(error).__name__}") from None
+    if not feed.get("version"):
+        raise Interrupted("http", "an answer that is no feed")
+    return feed
 
 
 def _digest(text: str) -> str:

@@ -96,8 +96,9 @@ class MastodonApi(Player):
 
     async def _timeline(self, request: web.Request) -> web.Response:
         self.pages += 1
-        least, limit = int(request.query["min_id"]), int(request.query["limit"])
-        page = [status for id_, status in self.present().items() if int(id_) > least][:limit]
+        least, limit = int(request.query.get("min_id", "-1")), int(request.query["limit"])
+        page = [status for id_, status in self.present().items() if int(id_) > least]
+        page = page[-limit:] if least < 0 else page[:limit]
         return web.json_response(page[::-1])
 
     async def _statuses(self, request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""Runs a source in a test, and reads its metrics."""
+"""Runs sources in a test, and reads their metrics."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from streams.sources.runner import Runner
 
 @asynccontextmanager
 async def running(*runners: Runner) -> AsyncIterator[None]:
-    """Runs them for the time of the block; an error of one is raised at its end."""
-    tasks = [asyncio.create_task(runner.run()) for runner in runners]
+    """Runs them for the time of the block; an error of one ends the block."""
     try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(runner.run()) for runner in runners]
+            yield
+            for task in tasks:
+                task.cancel()
+    except* Exception as errors:
+        raise errors.exceptions[0] from None
 
 
 def sample(name: str, **labels: str) -> float:

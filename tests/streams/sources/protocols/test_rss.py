@@ -41,7 +41,7 @@ async def test_a_feed_is_read_again_only_where_it_has_changed() -> None:
         world.happenings += entries(3)
         world.publish(1)
         await until(lambda: len(delivery.sent) == 3)
-            await until(lambda: feed.requests[-1].get("If-None-Match") == '"3"')
+        await until(lambda: feed.requests[-1].get("If-None-Match") == '"3"')
 
 
 async def test_a_changed_entry_is_sent_again_under_its_id_and_an_unchanged_one_is_not() -> None:
