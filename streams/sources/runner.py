@@ -123,6 +123,9 @@ class Runner:
         if step.position is not None:
             self._position = step.position
             self._attempts.clear()
+            if self._written is None and not step.items:
+                # Where a new source begins: without it, a crash in the first second would begin later.
+                await self.checkpoint()
 
     async def _deliver(self, item: Item) -> str:
         """Sends what belongs to an item; returns the outcome, as in the metric."""

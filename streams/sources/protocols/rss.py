@@ -48,6 +48,10 @@ class Rss:
     def key(self) -> str:
         return f"rss/{_digest(self.url)}"
 
+    def id_of(self, guid: str) -> str:
+        """The id of the report of an entry."""
+        return f"rss:{_digest(self.url)}:{_digest(guid)}"
+
     async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
         state: Position = position or {}
         with interruptions():
@@ -120,7 +124,7 @@ class Rss:
         title = text_of(entry.get("title", ""))
         moment = entry.get("published_parsed") or entry.get("updated_parsed")
         return Post(
-            id=f"rss:{_digest(self.url)}:{_digest(guid)}",
+            id=self.id_of(guid),
             text="\n".join(part for part in (title, text_of(body)) if part),
             created_at=datetime.fromtimestamp(timegm(moment), UTC) if moment else None,
             language=language_code(language),

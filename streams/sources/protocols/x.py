@@ -70,7 +70,8 @@ class X:
                     self._synchronised = True
                 async with client.get(f"{self.server}/2/tweets/search/stream", params=query) as response:
                     raise_for(response.status, response.headers)
-                    yield Step(gap=self._gap(position))
+                    began = {"alive": round(time.time())} if position is None else None
+                    yield Step(gap=self._gap(position), position=began)
                     async with aclosing(read_lines(response.content, self.silence)) as lines:
                         async for line in lines:
                             self._alive = time.time()

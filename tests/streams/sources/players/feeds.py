@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
+from streams.sources.protocols.rss import Rss
 from tests.streams.sources.players.server import Player
 from tests.streams.sources.players.world import Happening, World
 
@@ -15,10 +16,14 @@ HEAD = (
 )
 
 
+def guid(number: int) -> str:
+    return f"https://example.org/{number}"
+
+
 def item(happening: Happening) -> str:
     body = escape(f"<p>{happening.text}</p>")
     return (
-        f"<item><guid>https://example.org/{happening.number}</guid><title>Case {happening.number}</title>"
+        f"<item><guid>{guid(happening.number)}</guid><title>Case {happening.number}</title>"
         f"<link>https://example.org/{happening.number}</link><description>{body}</description>"
         "<pubDate>Wed, 04 Mar 2026 09:15:02 GMT</pubDate></item>"
     )
@@ -39,6 +44,11 @@ class Feed(Player):
     @property
     def address(self) -> str:
         return f"{self.url}/feed?key=planted-key"
+
+    def expected(self) -> dict[str, str | None]:
+        """The id of each report and its last text."""
+        source = Rss(url=self.address)
+        return {source.id_of(guid(n)): f"Case {n}\n{text}" for n, text in self.world.final.items()}
 
     def body(self) -> bytes:
         latest: dict[int, Happening] = {}

@@ -24,6 +24,8 @@ class MastodonApi(Player):
         self.extra: list[bytes] = []
         self.pages = 0
         self._ids: dict[int, str] = {}
+        self._shown: dict[str, dict[str, Any]] = {}
+        self._applied = 0
         self.app.add_routes(
             [
                 web.get("/api/v1/streaming/public", self._stream),
@@ -82,22 +84,30 @@ class MastodonApi(Player):
             await self.play(request, place, response.write)
         return response
 
+    def expected(self) -> dict[str, str | None]:
+        """The id of each report and its last text; None where it is deleted."""
+        prefix = f"mastodon:{self.url.removeprefix('http://')}:"
+        return {prefix + self._ids[n]: text for n, text in self.world.final.items() if n in self._ids}
+
     def present(self) -> dict[str, dict[str, Any]]:
-        """The statuses that the server shows now, by their ids, the oldest first."""
-        statuses: dict[int, dict[str, Any]] = {}
-        gone = set()
-        for happening in self.world.happenings[: self.world.published]:
+        """The statuses that the server shows now, by their ids."""
+        published = self.world.happenings[self._applied : self.world.published]
+        self._applied = self.world.published
+        for happening in published:
+            id_ = self.status_id(happening)
             if happening.kind == "delete":
-                gone.add(happening.number)
+                self._shown.pop(id_, None)
             else:
-                statuses[happening.number] = self.status(happening)
-        found = {s["id"]: s for number, s in statuses.items() if number not in gone}
-        return dict(sorted(found.items(), key=lambda item: int(item[0])))
+                self._shown[id_] = self.status(happening)
+        return self._shown
 
     async def _timeline(self, request: web.Request) -> web.Response:
         self.pages += 1
         least, limit = int(request.query.get("min_id", "-1")), int(request.query["limit"])
-        page = [status for id_, status in self.present().items() if int(id_) > least]
+        page = sorted(
+            (status for id_, status in self.present().items() if int(id_) > least),
+            key=lambda status: int(status["id"]),
+        )
         page = page[-limit:] if least < 0 else page[:limit]
         return web.json_response(page[::-1])
 

@@ -31,7 +31,7 @@ class World:
     """The last text of each post; None where it is deleted."""
 
     @classmethod
-    def made(cls, seed: int, posts: int, *, edits: bool = True, delete_first: bool = True) -> World:
+    def made(cls, seed: int, posts: int, *, deletes: bool = True, delete_first: bool = True) -> World:
         """One post in eight is deleted later, one in ten edited; a few deletions come before their post."""
         draw = random.Random(seed)
         slots: list[tuple[float, Happening]] = []
@@ -40,14 +40,14 @@ class World:
             text, chance = f"post {number}: this drug kept me awake", draw.random()
             slots.append((number, Happening(kind="create", number=number, text=text)))
             final[number] = text
-            if chance < 0.10 and edits:
+            if chance < 0.10:
                 final[number] = f"{text}, edited"
                 edit = Happening(kind="update", number=number, text=final[number] or "")
                 slots.append((number + draw.uniform(1, 30), edit))
-            elif chance < 0.22:
+            elif chance < 0.22 and deletes:
                 final[number] = None
                 slots.append((number + draw.uniform(1, 40), Happening(kind="delete", number=number)))
-            elif chance < 0.24 and delete_first:
+            elif chance < 0.24 and deletes and delete_first:
                 final[number] = None
                 slots.append((number - 0.5, Happening(kind="delete", number=number)))
         slots.sort(key=lambda slot: slot[0])

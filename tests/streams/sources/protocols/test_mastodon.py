@@ -144,16 +144,13 @@ async def test_nothing_is_lost_through_50_faults_and_a_sweep_finds_the_deletions
             check=stream.check, every=0.5, least=0.1, backoff=FAST, due=stream.missed,
         )  # fmt: skip
 
-        def expected() -> dict[str, str | None]:
-            return {stream.prefix + api._ids[n]: text for n, text in world.final.items() if n in api._ids}
-
         def is_complete() -> bool:
             state = delivery.state()
-            shown = {k: t for k, t in expected().items() if t is not None}
+            shown = {k: t for k, t in api.expected().items() if t is not None}
             return (
                 world.is_over
                 and shown.items() <= state.items()
-                and all(state.get(k) is None for k, t in expected().items() if t is None)
+                and all(state.get(k) is None for k, t in api.expected().items() if t is None)
             )
 
         deletions = RecentDeletions()
@@ -162,5 +159,5 @@ async def test_nothing_is_lost_through_50_faults_and_a_sweep_finds_the_deletions
             await until(is_complete)
             await asyncio.sleep(0.1)
         assert is_complete()
-        assert delivery.state().keys() <= expected().keys()
+        assert delivery.state().keys() <= api.expected().keys()
     assert sum(faults.made.values()) == 50
