@@ -65,7 +65,10 @@ def x(world: World, faults: Faults) -> Play:
     def sources(settings: Settings) -> list[Source]:
         compliance = Compliance(token=x_api.TOKEN, server=player.url, poll=0.1)
         return [
-            X(token=x_api.TOKEN, server=player.url, rules=["a"], backoff=FAST, silence=KEEP_ALIVE, backfill=5),
+            X(
+                token=x_api.TOKEN, server=player.url, rules=["a"], backoff=FAST, silence=KEEP_ALIVE,
+                backfill=5,
+            ),
             Sweep(
                 name="x-deletions", key="x/deletions", prefix="x:", kept=kept_on(settings, POSTS),
                 check=compliance.check, every=5.0, least=1.0, backoff=FAST,
