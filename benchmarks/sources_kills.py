@@ -79,7 +79,7 @@ class Site:
         for i, happening in enumerate(self.lines.happenings):
             while i >= self.jetstream.furthest and not self.jetstream.world.is_over:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            line = {"id": f"line-{happening.number}", "text": happening.text}
+            line: dict[str, Any] = {"id": f"line-{happening.number}", "text": happening.text}
             line |= {"deleted": True} if happening.kind == "delete" else {}
             with self.file.open("ab") as file:
                 file.write(orjson.dumps(line) + b"\n")

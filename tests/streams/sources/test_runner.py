@@ -6,7 +6,7 @@ import pytest
 
 from streams.records import MAX_TEXT, Report
 from streams.sources.delivery import MAX_UNCONFIRMED
-from streams.sources.items import AuthorDeletion, Deletion, Post
+from streams.sources.items import AuthorDeletion, Deletion, Item, Post
 from streams.sources.pass_all import PassAll
 from streams.sources.runner import RecentDeletions
 from streams.sources.source import Interrupted, SourceFailed, Step
@@ -86,7 +86,7 @@ async def test_where_ids_come_again_the_order_counts() -> None:
 
 async def test_what_no_report_can_be_is_malformed_and_what_has_no_text_is_filtered() -> None:
     malformed, filtered = outcome("malformed"), outcome("filtered")
-    bad = [post(""), post("i" * 257), post("a\nb"), post("a", "x" * (MAX_TEXT + 1)), Deletion("")]
+    bad: list[Item] = [post(""), post("i" * 257), post("a\nb"), post("a", "x" * (MAX_TEXT + 1)), Deletion("")]
     delivery = KeptDelivery()
     blank = [post("b", " "), post("c", "my cat")]
     await runner(Scripted(step(*bad, *blank, malformed=2)), delivery, intake=Hashing()).run()

@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.sources.protocols.ndjson import MAX_LINE, Ndjson
+from streams.sources.protocols.connection import MAX_LINE
+from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.polling import until
 from tests.streams.sources.kept import KeptDelivery, runner
 from tests.streams.sources.players.running import running, sample
