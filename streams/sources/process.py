@@ -32,12 +32,12 @@ class SourceProcess:
         settings: Settings,
         *,
         topic: str = "posts",
-        forget_author: Forget | None = None,
+        forget_authors: Forget | None = None,
     ) -> None:
         self.http_port = 0
         self._sources = sources
         self._settings = settings
-        self._route = partial(Route, intake=intake, topic=topic, forget_author=forget_author)
+        self._route = partial(Route, intake=intake, topic=topic, forget_authors=forget_authors)
         self._required = (topics.by_name(topic), CURSORS)
         self._runners: list[Runner] = []
         self._broker = BrokerWatch(settings)
@@ -86,7 +86,7 @@ class SourceProcess:
             await asyncio.gather(stop, *reading, *background, return_exceptions=True)
         async with asyncio.timeout(self._settings.grace):
             for runner in self._runners:
-                await runner.checkpoint()
+                await runner.checkpoint(last=True)
 
     @asynccontextmanager
     async def _serving_http(self) -> AsyncIterator[None]:

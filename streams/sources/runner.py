@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,11 +25,14 @@ log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 1.0
 #: Ids whose deletion is remembered, so that a post that arrives after its deletion is not sent.
 MAX_REMEMBERED = 100_000
+#: Seconds between two searches for the reports of deleted accounts, because each reads the topics. Until then
+#: the position is not written, so that a crash repeats the deletions of accounts too.
+FORGET_SECONDS = 60.0
 MAX_ID = 256
 MAX_VALUE = MAX_MESSAGE - 4096
 
-Forget = Callable[[str], Awaitable[int]]
-"""Sends tombstones for all reports of an author, given by the keyed hash; returns their number."""
+Forget = Callable[[Collection[str]], Awaitable[int]]
+"""Sends tombstones for all reports of authors, given by their keyed hashes; returns their number."""
 
 
 class RecentDeletions:
@@ -56,7 +60,7 @@ class Route:
     intake: Intake
     topic: str
     """The input topic, without PV_PREFIX."""
-    forget_author: Forget | None = None
+    forget_authors: Forget | None = None
     """None: the deletion of an account is counted as unresolved."""
     deletions: RecentDeletions = field(default_factory=RecentDeletions)
 
@@ -71,9 +75,15 @@ class Runner:
         self._window = Window()
         self._position = self._written = position
         self._authors: list[str] = []
+        self._forgotten_at = -math.inf
         self._attempts: Counter[Reason] = Counter()
         self._checkpointing = asyncio.Lock()
         metrics.prepare_source(source.name)
+
+    @property
+    def position(self) -> Position | None:
+        """Where the source would resume now; not all before it need be confirmed."""
+        return self._position
 
     async def run(self) -> None:
         """Reads until the source has an end, raises SourceFailed or is cancelled."""
@@ -94,14 +104,17 @@ class Runner:
             await asyncio.sleep(CHECKPOINT_SECONDS)
             await self.checkpoint()
 
-    async def checkpoint(self) -> None:
-        """Waits until everything before the present position is confirmed, then writes it."""
+    async def checkpoint(self, *, last: bool = False) -> None:
+        """Waits until everything before the present position is confirmed, then writes it. Accounts that were
+        deleted may put it off, but not the `last` time.
+        """
         async with self._checkpointing:
             position, authors = self._position, self._authors[:]
             await self._window.confirm()
-            for author in authors:
-                await self._forget(author)
-                self._authors.remove(author)
+            if authors and not last and time.monotonic() < self._forgotten_at + FORGET_SECONDS:
+                return
+            await self._forget(authors)
+            del self._authors[: len(authors)]
             if position is not None and position != self._written:
                 await self._route.delivery.write_position(self.source.key, position)
                 self._written = position
@@ -158,13 +171,17 @@ class Runner:
     async def _send(self, key: str, value: bytes | None) -> None:
         await self._window.add(await self._route.delivery.send(self._route.topic, key, value))
 
-    async def _forget(self, author: str) -> None:
-        """Deletes what is kept of an account; without a hash or a way to find its reports it is counted."""
-        hashed = self._route.intake.author_hash(author)
-        if hashed is None or self._route.forget_author is None:
-            self._count("unresolved")
-            return
-        self._count("deleted", await self._route.forget_author(hashed))
+    async def _forget(self, authors: Sequence[str]) -> None:
+        """Deletes what is kept of accounts; those without a hash, or a way to find their reports, are
+        counted.
+        """
+        forget = self._route.forget_authors
+        found = [self._route.intake.author_hash(author) for author in authors] if forget else []
+        hashes = [hashed for hashed in found if hashed is not None]
+        self._count("unresolved", len(authors) - len(hashes))
+        if forget is not None and hashes:
+            self._count("deleted", await forget(set(hashes)))
+            self._forgotten_at = time.monotonic()
 
     async def _pause(self, interruption: Interrupted) -> None:
         self._set_connected(False)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
 import pytest
 
@@ -98,22 +99,40 @@ async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_positio
     forgotten: list[str] = []
     delivery, deleted = KeptDelivery(), outcome("deleted")
 
-    async def forget(author: str) -> int:
+    async def forget(authors: Collection[str]) -> int:
         assert delivery.positions == []
-        forgotten.append(author)
+        forgotten.extend(authors)
         return 3
 
     one = runner(
         Scripted(step(AuthorDeletion("someone"), position={"n": 1})),
         delivery,
         intake=Hashing(),
-        forget_author=forget,
+        forget_authors=forget,
     )
     await one.run()
     await one.checkpoint()
     assert forgotten == ["hash of someone"]
     assert outcome("deleted") == deleted + 3
     assert len(delivery.positions) == 1
+
+
+async def test_accounts_are_searched_for_together_and_the_position_waits_for_it() -> None:
+    asked: list[set[str]] = []
+    delivery = KeptDelivery()
+
+    async def forget(authors: Collection[str]) -> int:
+        asked.append(set(authors))
+        return 0
+
+    one = runner(Scripted(), delivery, intake=Hashing(), forget_authors=forget)
+    for n in range(4):
+        await one.take(step(AuthorDeletion(f"author {n}"), position={"n": n}))
+        await one.checkpoint()
+    assert (asked, [p for _, p, _ in delivery.positions]) == ([{"hash of author 0"}], [{"n": 0}])
+    await one.checkpoint(last=True)
+    assert asked[1] == {f"hash of author {n}" for n in (1, 2, 3)}
+    assert delivery.positions[-1][1] == {"n": 3}
 
 
 async def test_a_deleted_account_without_a_key_is_counted_as_unresolved() -> None:

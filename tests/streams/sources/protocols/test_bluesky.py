@@ -8,6 +8,7 @@ import pytest
 
 from streams.sources.items import AuthorDeletion, Deletion, Post
 from streams.sources.protocols.bluesky import Bluesky, read_event
+from streams.sources.runner import Runner
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
 from tests.streams.sources.players.faults import Faults
@@ -19,6 +20,11 @@ from tests.streams.sources.players.world import Happening, World
 
 def sample(name: str, **labels: str) -> float:
     return read_sample(name, source="bluesky", **labels)
+
+
+def time_of(one: Runner) -> float:
+    """The time of its position, in seconds; microseconds as in an event."""
+    return (one.position or {}).get("time_us", 0) / 1e6
 
 
 def expected(world: World) -> dict[str, str | None]:
@@ -72,9 +78,10 @@ async def test_it_resumes_at_its_position_and_repeats_only_a_few_seconds() -> No
         first, second = KeptDelivery(), KeptDelivery()
         one = runner(Bluesky(servers=[server.endpoint], backoff=FAST, rewind=0.0), first)
         async with running(one):
-            await until(lambda: len(first.sent) == 50)
+            await until(lambda: world.is_over)
+            await until(lambda: time_of(one) == round(world.happenings[49].at * 1e6) / 1e6)
         await one.checkpoint()
-        ((key, position, _),) = first.positions
+        key, position, _ = first.positions[-1]
         world.happenings += [Happening(kind="create", number=n, text=f"post {n}") for n in range(50, 60)]
         world.publish(10)
         two = runner(Bluesky(servers=[server.endpoint], backoff=FAST, rewind=0.0), second, position)

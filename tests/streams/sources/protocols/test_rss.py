@@ -61,7 +61,7 @@ async def test_after_a_restart_only_what_is_new_is_sent() -> None:
     async with Feed(world) as feed:
         one = runner(made(feed), first)
         async with running(one):
-            await until(lambda: len(first.sent) == 2)
+            await until(lambda: len(first.sent) == 2 and feed.statuses[-1] == 304)
         await one.checkpoint()
         world.happenings += entries(3)
         world.publish(1)
