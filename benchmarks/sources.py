@@ -107,6 +107,7 @@ async def fault_run(name: str, faults: int, seed: int) -> dict[str, Any]:
     posts = faults * (16 if name == "mastodon" else 4)
     world = World.made(seed, posts, delete_first=name == "bluesky")
     player, sources, expected = PROTOCOLS[name](world, made)
+    player.keeps_alive = True
     began = time.monotonic()
     async with AsyncExitStack() as stack:
         broker = stack.enter_context(EmbeddedBroker())
@@ -130,8 +131,8 @@ async def fault_run(name: str, faults: int, seed: int) -> dict[str, Any]:
 
 
 async def _settled(found: Found, expected: Expected, world: World, task: asyncio.Task[None]) -> None:
-    """Waits until the world is over and the topic has all of it, and still has it after the last repeats: after
-    an interruption the older version of an edited post comes again before the newer one.
+    """Waits until the world is over and the topic has all of it, and still has it after the last repeats:
+    after an interruption an edited post comes first as it was.
     """
     complete = 0
     while complete < SETTLED and not task.done():

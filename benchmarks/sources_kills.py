@@ -93,6 +93,7 @@ async def kill_run(kills: int, seed: int) -> dict[str, Any]:
         broker = stack.enter_context(EmbeddedBroker())
         site = Site(kills, seed, folder)
         for player in site.players:
+            player.keeps_alive = True
             await stack.enter_async_context(player)
         settings = Settings(broker=f"kafka://{broker.bootstrap}")
         found = await stack.enter_async_context(counting(settings))

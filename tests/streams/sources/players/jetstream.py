@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from contextlib import suppress
 from functools import partial
 
@@ -91,6 +92,9 @@ class Jetstream(Player):
 
     def clock_jump(self, at: float) -> bytes:
         return event("identity", at, identity={})
+
+    def keep_alive(self) -> bytes:
+        return event("identity", time.time(), identity={})
 
     def half(self, message: bytes) -> bytes:
         """Half of a frame (RFC 6455, section 5.2)."""

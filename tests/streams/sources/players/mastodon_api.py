@@ -63,6 +63,9 @@ class MastodonApi(Player):
     def malformed(self) -> bytes:
         return b'event: update\ndata: {"id": "17"\n\n'
 
+    def keep_alive(self) -> bytes:
+        return b":thump\n"
+
     def clock_jump(self, at: float) -> bytes:
         """A status of a bot, which is left out, with a wrong time."""
         status = self.status(Happening(kind="create", number=LARGE_NUMBER + 1, text="a bot", at=at))

@@ -26,6 +26,8 @@ class Player:
         self.world = world
         self.faults = faults or Faults(seed=0)
         self.connections = 0
+        self.keeps_alive = False
+        """Once the world is over, the connection is kept alive, so that the source does not connect again."""
         self.furthest = 0
         """How many happenings were sent, or should have been."""
         self.refuse: list[tuple[int, dict[str, str]]] = []
@@ -80,6 +82,10 @@ class Player:
         """A message that has a wrong time, and no post that counts."""
         raise NotImplementedError
 
+    def keep_alive(self) -> bytes:
+        """What the server sends when there is nothing else."""
+        raise NotImplementedError
+
     def half(self, message: bytes) -> bytes:
         """The first part of a message, as it goes over the wire."""
         return message[: len(message) // 2]
@@ -91,6 +97,9 @@ class Player:
         while request.transport is not None and not request.transport.is_closing():
             if place >= self.world.published:
                 await asyncio.sleep(0.002)
+                if self.keeps_alive and self.world.is_over:
+                    await send(self.keep_alive())
+                    await asyncio.sleep(0.1)
                 continue
             happening, place = self.world.happenings[place], place + 1
             is_new, self.furthest = place > self.furthest, max(place, self.furthest)

@@ -71,6 +71,9 @@ class XApi(Player):
     def malformed(self) -> bytes:
         return b'{"data": {"id": "17"\r\n'
 
+    def keep_alive(self) -> bytes:
+        return b"\r\n"
+
     def clock_jump(self, at: float) -> bytes:
         return b"\r\n"
 
