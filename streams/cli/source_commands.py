@@ -11,7 +11,9 @@ import typer
 from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
+    from streams.settings import Settings
     from streams.sources.items import Intake
+    from streams.sources.source import Source
 
 app = typer.Typer()
 
@@ -87,6 +89,20 @@ def source(
     for line in terms(names):
         err.print(line, highlight=False, markup=False)
     asyncio.run(SourceProcess(sources, _intake(), settings, topic=topic).serve())
+
+
+def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:
+    """The source of a demo, and its intake; raises typer.BadParameter, and SourceFailed where the source
+    lacks something.
+    """
+    from streams.sources.catalog import Options, make_sources
+
+    if name not in ("bluesky", "mastodon"):
+        raise typer.BadParameter(f"{name!r} is neither bluesky nor mastodon", param_hint="--source")
+    servers = [server] if server else []
+    options = Options(bluesky_servers=servers, mastodon_servers=servers)
+    # Without the sweep, which reads the topics.
+    return make_sources([name], options, settings)[:1], _intake()
 
 
 def _intake() -> Intake:

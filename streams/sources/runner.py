@@ -162,7 +162,10 @@ class Runner:
         report = self._route.intake.take(post) if post.text.strip() else None
         if report is None:
             return "filtered"
-        value = as_input(report)
+        try:
+            value = as_input(report)
+        except TypeError:  # half of a surrogate pair, which is no text
+            return "malformed"
         if len(value) > MAX_VALUE:
             return "malformed"
         await self._send(report.id, value)
