@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Collection
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from aiokafka import AIOKafkaProducer
 
@@ -34,7 +34,7 @@ class Delivery:
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
         )
 
-    async def __aenter__(self) -> Delivery:
+    async def __aenter__(self) -> Self:
         await self._producer.start()
         return self
 

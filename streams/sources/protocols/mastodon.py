@@ -106,7 +106,7 @@ class Mastodon:
             page = await _page(client, f"{self.server}/api/v1/timelines/public", query)
             step = self._read(page)
             ids = [status["id"] for status in page if isinstance(status.get("id"), str)]
-            if not ids:
+            if not ids or order(max(ids, key=order)) <= order(start):
                 return
             start = max(ids, key=order)
             newest = max(newest, start, key=order)

@@ -24,7 +24,7 @@ def sample(name: str, **labels: str) -> float:
 
 def time_of(one: Runner) -> float:
     """The time of its position, in seconds; microseconds as in an event."""
-    return (one.position or {}).get("time_us", 0) / 1e6
+    return float((one.position or {}).get("time_us", 0)) / 1e6
 
 
 def expected(world: World) -> dict[str, str | None]:
@@ -104,6 +104,18 @@ async def test_a_cursor_that_the_server_clamps_is_a_gap_that_is_reported(
     missing = sample("pv_source_gap_seconds_total") - before
     assert 3590 < missing < 3610
     assert "s of the stream are missing" in caplog.text
+
+
+async def test_a_time_in_the_future_is_no_place_to_resume() -> None:
+    before = sample("pv_source_items_total", outcome="malformed")
+    now = round(time.time(), 3)
+    async with Jetstream(World([])) as server:
+        post = commit(Happening(kind="create", number=1, text="awake", at=now))
+        server.extra = [post, event("identity", now + 7200, identity={}), b"{"]
+        one = runner(Bluesky(servers=[server.endpoint], backoff=FAST), KeptDelivery())
+        async with running(one):
+            await until(lambda: sample("pv_source_items_total", outcome="malformed") == before + 1)
+    assert time_of(one) == now
 
 
 async def test_after_an_interruption_the_next_server_is_asked_a_few_seconds_earlier() -> None:
