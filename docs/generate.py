@@ -17,7 +17,7 @@ from benchmarks.headline import HEADLINES
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.settings import Settings
-from streams.topics import DAY, DELETED_MS, INPUTS, RELEASES, SEGMENT_MS, TOPICS, Topic
+from streams.topics import CURSORS, DAY, DELETED_MS, INPUTS, RELEASES, SEGMENT_MS, TOPICS, Topic
 
 ROOT = Path(__file__).parents[1]
 #: In the README: the result that stands for each task.
@@ -29,6 +29,8 @@ SHOWN = (
     "evaluation_acronym_unseen",
     "evaluation_summarization",
 )
+#: Who reads the topics that no stage reads and that are not for users.
+READERS = {RELEASES.name: "every worker", CURSORS.name: "`pvstream source`"}
 _START, _END = "<!-- generated: {} -->\n", "\n<!-- end -->"
 
 
@@ -92,7 +94,7 @@ def topics_table() -> list[str]:
         if topic.name.endswith((".dead", ".shadow")):
             continue
         writers = sinks.get(topic.name) or _written_by(topic)
-        readers = sources.get(topic.name) or (["every worker"] if topic == RELEASES else ["you"])
+        readers = sources.get(topic.name) or [READERS.get(topic.name, "you")]
         kind = topic.record.__name__ if topic.record else "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
     dead, shadow = (next(t for t in TOPICS if t.name.endswith(end)) for end in (".dead", ".shadow"))
@@ -103,7 +105,9 @@ def topics_table() -> list[str]:
 
 def _written_by(topic: Topic[Any]) -> list[str]:
     if topic in INPUTS:
-        return ["`pvstream ingest` or you"]
+        return ["`pvstream ingest`, `pvstream source` or you"]
+    if topic == CURSORS:
+        return ["`pvstream source`"]
     return ["`pvstream publish`, `rollback`, `shadow`"]
 
 

@@ -13,7 +13,13 @@ from rich.text import Text
 
 from models.redaction import redact
 from streams.broker.client_logs import configure_logging
-from streams.cli import pipeline_commands, release_commands, replay_commands, topic_commands
+from streams.cli import (
+    pipeline_commands,
+    release_commands,
+    replay_commands,
+    source_commands,
+    topic_commands,
+)
 from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
 from streams.cli.terminal import err
@@ -23,7 +29,8 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-for group in (pipeline_commands, topic_commands, release_commands, replay_commands, operations):
+GROUPS = (pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations)
+for group in GROUPS:
     app.add_typer(group.app)
 
 
@@ -63,10 +70,11 @@ def _reported_errors() -> tuple[type[Exception], ...]:
 
     from models.releases.manifest import ReleaseError
     from streams.releases.publishing import GateError
+    from streams.sources.source import SourceFailed
     from streams.topics import TopicsError
     from streams.worker import WorkerFailed
 
-    return KafkaError, ReleaseError, GateError, TopicsError, WorkerFailed, OSError
+    return KafkaError, ReleaseError, GateError, SourceFailed, TopicsError, WorkerFailed, OSError
 
 
 if __name__ == "__main__":

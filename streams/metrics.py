@@ -154,6 +154,53 @@ DUPLICATES = Counter(
     registry=REGISTRY,
 )
 BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
+SOURCE_ITEMS = Counter(
+    "pv_source_items",
+    "Items of a source of live posts, by outcome: sent, left out by the filter (filtered) or because their "
+    "author asks for it (excluded), deletions (deleted), posts that came after their deletion (stale), "
+    "deleted accounts (account) and those whose reports cannot be found (unresolved), malformed or too large "
+    "(malformed)",
+    ["source", "outcome"],
+    registry=REGISTRY,
+)
+SOURCE_RECONNECTS = Counter(
+    "pv_source_reconnects",
+    "Interruptions of a source: closed by it, silent beyond its keep-alive, no connection (network), an HTTP "
+    "error (http), or too many requests (limited)",
+    ["source", "reason"],
+    registry=REGISTRY,
+)
+SOURCE_GAPS = Counter(
+    "pv_source_gaps",
+    "Times that a source did not deliver a part of its stream",
+    ["source"],
+    registry=REGISTRY,
+)
+SOURCE_GAP_SECONDS = Counter(
+    "pv_source_gap_seconds",
+    "Seconds of the stream that a source did not deliver",
+    ["source"],
+    registry=REGISTRY,
+)
+SOURCE_LAG = Gauge(
+    "pv_source_lag_seconds",
+    "Seconds from the publication of the newest item of a source until it was read",
+    ["source"],
+    registry=REGISTRY,
+)
+SOURCE_UP = Gauge("pv_source_up", "1 while a source is connected", ["source"], registry=REGISTRY)
+
+
+def prepare_source(source: str) -> None:
+    """Creates the counters of a source at zero."""
+    for outcome in (
+        "sent", "filtered", "excluded", "deleted", "stale", "account", "unresolved", "malformed"
+    ):  # fmt: skip
+        SOURCE_ITEMS.labels(source, outcome)
+    for reason in ("closed", "silent", "network", "http", "limited"):
+        SOURCE_RECONNECTS.labels(source, reason)
+    SOURCE_GAPS.labels(source)
+    SOURCE_GAP_SECONDS.labels(source)
 
 
 def prepare_intake() -> None:

@@ -245,3 +245,14 @@ class Announcement:
     @property
     def key(self) -> str:
         return self.task + (SHADOW if self.reason in {"shadow", "shadow_end"} else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """Where a source of live posts resumes; the broker has confirmed everything before it."""
+
+    source: str
+    """The key on the topic: the protocol and, where there may be several, the server or the feed."""
+    position: dict[str, Any]
+    """Has the protocol's own fields; no text, no author and no credentials."""
+    written_at: datetime

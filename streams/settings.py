@@ -17,7 +17,15 @@ from streams.credentials.secret_files import read_secret
 EMBEDDED = "embedded"
 OAUTH = "OAUTHBEARER"
 #: Settings that may also be given as a file, by the variable of the same name with _FILE.
-SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret", "author_key", "author_key_old")
+SECRETS = (
+    "sasl_password",
+    "ssl_key_password",
+    "oauth_client_secret",
+    "author_key",
+    "author_key_old",
+    "x_token",
+    "mastodon_token",
+)
 #: Characters. Handles are known, so whoever guesses the key finds the handle of every hash.
 AUTHOR_KEY_LENGTH = 16
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
@@ -82,6 +90,18 @@ class Settings(BaseSettings):
 
     ssl_key_password_file: Path | None = None
     """File that holds the password of the private key; a newline at its end is dropped."""
+
+    x_token: SecretStr = SecretStr("")
+    """Bearer token of X's API, for the source `x`."""
+
+    x_token_file: Path | None = None
+    """File that holds the bearer token of X's API; a newline at its end is dropped."""
+
+    mastodon_token: SecretStr = SecretStr("")
+    """Access token of the Mastodon servers, for the source `mastodon`. Most servers ask for one."""
+
+    mastodon_token_file: Path | None = None
+    """File that holds the access token of the Mastodon servers; a newline at its end is dropped."""
 
     prefix: str = Field(default="", max_length=100, pattern="^([A-Za-z0-9][A-Za-z0-9._-]*)?$")
     """Put in front of the name of every topic and consumer group, for example `staging.`, so that several

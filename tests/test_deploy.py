@@ -15,6 +15,7 @@ import yaml
 from streams import metrics
 from streams.agents import pipeline
 from streams.settings import Settings
+from streams.sources.catalog import NAMES
 
 ROOT = Path(__file__).parents[1]
 PROMETHEUS = ROOT / "deploy/prometheus"
@@ -111,13 +112,29 @@ def test_the_absence_of_every_stage_is_an_alert() -> None:
     assert set(re.findall(r'stage="(\w+)"', alert["expr"])) == STAGES
 
 
-@pytest.mark.parametrize("service", ["topics", *sorted(STAGES)])
+@pytest.mark.parametrize("service", ["topics", "source", *sorted(STAGES)])
 def test_the_settings_of_a_service_exist_and_are_valid(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = compose()[service]["environment"]
     assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
     for name, value in environment.items():
         monkeypatch.setenv(name, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
     assert Settings().bootstrap == ["kafka:9092"]
+
+
+def test_the_live_sources_start_with_their_profile_only_and_can_confirm_what_they_read() -> None:
+    service = compose()["source"]
+    assert service["profiles"] == ["sources"]
+    words = re.sub(r"\$\{\w+:-(.*)\}", r"\1", service["command"]).split()
+    assert words[0] == "source"
+    assert set(words[1:]) <= set(NAMES)
+    assert seconds(service["stop_grace_period"]) > float(service["environment"]["PV_GRACE"])
+    targets = {
+        target
+        for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]
+        for config in job["static_configs"]
+        for target in config["targets"]
+    }
+    assert f"source:{service['environment']['PV_HTTP_PORT']}" in targets
 
 
 @pytest.mark.parametrize("stage", sorted(STAGES))

@@ -12,6 +12,7 @@ from aiokafka.errors import for_code
 from streams.settings import Settings
 from streams.topics import (
     CONSUMED,
+    CURSORS,
     MAX_DEAD_MESSAGE,
     RELEASES,
     SINKS,
@@ -91,8 +92,8 @@ def _problem(topic: Topic[Any], name: str, found: Found, settings: Settings) -> 
     """Why the pipeline cannot work with a topic whose configuration entry differs; empty where it can."""
     value = found.configuration.get(name, "")
     match name:
-        case "cleanup.policy" if topic == RELEASES and "delete" in value:
-            return "announcements would expire"
+        case "cleanup.policy" if topic in (RELEASES, CURSORS) and "delete" in value:
+            return "announcements would expire" if topic == RELEASES else "positions of sources would expire"
         case "cleanup.policy" if topic in _DEAD and "compact" in value:
             return "a dead letter without a key would be refused"
         case "max.message.bytes" if topic in _DEAD and int(value) < MAX_DEAD_MESSAGE:

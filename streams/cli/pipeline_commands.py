@@ -35,20 +35,32 @@ def demo(
             "--input", metavar="TOPIC=FILE", help="JSON Lines file to send instead of the samples; repeatable"
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="maximum number of lines of each input; 0: all")] = 0,
+    source: Annotated[
+        str | None, typer.Option(help="bluesky or mastodon: read live posts instead of the samples")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="maximum number of lines of each input, or of live posts; 0: all")
+    ] = 0,
     report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
     show: Annotated[int, typer.Option(min=0, help="maximum number of results printed per topic")] = 25,
     keep: Annotated[bool, typer.Option(help="keep running at the end, until Ctrl-C")] = False,
 ) -> None:
-    """Runs all stages in one process on an embedded broker, sends the samples and prints the results."""
+    """Runs all stages in one process on an embedded broker, sends the samples and prints the results; with
+    --source live posts, until Ctrl-C.
+    """
     from streams.cli.demo.console import run_demo
     from streams.cli.demo.run import Demo, samples
+    from streams.cli.source_commands import live_input
 
     settings = read_settings()
     if "http_port" not in settings.model_fields_set:
         settings = settings.model_copy(update={"http_port": 0})
     files = input_files(inputs) if inputs else samples()
-    pipeline = Demo(files, settings, limit=limit, started=STARTED)
+    live = live_input(source, server, settings) if source else None
+    pipeline = Demo(files, settings, live=live, limit=limit, started=STARTED)
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
         report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))

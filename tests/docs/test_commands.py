@@ -27,8 +27,9 @@ from tests.docs.workspace import Workspace
 from tests.streams.command_line import CommandLine
 
 COMMANDS = commands()
-#: Blocks and commands that may be marked as not run: those that install, train, deploy or start the tests.
-MOST_NOT_RUN = 15
+#: Blocks and commands that may be marked as not run: those that install, train, deploy, start the tests or
+#: read a live service.
+MOST_NOT_RUN = 16
 #: Programs of others. All but openssl are in blocks that are not run.
 OTHERS = frozenset({".", "pip", "docker", "kubectl", "kafka-acls.sh", "openssl"})
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from collections import Counter
 from typing import Any
 
@@ -19,6 +17,7 @@ from rich.progress import (
 from rich.table import Table
 
 from streams.cli.console import REFUSALS_SHOWN
+from streams.cli.demo.live import interrupted
 from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
@@ -35,7 +34,7 @@ async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Ou
             display.stop()
             _print_outcome(console, demo.outcome)
             console.print(f"still running until Ctrl-C: {addresses}")
-            await _interrupted()
+            await interrupted()
 
         outcome = await demo.run(
             on_status=display.set_status,
@@ -120,12 +119,3 @@ def _topic_table(figures: dict[str, Any]) -> Table:
         cells = (figures["inputs"].get(name, ""), figures["outputs"].get(name, ""), dead.get(name, 0))
         table.add_row(name, *(str(c) for c in cells))
     return table
-
-
-async def _interrupted() -> None:
-    """Waits for SIGINT or SIGTERM."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(sign, stop.set)
-    await stop.wait()

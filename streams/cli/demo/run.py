@@ -6,7 +6,7 @@ import asyncio
 import importlib.resources
 import resource
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,10 +15,13 @@ from typing import Any, BinaryIO
 
 from streams.agents.pipeline import STAGES
 from streams.broker.embedded import EmbeddedBroker
+from streams.cli.demo.live import read_live
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
 from streams.records import Report
 from streams.settings import Settings
+from streams.sources.items import Intake
+from streams.sources.source import Source
 from streams.topics import INPUTS
 from streams.worker import Worker
 
@@ -63,16 +66,23 @@ def samples() -> dict[str, Path]:
 
 
 class Demo:
-    """One run of the pipeline over the files of some input topics.
+    """One run of the pipeline over the files of some input topics, or over live posts.
 
-    `limit` is the most lines read from each file (0: all), `started` the monotonic time from which the time
-    to the first result is counted.
+    `limit` is the most lines read from each file, or the most live posts (0: all), `started` the monotonic
+    time from which the time to the first result is counted.
     """
 
     def __init__(
-        self, files: Mapping[str, Path], settings: Settings, *, limit: int = 0, started: float | None = None
+        self,
+        files: Mapping[str, Path],
+        settings: Settings,
+        *,
+        live: tuple[Sequence[Source], Intake] | None = None,
+        limit: int = 0,
+        started: float | None = None,
     ) -> None:
         self._files = files
+        self._live = live
         self._settings = settings
         self._limit = limit
         self._started = time.monotonic() if started is None else started
@@ -111,7 +121,7 @@ class Demo:
 
     async def _send_all(self, settings: Settings, counter: asyncio.Task[None]) -> None:
         """Sends and waits, as long as `counter`, which counts what comes out, does not fail."""
-        sending = asyncio.create_task(self._send(settings))
+        sending = asyncio.create_task(self._send(settings) if self._live is None else self._read(settings))
         try:
             await asyncio.wait({counter, sending}, return_when=asyncio.FIRST_COMPLETED)
             for task in (counter, sending):
@@ -120,6 +130,14 @@ class Demo:
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
+
+    async def _read(self, settings: Settings) -> None:
+        """Sends live posts."""
+        assert self._live is not None
+        began = time.monotonic()
+        with suppress(TimeoutError):
+            await read_live(*self._live, settings, self.outcome.tally, self._limit)
+        self.outcome.seconds = time.monotonic() - began
 
     async def _send(self, settings: Settings) -> None:
         """Sends one report of each topic in turn, no faster than they come out; then waits for the last."""

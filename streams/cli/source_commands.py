@@ -1,0 +1,126 @@
+"""The command that takes live posts in."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.terminal import broker_settings, err
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
+    from streams.sources.items import Intake
+    from streams.sources.source import Source
+
+app = typer.Typer()
+
+
+@app.command()
+def source(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="bluesky, x, mastodon, rss or ndjson; one or more")
+    ],
+    topic: Annotated[str, typer.Option(help="posts, sentences or questions")] = "posts",
+    bluesky_server: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Jetstream endpoint instead of the public ones; repeatable"),
+    ] = None,
+    mastodon_server: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="such as https://mastodon.social; repeatable")
+    ] = None,
+    mastodon_local: Annotated[
+        bool, typer.Option("--mastodon-local", help="only posts of the server's own users")
+    ] = False,
+    x_server: Annotated[str, typer.Option(metavar="URL", help="another address of the API")] = "",
+    x_rules: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="a rule in each line; by default all drug names"),
+    ] = None,
+    x_backfill: Annotated[
+        int, typer.Option(min=0, max=5, help="minutes to ask for again; needs an account that may")
+    ] = 0,
+    sweep: Annotated[
+        float,
+        typer.Option(
+            min=0, max=24, metavar="HOURS", help="x, mastodon: time between questions for deletions"
+        ),
+    ] = 18.0,
+    feed: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="RSS or Atom feed; repeatable")
+    ] = None,
+    every: Annotated[float, typer.Option(min=1, help="seconds between two requests for a feed")] = 900.0,
+    path: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input"),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FIELD", help="ndjson: read id, text ... from that field; repeatable"),
+    ] = None,
+    follow: Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")] = True,
+) -> None:
+    """Takes live posts in until it is stopped: reconnects, resumes where it was, and passes deletions on."""
+    from streams.sources.catalog import Options, make_sources, terms
+    from streams.sources.process import SourceProcess
+    from streams.topics import INPUTS
+
+    if topic not in {t.name for t in INPUTS}:
+        raise typer.BadParameter(f"{topic!r} is none of {', '.join(t.name for t in INPUTS)}")
+    settings = broker_settings()
+    options = Options(
+        topic=topic,
+        bluesky_servers=bluesky_server or (),
+        mastodon_servers=mastodon_server or (),
+        mastodon_local=mastodon_local,
+        x_rules=x_rules,
+        x_backfill=x_backfill,
+        sweep=sweep * 3600,
+        feeds=feed or (),
+        every=every,
+        path=path,
+        fields=_mapping(field or []),
+        follow=follow,
+        **({"x_server": x_server} if x_server else {}),
+    )
+    sources = make_sources(names, options, settings)
+    for line in terms(names):
+        err.print(line, highlight=False, markup=False)
+    asyncio.run(SourceProcess(sources, _intake(), settings, topic=topic).serve())
+
+
+def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:
+    """The source of a demo, and its intake; raises typer.BadParameter, and SourceFailed where the source
+    lacks something.
+    """
+    from streams.sources.catalog import Options, make_sources
+
+    if name not in ("bluesky", "mastodon"):
+        raise typer.BadParameter(f"{name!r} is neither bluesky nor mastodon", param_hint="--source")
+    servers = [server] if server else []
+    options = Options(bluesky_servers=servers, mastodon_servers=servers)
+    # Without the sweep, which reads the topics.
+    return make_sources([name], options, settings)[:1], _intake()
+
+
+def _intake() -> Intake:
+    from streams.sources.pass_all import PassAll
+
+    return PassAll()
+
+
+def _mapping(items: list[str]) -> dict[str, str]:
+    """NAME=FIELD items as a dictionary; raises typer.BadParameter."""
+    from streams.sources.protocols.ndjson import FIELDS
+
+    mapping = {}
+    for item in items:
+        name, _, source_field = item.partition("=")
+        if name not in FIELDS or not source_field:
+            raise typer.BadParameter(
+                f"{item!r}: expected NAME=FIELD with a name of {', '.join(FIELDS)}", param_hint="--field"
+            )
+        mapping[name] = source_field
+    return mapping

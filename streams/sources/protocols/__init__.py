@@ -1,0 +1,1 @@
+"""One module for each protocol that live posts come over."""

@@ -1,0 +1,124 @@
+"""HTTP for the protocols: lines of an endless answer, statuses, and errors as interruptions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+
+from streams.sources.source import Interrupted, SourceFailed
+
+#: A longer line is skipped, and not kept in memory.
+MAX_LINE = 1 << 20
+#: Seconds to connect, and for one request with an answer that ends.
+CONNECT_SECONDS, REQUEST_SECONDS = 30.0, 60.0
+#: Trying again does not help: wrong request, no or wrong token, not allowed, no such address.
+REFUSALS = frozenset({400, 401, 403, 404, 410})
+LIMITED = 429
+FIRST_ERROR = 300
+
+
+def session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    """A session without a time limit on the whole of an answer; proxies come from the environment."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+    return aiohttp.ClientSession(timeout=timeout, headers=headers, trust_env=True)
+
+
+@contextmanager
+def interruptions() -> Iterator[None]:
+    """Raises Interrupted for the errors of a connection. Their messages may quote addresses, so only their
+    types are kept.
+    """
+    try:
+        yield
+    except aiohttp.WSServerHandshakeError as error:
+        raise_for(error.status, error.headers or {})
+        raise Interrupted("http", f"status {error.status}") from None
+    except TimeoutError:
+        raise Interrupted("silent") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise Interrupted("network", type(error).__name__) from None
+
+
+def raise_for(status: int, headers: Mapping[str, str], refusals: frozenset[int] = REFUSALS) -> None:
+    """Raises SourceFailed for a refusal and Interrupted for every other status that is no success."""
+    if status < FIRST_ERROR:
+        return
+    if status in refusals:
+        raise SourceFailed(f"the server refuses with status {status}")
+    reason: Any = "limited" if status == LIMITED else "http"
+    raise Interrupted(reason, f"status {status}", asked_wait(status, headers))
+
+
+def asked_wait(status: int, headers: Mapping[str, str]) -> float | None:
+    """Seconds that an answer asks to wait: `Retry-After`, or of a 429 `X-Rate-Limit-Reset`."""
+    value = headers.get("Retry-After")
+    if value is None and status == LIMITED:
+        value = headers.get("x-rate-limit-reset") or headers.get("X-RateLimit-Reset")
+        return None if value is None else _until(value)
+    if value is None:
+        return None
+    return float(value) if value.isascii() and value.isdecimal() else _until(value)
+
+
+def _until(value: str) -> float | None:
+    """Seconds until a time: seconds since 1970, ISO 8601 or the format of HTTP."""
+    try:
+        if value.isascii() and value.isdecimal():
+            moment = float(value)
+        elif "," in value:
+            moment = parsedate_to_datetime(value).timestamp()
+        else:
+            moment = datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, moment - time.time())
+
+
+async def read_lines(
+    content: aiohttp.StreamReader, silence: float, max_line: int = MAX_LINE
+) -> AsyncGenerator[bytes | None, None]:
+    """The lines of an answer without their ends; None stands for one above `max_line` bytes. An incomplete
+    last line is dropped. Raises TimeoutError when nothing arrives for `silence` seconds.
+    """
+    line, too_long = bytearray(), False
+    while True:
+        try:
+            async with asyncio.timeout(silence):
+                chunk = await content.readany()
+        except RuntimeError:  # what aiohttp raises where the connection was lost before this read
+            raise Interrupted("closed") from None
+        if not chunk:
+            return
+        for i, part in enumerate(chunk.split(b"\n")):
+            if i:
+                yield None if too_long else bytes(line)
+                line, too_long = bytearray(), False
+            too_long = too_long or len(line) + len(part) > max_line
+            if not too_long:
+                line += part
+            else:
+                line.clear()
+
+
+def parse_time(value: object) -> datetime | None:
+    """A time in ISO 8601, with UTC where it has no zone; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def language_code(value: object) -> str | None:
+    """The ISO 639-1 code of a language tag such as `en-GB`; None for anything else."""
+    code = value.partition("-")[0].lower() if isinstance(value, str) else ""
+    return code if len(code) == 2 and code.isascii() and code.isalpha() else None  # noqa: PLR2004  ISO 639-1

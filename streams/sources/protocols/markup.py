@@ -1,0 +1,41 @@
+"""The text of HTML, as posts and feeds contain it."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+#: Elements that begin a new line, and those whose content is no text for a reader.
+BLOCKS = frozenset(
+    {"p", "br", "div", "li", "ul", "ol", "blockquote", "pre", "tr", "h1", "h2", "h3", "h4", "h5", "h6"}
+)
+HIDDEN = frozenset({"script", "style", "template", "title", "head"})
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in HIDDEN
+        if tag in BLOCKS:
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = max(0, self._hidden - (tag in HIDDEN))
+        if tag in BLOCKS and tag != "br":
+            self.parts.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def text_of(html: str) -> str:
+    """The text of a fragment: lines without white space at their ends, and no empty lines."""
+    parser = _Text()
+    parser.feed(html)
+    parser.close()
+    lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,207 @@
+"""JSON Lines from a pipe, a file that grows, or all files of a folder; names of fields can be mapped."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from streams.codec import BadRecord
+from streams.inputs import read_report
+from streams.sources.items import Deletion, Item, Post
+from streams.sources.protocols.connection import MAX_LINE, language_code
+from streams.sources.source import Backoff, Position, Step
+
+#: What a line may have; each can be read from a field of another name.
+FIELDS = ("id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "deleted")
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+#: Lines of one step.
+LINES_AT_ONCE = 256
+_OPTIONAL = ("author", "country", "permalink", "repost_of")
+
+
+@dataclass(slots=True, kw_only=True)
+class Ndjson:
+    """A line with a true `deleted` deletes its id. Of a pipe nothing can be read again after a crash."""
+
+    path: Path | None
+    """A file or a folder; None: `pipe`."""
+    pipe: BinaryIO | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Name in FIELDS to the name in the lines; a dot leads into an object."""
+    follow: bool = True
+    """Wait for more at the end."""
+    name: str = "ndjson"
+    backoff: Backoff = field(default_factory=Backoff)
+    reuses_ids: bool = True
+    poll: float = 0.5
+    """Seconds between two looks for more."""
+
+    @property
+    def key(self) -> str:
+        return "ndjson/" + hashlib.sha256(str(self.path and self.path.absolute()).encode()).hexdigest()[:16]
+
+    async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
+        yield Step()
+        if self.path is None:
+            assert self.pipe is not None
+            while line := await asyncio.to_thread(_read_line, self.pipe):
+                yield self._step([line], None)
+            return
+        files: dict[str, _GrowingFile] = {}
+        try:
+            async for step in self._read_files(files, position or {}):
+                yield step
+        finally:
+            for file in files.values():
+                file.close()
+
+    async def _read_files(
+        self, files: dict[str, _GrowingFile], position: Position
+    ) -> AsyncGenerator[Step, None]:
+        places: dict[str, list[int]] = {name: list(place) for name, place in position.items()}
+        while True:
+            progressed = False
+            for name, path in (await asyncio.to_thread(self._files)).items():
+                file = files.setdefault(name, _GrowingFile(path, places.get(name)))
+                while lines := await asyncio.to_thread(file.read_lines):
+                    progressed = True
+                    places[name] = file.place
+                    yield self._step(lines, {name: list(place) for name, place in places.items()})
+            if not progressed:
+                if not self.follow:
+                    return
+                await asyncio.sleep(self.poll)
+
+    def _files(self) -> dict[str, Path]:
+        assert self.path is not None
+        if not self.path.is_dir():
+            return {"": self.path}
+        found = (p for p in sorted(self.path.iterdir()) if p.suffix in SUFFIXES and p.is_file())
+        # A name may be that of a person; the position has no such thing.
+        return {hashlib.sha256(p.name.encode(errors="replace")).hexdigest()[:16]: p for p in found}
+
+    def _step(self, lines: list[bytes], position: Position | None) -> Step:
+        items: list[Item] = []
+        malformed = 0
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                items.append(self._item(line))
+            except ValueError:
+                malformed += 1
+        moments = [i.created_at.timestamp() for i in items if isinstance(i, Post) and i.created_at]
+        return Step(
+            items=tuple(items), malformed=malformed, position=position, at=moments[-1] if moments else None
+        )
+
+    def _item(self, line: bytes) -> Item:
+        """Raises ValueError, of which BadRecord is one."""
+        if len(line) > MAX_LINE:
+            raise ValueError("too long")
+        content = orjson.loads(line)
+        values = {name: _value(content, self.fields.get(name, name)) for name in FIELDS}
+        if values["deleted"]:
+            if isinstance(values["id"], int) and not isinstance(values["id"], bool):
+                values["id"] = str(values["id"])
+            if not isinstance(values["id"], str):
+                raise BadRecord("id: Input should be a valid string")
+            return Deletion(values["id"])
+        wanted = {name: values[name] for name in ("id", "text", "created_at") if values[name] is not None}
+        report = read_report(orjson.dumps(wanted))
+        return Post(
+            id=report.id,
+            text=report.text,
+            created_at=report.created_at,
+            language=language_code(values["language"]),
+            **{name: values[name] for name in _OPTIONAL if isinstance(values[name], str)},
+        )
+
+
+class _GrowingFile:
+    """Reads the complete lines of a file. `place` is its inode and the offset behind the last line read; a
+    file that was replaced or cut is read from its beginning, the rest of the replaced one first.
+    """
+
+    def __init__(self, path: Path, place: list[int] | None) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self.place = place or [0, 0]
+
+    def read_lines(self) -> list[bytes]:
+        """Up to LINES_AT_ONCE lines; none where there is nothing new, or no file."""
+        if self._file is None and not self._open():
+            return []
+        lines = self._complete()
+        if not lines and self._was_replaced():
+            self.close()
+            return self._complete() if self._open() else []
+        return lines
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> bool:
+        try:
+            self._file = self._path.open("rb")
+        except FileNotFoundError:
+            return False
+        state = os.fstat(self._file.fileno())
+        inode, offset = self.place
+        if state.st_ino != inode or state.st_size < offset:
+            self.place = [state.st_ino, 0]
+        self._file.seek(self.place[1])
+        return True
+
+    def _complete(self) -> list[bytes]:
+        assert self._file is not None
+        lines: list[bytes] = []
+        for _ in range(LINES_AT_ONCE):
+            line, size = _read_bounded(self._file)
+            if not line.endswith(b"\n"):
+                self._file.seek(self.place[1])
+                break
+            lines.append(line)
+            self.place = [self.place[0], self.place[1] + size]
+        return lines
+
+    def _was_replaced(self) -> bool:
+        """Whether the path names another file now, or the file is shorter than what was read of it."""
+        assert self._file is not None
+        try:
+            state = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return state.st_ino != self.place[0] or state.st_size < self.place[1]
+
+
+def _read_bounded(file: BinaryIO) -> tuple[bytes, int]:
+    """A line, cut after MAX_LINE + 1 bytes but with its end, and the bytes that it has in the file."""
+    line = file.readline(MAX_LINE + 1)
+    size = len(line)
+    last = line
+    while last and not last.endswith(b"\n"):
+        last = file.readline(MAX_LINE)
+        size += len(last)
+    return (line if line.endswith(b"\n") or not last else line + b"\n"), size
+
+
+def _read_line(file: BinaryIO) -> bytes:
+    """The next line of a pipe, which may have no end; empty at the end of the pipe."""
+    return _read_bounded(file)[0]
+
+
+def _value(content: Any, name: str) -> Any:
+    """The field of that name, `a.b` being b in a; None where it is missing."""
+    for part in name.split("."):
+        content = content.get(part) if isinstance(content, dict) else None
+    return content

@@ -1,0 +1,152 @@
+"""RSS and Atom: a feed is asked regularly, and only for what has changed (RFC 9110, section 13)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from calendar import timegm
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Any
+
+import aiohttp
+import feedparser
+
+from streams.sources.items import Post
+from streams.sources.protocols.connection import (
+    REQUEST_SECONDS,
+    interruptions,
+    language_code,
+    raise_for,
+    session,
+)
+from streams.sources.protocols.markup import text_of
+from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
+
+#: A larger feed is not read.
+MAX_FEED = 16 << 20
+#: Entries whose fingerprints are remembered after they have left the feed.
+MAX_REMEMBERED = 1_000
+UNCHANGED = 304
+
+
+@dataclass(slots=True, kw_only=True)
+class Rss:
+    """One feed. An entry that changes is sent again under its id; one that leaves the feed is not deleted."""
+
+    url: str = field(repr=False)
+    """May contain a secret, so it is not in the position, nor in ids."""
+    name: str = "rss"
+    backoff: Backoff = field(default_factory=lambda: Backoff(network=Ramp(60, 3600), http=Ramp(60, 3600)))
+    reuses_ids: bool = False
+    every: float = 900.0
+    """Seconds between two requests; a feed may ask for more."""
+
+    @property
+    def key(self) -> str:
+        return f"rss/{_digest(self.url)}"
+
+    def id_of(self, guid: str) -> str:
+        """The id of the report of an entry."""
+        return f"rss:{_digest(self.url)}:{_digest(guid)}"
+
+    async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
+        state: Position = position or {}
+        with interruptions():
+            async with session() as client:
+                while True:
+                    async with asyncio.timeout(REQUEST_SECONDS):
+                        answer = await self._request(client, state)
+                    wait = self.every
+                    if answer is None:
+                        yield Step()
+                    else:
+                        headers, body = answer
+                        # Parsing a large feed takes a second.
+                        feed = await asyncio.to_thread(_parse, body)
+                        step = self._step(feed, headers, state)
+                        state = step.position or state
+                        wait = max(wait, _minutes(feed.feed.get("ttl")) * 60)
+                        yield step
+                    await asyncio.sleep(wait)
+
+    async def _request(
+        self, client: aiohttp.ClientSession, state: Position
+    ) -> tuple[Mapping[str, str], bytes] | None:
+        """The headers and the body of the feed; None where it has not changed."""
+        names = {"etag": "If-None-Match", "modified": "If-Modified-Since"}
+        conditions = {header: state[name] for name, header in names.items() if state.get(name)}
+        async with client.get(self.url, headers=conditions) as response:
+            if response.status == UNCHANGED:
+                return None
+            # One feed that is gone must not end the others, so every status is worth another try.
+            raise_for(response.status, response.headers, frozenset())
+            body = await response.content.read(MAX_FEED + 1)
+            while len(body) <= MAX_FEED and (more := await response.content.read(MAX_FEED)):
+                body += more
+            if len(body) > MAX_FEED:
+                raise Interrupted("http", f"a feed of more than {MAX_FEED} bytes")
+            return response.headers, body
+
+    def _step(self, feed: Any, headers: Mapping[str, str], state: Position) -> Step:
+        """The entries that are new or changed, the oldest first: feeds begin with the newest."""
+        seen: dict[str, str] = dict(state.get("seen", {}))
+        posts = []
+        malformed = 0
+        for entry in reversed(feed.entries):
+            guid = entry.get("id") or entry.get("link")
+            if not guid:
+                malformed += 1
+                continue
+            post = self._post(entry, guid, feed.feed.get("language"))
+            digest, content = _digest(guid), _digest(post.text)
+            if seen.get(digest) != content:
+                posts.append(post)
+            seen.pop(digest, None)
+            seen[digest] = content
+        kept = dict(list(seen.items())[-max(MAX_REMEMBERED, len(feed.entries)) :])
+        return Step(
+            items=tuple(posts),
+            malformed=malformed,
+            position={
+                "etag": headers.get("ETag", ""),
+                "modified": headers.get("Last-Modified", ""),
+                "seen": kept,
+            },
+            at=max((p.created_at.timestamp() for p in posts if p.created_at), default=None),
+        )
+
+    def _post(self, entry: Any, guid: str, language: object) -> Post:
+        contents = [content.get("value", "") for content in entry.get("content", ())]
+        body = max([*contents, entry.get("summary", "")], key=len)
+        title = text_of(entry.get("title", ""))
+        moment = entry.get("published_parsed") or entry.get("updated_parsed")
+        return Post(
+            id=self.id_of(guid),
+            text="\n".join(part for part in (title, text_of(body)) if part),
+            created_at=datetime.fromtimestamp(timegm(moment), UTC) if moment else None,
+            language=language_code(language),
+            author=entry.get("author") or None,
+            permalink=entry.get("link"),
+        )
+
+
+def _parse(body: bytes) -> Any:
+    """A parsed feed; raises Interrupted for anything else."""
+    try:
+        feed = feedparser.parse(BytesIO(body))
+    except Exception as error:  # of many kinds, for bytes that are no text
+        raise Interrupted("http", f"an answer that cannot be read: {type(error).__name__}") from None
+    if not feed.get("version"):
+        raise Interrupted("http", "an answer that is no feed")
+    return feed
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def _minutes(value: object) -> float:
+    return float(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else 0.0

@@ -1,0 +1,1 @@
+"""Local servers that play the protocols of live sources, with faults."""

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from streams.sources.protocols.connection import MAX_LINE
+from streams.sources.protocols.ndjson import Ndjson
+from tests.streams.polling import until
+from tests.streams.sources.kept import KeptDelivery, runner
+from tests.streams.sources.players.running import running, sample
+
+
+def line(number: int, **fields: Any) -> bytes:
+    return orjson.dumps({"id": f"post-{number}", "text": f"awake {number}", **fields}) + b"\n"
+
+
+def malformed() -> float:
+    return sample("pv_source_items_total", source="ndjson", outcome="malformed")
+
+
+async def read_to_the_end(path: Path, position: Any = None, **options: Any) -> KeptDelivery:
+    delivery = KeptDelivery()
+    one = runner(Ndjson(path=path, follow=False, **options), delivery, position)
+    await one.run()
+    await one.checkpoint()
+    return delivery
+
+
+async def test_lines_become_reports_and_deletions_tombstones_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1) + line(2) + b'{"id": "post-1", "deleted": true}\n' + line(1, text="again"))
+    delivery = await read_to_the_end(file)
+    assert [(key, value is None) for _, key, value in delivery.sent] == [
+        ("post-1", False), ("post-2", False), ("post-1", True), ("post-1", False),
+    ]  # fmt: skip
+    assert delivery.state() == {"post-1": "again", "post-2": "awake 2"}
+
+
+async def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(
+        b'{"post": {"key": 17}, "body": "awake", "removed": 0}\n{"post": {"key": 18}, "removed": 1}\n'
+    )
+    fields = {"id": "post.key", "text": "body", "deleted": "removed"}
+    delivery = await read_to_the_end(file, fields=fields)
+    assert delivery.state() == {"17": "awake", "18": None}
+
+
+async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    bad = [
+        b"{",
+        b"[]",
+        b'{"id": "a"}',
+        b'{"text": "a"}',
+        b'{"deleted": true}',
+        b"\xff",
+        b'{"id": "a", "text": 5}',
+    ]
+    large = line(3, text="x" * (MAX_LINE + 10))
+    file.write_bytes(b"\n".join(bad) + b"\n\n" + large + line(1))
+    before = malformed()
+    delivery = await read_to_the_end(file)
+    assert delivery.state() == {"post-1": "awake 1"}
+    assert malformed() == before + len(bad) + 1
+
+
+async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1) + line(2)[:10])
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=file, poll=0.01), delivery)):
+        await until(lambda: len(delivery.sent) == 1)
+        with file.open("ab") as writer:
+            writer.write(line(2)[10:])
+        await until(lambda: len(delivery.sent) == 2)
+    assert delivery.state() == {"post-1": "awake 1", "post-2": "awake 2"}
+
+
+async def test_it_resumes_behind_the_last_line_and_reads_a_replaced_file_from_its_beginning(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1) + line(2))
+    first = await read_to_the_end(file)
+    position = first.positions[-1][1]
+    with file.open("ab") as writer:
+        writer.write(line(3))
+    assert list((await read_to_the_end(file, position)).state()) == ["post-3"]
+    other = tmp_path / "other"
+    other.write_bytes(line(4))
+    other.replace(file)
+    assert list((await read_to_the_end(file, position)).state()) == ["post-4"]
+
+
+async def test_a_file_that_is_rotated_away_is_read_to_its_end_first(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1))
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=file, poll=0.05), delivery)):
+        await until(lambda: len(delivery.sent) == 1)
+        with file.open("ab") as writer:
+            file.rename(tmp_path / "posts.jsonl.1")
+            writer.write(line(2))
+        file.write_bytes(line(3))
+        await until(lambda: len(delivery.sent) == 3)
+    assert list(delivery.state()) == ["post-1", "post-2", "post-3"]
+
+
+async def test_all_files_of_a_folder_are_read_and_its_position_has_no_names(tmp_path: Path) -> None:
+    (tmp_path / "b-planted.jsonl").write_bytes(line(2))
+    (tmp_path / "a.ndjson").write_bytes(line(1))
+    (tmp_path / "notes.txt").write_bytes(line(9))
+    delivery = await read_to_the_end(tmp_path)
+    assert list(delivery.state()) == ["post-1", "post-2"]
+    position = delivery.positions[-1][1]
+    assert "planted" not in str(position)
+    (tmp_path / "c.jsonl").write_bytes(line(3))
+    assert list((await read_to_the_end(tmp_path, position)).state()) == ["post-3"]
+
+
+async def test_a_pipe_is_read_to_its_end() -> None:
+    read_end, write_end = os.pipe()
+    delivery = KeptDelivery()
+    with os.fdopen(read_end, "rb") as pipe, os.fdopen(write_end, "wb") as writer:
+        task = asyncio.create_task(runner(Ndjson(path=None, pipe=pipe), delivery).run())
+        writer.write(line(1))
+        writer.flush()
+        await until(lambda: len(delivery.sent) == 1)
+        writer.write(line(2))
+        writer.close()
+        await task
+    assert list(delivery.state()) == ["post-1", "post-2"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_nothing_is_lost_where_lines_are_cut_files_rotate_and_the_reader_restarts(
+    tmp_path: Path, seed: int
+) -> None:
+    draw, file = random.Random(seed), tmp_path / "posts.jsonl"
+    data = b"".join(line(n) if draw.random() > 0.05 else b'{"id": \n' + line(n) for n in range(300))
+    file.touch()
+    state: dict[str, str | None] = {}
+    position, offset = None, 0
+    while offset < len(data):
+        delivery = KeptDelivery()
+        one = runner(Ndjson(path=file, poll=0.005), delivery, position)
+        async with running(one):
+            for _ in range(draw.randrange(1, 6)):
+                with file.open("ab") as writer:
+                    size = draw.randrange(1, 900)
+                    writer.write(data[offset : offset + size])
+                    offset += size
+                await asyncio.sleep(0.01)
+            if draw.random() < 0.5:
+                # A crash: what was sent since the last checkpoint comes again.
+                await one.checkpoint()
+        position = delivery.positions[-1][1] if delivery.positions else position
+        state |= delivery.state()
+    state |= (await read_to_the_end(file, position)).state()
+    assert state == {f"post-{n}": f"awake {n}" for n in range(300)}

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from streams.sources.protocols.rss import Rss
+from tests.streams.polling import until
+from tests.streams.sources.kept import FAST, KeptDelivery, runner
+from tests.streams.sources.players.feeds import HEAD, Feed, item
+from tests.streams.sources.players.running import running, sample
+from tests.streams.sources.players.world import Happening, World
+
+
+def made(feed: Feed, **options: float) -> Rss:
+    return Rss(url=feed.address, backoff=FAST, every=options.get("every", 0.02))
+
+
+def entries(*numbers: int, text: str = "awake") -> list[Happening]:
+    return [Happening(kind="create", number=n, text=f"{text} {n}") for n in numbers]
+
+
+async def test_an_entry_is_a_post_with_its_title_and_text() -> None:
+    delivery = KeptDelivery()
+    async with Feed(World(entries(1, 2))) as feed:
+        source = made(feed)
+        async with running(runner(source, delivery)):
+            await until(lambda: len(delivery.sent) == 2)
+    assert list(delivery.state().values()) == ["Case 1\nawake 1", "Case 2\nawake 2"]
+    assert all(key.startswith("rss:") and "planted-key" not in key for key in delivery.state())
+    assert "planted-key" not in source.key + repr(source)
+
+
+async def test_a_feed_is_read_again_only_where_it_has_changed() -> None:
+    delivery, world = KeptDelivery(), World(entries(1, 2))
+    async with Feed(world) as feed, running(runner(made(feed), delivery)):
+        await until(lambda: feed.statuses[-3:] == [304] * 3)
+        assert len(delivery.sent) == 2
+        world.happenings += entries(3)
+        world.publish(1)
+        await until(lambda: len(delivery.sent) == 3)
+        await until(lambda: feed.requests[-1].get("If-None-Match") == '"3"')
+
+
+async def test_a_changed_entry_is_sent_again_under_its_id_and_an_unchanged_one_is_not() -> None:
+    delivery, world = KeptDelivery(), World(entries(1, 2))
+    async with Feed(world) as feed, running(runner(made(feed), delivery)):
+        await until(lambda: len(delivery.sent) == 2)
+        world.happenings += entries(2, text="corrected")
+        world.publish(1)
+        await until(lambda: len(delivery.sent) == 3)
+        await asyncio.sleep(0.1)
+    assert list(delivery.state().values()) == ["Case 1\nawake 1", "Case 2\ncorrected 2"]
+    assert len(delivery.sent) == 3
+
+
+async def test_after_a_restart_only_what_is_new_is_sent() -> None:
+    first, second, world = KeptDelivery(), KeptDelivery(), World(entries(1, 2))
+    async with Feed(world) as feed:
+        one = runner(made(feed), first)
+        async with running(one):
+            await until(lambda: len(first.sent) == 2 and feed.statuses[-1] == 304)
+        await one.checkpoint()
+        world.happenings += entries(3)
+        world.publish(1)
+        async with running(runner(made(feed), second, first.positions[-1][1])):
+            await until(lambda: len(second.sent) == 1)
+    assert list(second.state().values()) == ["Case 3\nawake 3"]
+
+
+@pytest.mark.parametrize("status", [503, 429, 404])
+async def test_a_feed_may_ask_to_wait_and_one_that_is_gone_is_asked_again(status: int) -> None:
+    delivery = KeptDelivery()
+    async with Feed(World(entries(1))) as feed:
+        feed.refuse = [(status, {"Retry-After": "1"})]
+        source = Rss(url=feed.address, every=0.02)
+        began = time.monotonic()
+        async with running(runner(source, delivery)):
+            await until(lambda: len(delivery.sent) == 1)
+    assert time.monotonic() - began >= 1.0
+    assert feed.statuses[:2] == [status, 200]
+
+
+async def test_what_is_no_feed_and_an_entry_without_an_id_are_left_out() -> None:
+    def count(name: str, **labels: str) -> float:
+        return sample(name, source="rss", **labels)
+
+    delivery, name = KeptDelivery(), "pv_source_items_total"
+    http, malformed = count("pv_source_reconnects_total", reason="http"), count(name, outcome="malformed")
+    without = f"{HEAD}<item><title>No id</title></item>{item(entries(9)[0])}</channel></rss>".encode()
+    async with Feed(World(entries(1))) as feed:
+        feed.bodies = [b"<html>not a feed", b"", b"\x00\xff", without]
+        async with running(runner(made(feed), delivery)):
+            await until(lambda: len(delivery.sent) == 2)
+    assert count("pv_source_reconnects_total", reason="http") == http + 3
+    assert count(name, outcome="malformed") == malformed + 1
+
+
+async def test_entities_of_a_feed_are_not_expanded_without_bound_and_no_file_is_read(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("planted")
+    bomb = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "x" * 10}">' for n in range(12))
+    hostile = (
+        f'<?xml version="1.0"?><!DOCTYPE rss [{bomb}<!ENTITY file SYSTEM "{file.as_uri()}">]>'
+        "<rss version='2.0'><channel><item><guid>a</guid><title>&e11;</title></item>"
+        "<item><guid>b</guid><title>file: &file;</title></item></channel></rss>"
+    ).encode()
+    delivery = KeptDelivery()
+    async with Feed(World(entries(1))) as feed:
+        feed.bodies = [hostile]
+        async with running(runner(made(feed), delivery)):
+            await until(lambda: "Case 1\nawake 1" in delivery.state().values())
+    texts = [text or "" for text in delivery.state().values()]
+    assert max(map(len, texts)) < 10_000
+    assert not any("planted" in text for text in texts)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from models.drugs import BUNDLED, DrugLexicon
+from models.tables import read_tsv
+from streams.sources.protocols import x_rules
+from streams.sources.protocols.x import BACKOFF, X, read_post
+from streams.sources.protocols.x_compliance import Compliance
+from streams.sources.runner import RecentDeletions
+from streams.sources.source import Interrupted, SourceFailed
+from streams.sources.sweep import Sweep
+from tests.streams.polling import until
+from tests.streams.sources.kept import FAST, KeptDelivery, runner
+from tests.streams.sources.players.faults import Faults
+from tests.streams.sources.players.running import running, sample
+from tests.streams.sources.players.world import Happening, World
+from tests.streams.sources.players.x_api import TOKEN, XApi, tweet, tweet_id
+
+CREATED = Happening(kind="create", number=3, text="Awake all night")
+
+
+def line(**fields: object) -> bytes:
+    return orjson.dumps({"data": tweet(CREATED) | fields})
+
+
+def test_of_an_author_nothing_is_kept_and_the_report_is_for_counts_only() -> None:
+    post = read_post(line())
+    assert (post.author, post.permalink, post.country) == (None, None, None)
+    assert post.aggregate_only
+    assert post.language == "en"
+
+
+def test_a_long_text_is_read_whole() -> None:
+    assert read_post(line(note_tweet={"text": "long " * 100})).text == "long " * 100
+
+
+def test_an_edit_has_the_id_of_the_first_version() -> None:
+    edit = orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))})
+    assert read_post(edit).id == read_post(line()).id
+
+
+def test_a_repost_names_its_original() -> None:
+    references = [{"type": "quoted", "id": "1"}, {"type": "retweeted", "id": "2"}]
+    assert read_post(line(referenced_tweets=references)).repost_of == "x:2"
+    assert read_post(line(referenced_tweets=references[:1])).repost_of is None
+
+
+def test_an_error_in_the_stream_is_an_interruption() -> None:
+    with pytest.raises(Interrupted):
+        read_post(b'{"errors": [{"title": "operational-disconnect", "detail": "planted"}]}')
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"[]", b"{}", b'{"data": {}}', b'{"data": {"id": 5, "text": "a"}}']
+)
+def test_what_is_no_post_is_malformed(content: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_post(content)
+
+
+def test_it_waits_as_the_documentation_asks() -> None:
+    def waits(reason: str, attempts: range) -> list[float]:
+        return [BACKOFF.seconds(Interrupted(reason), n, draw=0.0) for n in attempts]  # type: ignore[arg-type]
+
+    assert waits("network", range(1, 5)) == [0.25, 0.5, 0.75, 1.0]
+    assert waits("silent", range(63, 66)) == [15.75, 16.0, 16.0]
+    assert waits("http", range(1, 9)) == [5, 10, 20, 40, 80, 160, 320, 320]
+    assert waits("limited", range(1, 3)) == [60, 120]
+    assert BACKOFF.seconds(Interrupted("limited", wait=200), 1, draw=0.0) == 200
+
+
+def test_the_rules_of_the_lexicon_hold_every_name_and_fit_the_api() -> None:
+    rules = x_rules.from_lexicon(BUNDLED)
+    assert len(rules) <= x_rules.MAX_RULES
+    assert max(map(len, rules)) <= x_rules.MAX_RULE
+    held = {
+        term.strip('"') for rule in rules for term in rule.removesuffix(x_rules.SUFFIX)[1:-1].split(" OR ")
+    }
+    assert held == {row[0].lower() for row in read_tsv(BUNDLED, ("name", "generic"))}
+    assert len(held) >= len(DrugLexicon.load())
+
+
+def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.write_text("# drugs\nzoloft lang:en\n\nzoloft lang:en\nprozac\n")
+    assert x_rules.from_file(file) == ["zoloft lang:en", "prozac"]
+    file.write_text("a" * 1025)
+    with pytest.raises(SourceFailed, match="rule 1 has 1025 characters"):
+        x_rules.from_file(file)
+    with pytest.raises(SourceFailed, match="1001 rules"):
+        x_rules.checked([f"drug{n}" for n in range(1001)])
+
+
+async def test_the_rules_on_the_server_become_those_that_are_wanted() -> None:
+    async with XApi(World([])) as api:
+        api.rules = {"old": "a", "zoloft": "b"}
+        one = runner(X(token=TOKEN, server=api.url, rules=["zoloft", "prozac"], backoff=FAST), KeptDelivery())
+        async with running(one):
+            await until(lambda: one.connected)
+    assert api.rules.keys() == {"zoloft", "prozac"}
+    assert api.rules["zoloft"] == "b"
+
+
+@pytest.mark.parametrize(("token", "rules"), [("another", ["a"]), (TOKEN, ["(a"])])
+async def test_a_refused_token_or_rule_ends_the_source_in_one_line(token: str, rules: list[str]) -> None:
+    async with XApi(World([])) as api:
+        one = runner(X(token=token, server=api.url, rules=rules, backoff=FAST), KeptDelivery())
+        with pytest.raises(SourceFailed) as raised:
+            await one.run()
+    assert "\n" not in str(raised.value)
+    assert token not in str(raised.value)
+
+
+async def test_the_time_without_a_connection_is_a_gap_but_for_what_is_asked_for_again() -> None:
+    gaps = []
+    for backfill in (0, 5):
+        async with XApi(World([])) as api:
+            before = sample("pv_source_gap_seconds_total", source="x")
+            source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, backfill=backfill)
+            one = runner(source, KeptDelivery(), {"alive": time.time() - 400})
+            async with running(one):
+                await until(lambda one=one: one.connected)  # type: ignore[misc]
+            gaps.append(sample("pv_source_gap_seconds_total", source="x") - before)
+    assert gaps == pytest.approx([400, 100], abs=10)
+    assert api.queries[0]["backfill_minutes"] == "5"
+
+
+async def test_silence_beyond_the_keep_alive_is_an_interruption() -> None:
+    async with XApi(World([])) as api:
+        before = sample("pv_source_reconnects_total", source="x", reason="silent")
+        source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.05)
+        async with running(runner(source, KeptDelivery())):
+            await until(lambda: api.connections >= 3)
+    assert sample("pv_source_reconnects_total", source="x", reason="silent") >= before + 2
+
+
+async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_deletion() -> None:
+    world = World.made(seed=21, posts=1000, delete_first=False)
+    faults = Faults(seed=22, count=100, every=8, silence=0.4)
+    delivery = KeptDelivery()
+
+    async def kept(prefix: str) -> list[str]:
+        return [key for key, text in delivery.state().items() if text is not None and key.startswith(prefix)]
+
+    async with XApi(world, faults, rate=3000) as api:
+        compliance = Compliance(token=TOKEN, server=api.url, poll=0.02)
+        sweep = Sweep(
+            name="x-deletions", key="x/deletions", prefix="x:", kept=kept, check=compliance.check,
+            every=0.3, least=0.1, backoff=FAST,
+        )  # fmt: skip
+        source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.2, backfill=5)
+        expected = {f"x:{tweet_id(number)}": text for number, text in world.final.items()}
+        deletions = RecentDeletions()
+        sources = [runner(one, delivery, deletions=deletions) for one in (source, sweep)]
+        async with running(*sources):
+            await until(lambda: delivery.state() == expected)
+            await asyncio.sleep(0.1)
+    assert delivery.state() == expected
+    assert sum(faults.made.values()) == 100
+
+
+async def test_a_compliance_job_that_fails_is_an_interruption_and_deletes_nothing() -> None:
+    async with XApi(World([])) as api:
+        api._state = lambda id_, status: {"id": id_, "status": "failed", "upload_url": f"{api.url}/signed/1"}  # type: ignore[method-assign]
+        with pytest.raises(Interrupted, match="compliance job failed"):
+            [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]

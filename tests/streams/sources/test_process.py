@@ -1,0 +1,120 @@
+"""Sources in a process of their own kind, against an embedded broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+
+from streams import topics
+from streams.broker.embedded import EmbeddedBroker
+from streams.broker.ranges import read_range
+from streams.settings import Settings
+from streams.sources.delivery import read_positions
+from streams.sources.pass_all import PassAll
+from streams.sources.process import SourceProcess
+from streams.sources.protocols.bluesky import Bluesky
+from streams.sources.protocols.ndjson import Ndjson
+from streams.sources.source import Source, SourceFailed
+from streams.sources.sweep import kept_on
+from streams.topics import POSTS, TopicsError
+from tests.streams.polling import until
+from tests.streams.sources.kept import FAST, Scripted
+from tests.streams.sources.players.jetstream import Jetstream, post_id
+from tests.streams.sources.players.world import World
+
+
+@pytest.fixture
+def settings() -> Iterator[Settings]:
+    with EmbeddedBroker("live.") as broker:
+        yield Settings(broker=f"kafka://{broker.bootstrap}", prefix="live.", http_port=0)
+
+
+@asynccontextmanager
+async def running(settings: Settings, *sources: Source) -> AsyncIterator[SourceProcess]:
+    """A process for the time of the block, stopped as by a signal."""
+    process = SourceProcess(sources, PassAll(), settings)
+    task = asyncio.create_task(process.run())
+    try:
+        await until(lambda: task.done() or bool(process.readiness()))
+        yield process
+    finally:
+        process.stop()
+        await task
+
+
+async def on_topic(settings: Settings) -> list[tuple[str, str | None]]:
+    """Id and text of everything on the topic, None for a tombstone, each key in its order."""
+    records = await read_range(settings, POSTS, "beginning", "end", lambda done, total: None)
+    return [
+        ((r.key or b"").decode(), None if r.value is None else orjson.loads(r.value)["text"]) for r in records
+    ]
+
+
+async def test_a_stopped_process_leaves_nothing_unconfirmed_and_the_next_one_resumes(
+    settings: Settings,
+) -> None:
+    world = World.made(seed=1, posts=300)
+    async with Jetstream(world, rate=2000) as server:
+        for _ in range(2):
+            source = Bluesky(servers=[server.endpoint], backoff=FAST, rewind=0.0)
+            async with running(settings, source):
+                await until(lambda: world.is_over)
+                await asyncio.sleep(0.1)
+            assert "bluesky" in await read_positions(settings)
+    found = await on_topic(settings)
+    assert dict(found) == {post_id(n): text for n, text in world.final.items()}
+    assert len(found) <= len(world.happenings) + 1
+
+
+async def test_several_sources_run_in_one_process_and_its_server_tells_which_are_ready(
+    settings: Settings, tmp_path: Path
+) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_text('{"id": "own", "text": "awake"}\n')
+    async with Jetstream(World([])) as server:
+        source = Bluesky(servers=[server.endpoint], backoff=FAST)
+        async with running(settings, source, Ndjson(path=file)) as process, aiohttp.ClientSession() as client:
+            await until(lambda: all(process.readiness().values()))
+            url = f"http://127.0.0.1:{process.http_port}"
+            async with client.get(f"{url}/health/ready") as answer:
+                assert (answer.status, await answer.json()) == (200, {"bluesky": True, "ndjson": True})
+            async with client.get(f"{url}/metrics") as answer:
+                assert 'pv_source_up{source="bluesky"} 1.0' in await answer.text()
+            server.refuse = [(503, {"Retry-After": "60"})] * 99
+            await server.__aexit__(None, None, None)
+            await until(lambda: not process.readiness()["bluesky"])
+            async with client.get(f"{url}/health/ready") as answer:
+                assert answer.status == 503
+            async with client.get(f"{url}/health/live") as answer:
+                assert answer.status == 200
+    assert await on_topic(settings) == [("own", "awake")]
+
+
+async def test_a_source_that_refuses_ends_the_process_with_its_reason(settings: Settings) -> None:
+    process = SourceProcess([Scripted(SourceFailed("no such token"))], PassAll(), settings)
+    with pytest.raises(SourceFailed, match="no such token"):
+        await process.run()
+
+
+async def test_a_missing_topic_is_named(settings: Settings) -> None:
+    other = settings.model_copy(update={"prefix": "other."})
+    with pytest.raises(TopicsError, match=r"other\.cursors"):
+        await SourceProcess([Scripted()], PassAll(), other).run()
+
+
+async def test_the_ids_that_are_kept_are_those_without_a_tombstone(
+    settings: Settings, tmp_path: Path
+) -> None:
+    file = tmp_path / "posts.jsonl"
+    lines = [{"id": f"x:{n}", "text": "awake"} for n in range(3)] + [{"id": "x:1", "deleted": True}]
+    file.write_bytes(
+        b"".join(orjson.dumps(line) + b"\n" for line in [*lines, {"id": "y:1", "text": "awake"}])
+    )
+    await SourceProcess([Ndjson(path=file, follow=False)], PassAll(), settings).run()
+    assert sorted(await kept_on(settings, topics.EVENTS, POSTS)("x:")) == ["x:0", "x:2"]

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+
+from streams.records import MAX_TEXT, Report
+from streams.sources.delivery import MAX_UNCONFIRMED
+from streams.sources.items import AuthorDeletion, Deletion, Item, Post
+from streams.sources.pass_all import PassAll
+from streams.sources.runner import RecentDeletions
+from streams.sources.source import Interrupted, SourceFailed, Step
+from tests.streams.polling import until
+from tests.streams.sources.kept import KeptDelivery, Scripted, runner, step, texts
+from tests.streams.sources.players.running import running, sample
+
+
+class Hashing(PassAll):
+    """Knows authors, and filters a word."""
+
+    def take(self, post: Post) -> Report | None:
+        return None if "cat" in post.text else super().take(post)
+
+    def author_hash(self, author: str) -> str | None:
+        return f"hash of {author}"
+
+
+def post(id_: str = "a", text: str = "awake") -> Post:
+    return Post(id=id_, text=text)
+
+
+def outcome(name: str) -> float:
+    return sample("pv_source_items_total", source="scripted", outcome=name)
+
+
+async def test_the_position_is_written_only_after_everything_before_it_is_confirmed() -> None:
+    delivery = KeptDelivery(holds=True)
+    one = runner(Scripted(step(post("a"), post("b"), position={"n": 2})), delivery)
+    await one.run()
+    checkpoint = asyncio.create_task(one.checkpoint())
+    await asyncio.sleep(0.05)
+    assert delivery.positions == []
+    delivery.confirm()
+    await checkpoint
+    assert delivery.positions == [("scripted", {"n": 2}, 2)]
+    await one.checkpoint()
+    assert len(delivery.positions) == 1
+
+
+async def test_a_send_that_fails_is_an_error_and_no_position_is_written() -> None:
+    delivery = KeptDelivery(holds=True)
+    one = runner(Scripted(step(post(), position={"n": 1})), delivery)
+    await one.run()
+    delivery.confirm(ConnectionError("refused"))
+    with pytest.raises(ConnectionError):
+        await one.checkpoint()
+    assert delivery.positions == []
+
+
+async def test_no_more_is_read_than_the_broker_confirms() -> None:
+    steps = [step(post(str(n)), position={"n": n}) for n in range(MAX_UNCONFIRMED + 50)]
+    source, delivery = Scripted(*steps), KeptDelivery(holds=True)
+    one = runner(source, delivery)
+    async with running(one):
+        await until(lambda: len(delivery.sent) == MAX_UNCONFIRMED + 1)
+        await asyncio.sleep(0.05)
+        assert len(delivery.sent) == MAX_UNCONFIRMED + 1
+        assert len(source._steps) == 49
+        delivery.holds = False
+        delivery.confirm()
+        await until(lambda: not source._steps)
+
+
+async def test_a_deletion_is_a_tombstone_and_a_post_that_comes_after_it_is_not_sent() -> None:
+    stale, delivery = outcome("stale"), KeptDelivery()
+    await runner(Scripted(step(Deletion("a"), post("a"), post("b"))), delivery).run()
+    assert [(key, value is None) for _, key, value in delivery.sent] == [("a", True), ("b", False)]
+    assert outcome("stale") == stale + 1
+
+
+async def test_where_ids_come_again_the_order_counts() -> None:
+    delivery = KeptDelivery()
+    await runner(Scripted(step(Deletion("a"), post("a")), reuses_ids=True), delivery).run()
+    assert delivery.state() == {"a": "awake"}
+
+
+async def test_what_no_report_can_be_is_malformed_and_what_has_no_text_is_filtered() -> None:
+    malformed, filtered = outcome("malformed"), outcome("filtered")
+    bad: list[Item] = [
+        post(""),
+        post("i" * 257),
+        post("a\nb"),
+        post("a", "x" * (MAX_TEXT + 1)),
+        Deletion(""),
+        post("a", "half \ud83d"),
+    ]
+    delivery = KeptDelivery()
+    blank = [post("b", " "), post("c", "my cat")]
+    await runner(Scripted(step(*bad, *blank, malformed=2)), delivery, intake=Hashing()).run()
+    assert delivery.sent == []
+    assert (outcome("malformed"), outcome("filtered")) == (malformed + len(bad) + 2, filtered + 2)
+
+
+async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_position_is_written() -> None:
+    forgotten: list[str] = []
+    delivery, deleted = KeptDelivery(), outcome("deleted")
+
+    async def forget(authors: Collection[str]) -> int:
+        assert delivery.positions == []
+        forgotten.extend(authors)
+        return 3
+
+    one = runner(
+        Scripted(step(AuthorDeletion("someone"), position={"n": 1})),
+        delivery,
+        intake=Hashing(),
+        forget_authors=forget,
+    )
+    await one.run()
+    await one.checkpoint()
+    assert forgotten == ["hash of someone"]
+    assert outcome("deleted") == deleted + 3
+    assert len(delivery.positions) == 1
+
+
+async def test_accounts_are_searched_for_together_and_the_position_waits_for_it() -> None:
+    asked: list[set[str]] = []
+    delivery = KeptDelivery()
+
+    async def forget(authors: Collection[str]) -> int:
+        asked.append(set(authors))
+        return 0
+
+    one = runner(Scripted(), delivery, intake=Hashing(), forget_authors=forget)
+    for n in range(4):
+        await one.take(step(AuthorDeletion(f"author {n}"), position={"n": n}))
+        await one.checkpoint()
+    assert (asked, [p for _, p, _ in delivery.positions]) == ([{"hash of author 0"}], [{"n": 0}])
+    await one.checkpoint(last=True)
+    assert asked[1] == {f"hash of author {n}" for n in (1, 2, 3)}
+    assert delivery.positions[-1][1] == {"n": 3}
+
+
+async def test_a_deleted_account_without_a_key_is_counted_as_unresolved() -> None:
+    before, delivery = outcome("unresolved"), KeptDelivery()
+    one = runner(Scripted(step(AuthorDeletion("someone"), position={"n": 1})), delivery)
+    await one.run()
+    await one.checkpoint()
+    assert outcome("unresolved") == before + 1
+
+
+async def test_after_an_interruption_it_resumes_at_the_last_position() -> None:
+    source = Scripted(
+        step(post("a"), position={"n": 1}), Interrupted("closed"), step(post("b"), position={"n": 2})
+    )
+    delivery = KeptDelivery()
+    one = runner(source, delivery, {"n": 0})
+    before = sample("pv_source_reconnects_total", source="scripted", reason="closed")
+    await one.run()
+    assert source.starts == [{"n": 0}, {"n": 1}]
+    assert sample("pv_source_reconnects_total", source="scripted", reason="closed") == before + 1
+    assert texts(delivery.sent) == ["awake", "awake"]
+
+
+async def test_a_source_that_refuses_ends_it() -> None:
+    with pytest.raises(SourceFailed):
+        await runner(Scripted(SourceFailed("no")), KeptDelivery()).run()
+
+
+async def test_a_gap_is_counted_and_the_lag_is_measured() -> None:
+    gaps = sample("pv_source_gaps_total", source="scripted")
+    await runner(Scripted(Step(gap=12.0, at=0.0), step(post(), position={})), KeptDelivery()).run()
+    assert sample("pv_source_gaps_total", source="scripted") == gaps + 1
+    assert sample("pv_source_lag_seconds", source="scripted") > 1e9
+
+
+def test_only_the_last_deletions_are_remembered() -> None:
+    deletions = RecentDeletions(limit=2)
+    for id_ in ("a", "b", "a", "c"):
+        deletions.add(id_)
+    assert ["a" in deletions, "b" in deletions, "c" in deletions] == [True, False, True]
