@@ -20,9 +20,9 @@ from benchmarks.machine import print_and_write, provenance
 from streams.intake.duplicates import Window
 from streams.intake.filter import Filter, Terms, drug_terms
 from streams.intake.intake import PostIntake, Privacy
+from streams.intake.items import Post
 from streams.intake.masking import mask
 from streams.settings import Settings
-from streams.sources.items import Post
 from training.teaching.markup import parse
 
 ROOT = Path(__file__).parents[1]

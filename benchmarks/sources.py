@@ -23,8 +23,8 @@ from benchmarks.sources_found import Found, counting
 from benchmarks.sources_kills import kill_run
 from benchmarks.sources_speed import speed
 from streams.broker.embedded import EmbeddedBroker
+from streams.intake.intake import PostIntake
 from streams.settings import Settings
-from streams.sources.pass_all import PassAll
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import Bluesky
 from streams.sources.protocols.mastodon import Mastodon
@@ -114,7 +114,7 @@ async def fault_run(name: str, faults: int, seed: int) -> dict[str, Any]:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
         await stack.enter_async_context(player)
         found = await stack.enter_async_context(counting(settings))
-        process = SourceProcess(sources(settings), PassAll(), settings)
+        process = SourceProcess(sources(settings), PostIntake.of(settings, everything=True), settings)
         task = asyncio.create_task(process.run())
         try:
             async with asyncio.timeout(RUN_SECONDS):

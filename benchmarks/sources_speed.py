@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 from aiohttp import web
 
 from streams.broker.embedded import EmbeddedBroker
+from streams.intake.intake import PostIntake
 from streams.settings import Settings
-from streams.sources.pass_all import PassAll
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import Bluesky
 from tests.streams.polling import until
@@ -60,7 +60,7 @@ async def speed(posts: int) -> dict[str, float]:
         with EmbeddedBroker() as broker:
             settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
             source = Bluesky(servers=[f"ws://127.0.0.1:{port}/subscribe"])
-            process = SourceProcess([source], PassAll(), settings)
+            process = SourceProcess([source], PostIntake.of(settings, everything=True), settings)
             before = sample("pv_source_items_total", source="bluesky", outcome="sent")
             processor, clock = time.thread_time(), time.monotonic()
             task = asyncio.create_task(process.run())

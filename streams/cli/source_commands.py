@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams import topics
 from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
+    from streams.intake.intake import PostIntake
+    from streams.intake.items import Intake
     from streams.settings import Settings
-    from streams.sources.items import Intake
+    from streams.sources.process import SourceProcess
     from streams.sources.source import Source
 
 app = typer.Typer()
@@ -61,8 +65,12 @@ def source(
         typer.Option(metavar="NAME=FIELD", help="ndjson: read id, text ... from that field; repeatable"),
     ] = None,
     follow: Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")] = True,
+    everything: Annotated[
+        bool, typer.Option("--all", help="every post of a language that is read, drug or not")
+    ] = False,
 ) -> None:
     """Takes live posts in until it is stopped: reconnects, resumes where it was, and passes deletions on."""
+    from streams.intake.forget import forget_authors
     from streams.sources.catalog import Options, make_sources, terms
     from streams.sources.process import SourceProcess
     from streams.topics import INPUTS
@@ -88,7 +96,18 @@ def source(
     sources = make_sources(names, options, settings)
     for line in terms(names):
         err.print(line, highlight=False, markup=False)
-    asyncio.run(SourceProcess(sources, _intake(), settings, topic=topic).serve())
+    intake = _intake(settings, everything=everything)
+    process = SourceProcess(
+        sources, intake, settings, topic=topic, forget_authors=partial(forget_authors, settings)
+    )
+    asyncio.run(_run(process, intake, settings, topic))
+
+
+async def _run(process: SourceProcess, intake: PostIntake, settings: Settings, topic: str) -> None:
+    from streams.intake.rebuild import rebuild
+
+    await rebuild(intake.window, settings, topics.by_name(topic))
+    await process.serve()
 
 
 def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:
@@ -102,13 +121,17 @@ def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[
     servers = [server] if server else []
     options = Options(bluesky_servers=servers, mastodon_servers=servers)
     # Without the sweep, which reads the topics.
-    return make_sources([name], options, settings)[:1], _intake()
+    return make_sources([name], options, settings)[:1], _intake(settings)
 
 
-def _intake() -> Intake:
-    from streams.sources.pass_all import PassAll
+def _intake(settings: Settings, *, everything: bool = False) -> PostIntake:
+    """Raises typer.BadParameter where the file of terms cannot be read."""
+    from streams.intake.intake import PostIntake
 
-    return PassAll()
+    try:
+        return PostIntake.of(settings, everything=everything)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="PV_TERMS") from None
 
 
 def _mapping(items: list[str]) -> dict[str, str]:

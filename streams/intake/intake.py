@@ -13,10 +13,10 @@ from streams import metrics
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
 from streams.intake.filter import Filter, Terms, drug_terms, read_terms
+from streams.intake.items import Post
 from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
 from streams.records import MAX_TEXT, Country, Id, Language, Permalink, Report, Text
 from streams.settings import Settings
-from streams.sources.items import Post
 
 _ID, _TEXT = TypeAdapter(Id), TypeAdapter(Text)
 _LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Country, Permalink))

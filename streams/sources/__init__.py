@@ -1,1 +1,1 @@
-"""Sources of live posts: one module for each protocol, which yields the items of `streams.sources.items`."""
+"""Sources of live posts: one module for each protocol, which yields the items of `streams.intake.items`."""

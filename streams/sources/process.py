@@ -11,10 +11,10 @@ from functools import partial
 
 from streams import topics
 from streams.broker.watch import BrokerWatch
+from streams.intake.items import Intake
 from streams.monitoring import http
 from streams.settings import Settings
 from streams.sources.delivery import Delivery, read_positions
-from streams.sources.items import Intake
 from streams.sources.runner import Forget, Route, Runner
 from streams.sources.source import Source
 from streams.topics import CURSORS

@@ -14,9 +14,9 @@ from typing import Any
 
 from streams import metrics
 from streams.inputs import as_input
+from streams.intake.items import AuthorDeletion, Deletion, Intake, Item, Post
 from streams.records import MAX_TEXT
 from streams.sources.delivery import Delivery, Window
-from streams.sources.items import AuthorDeletion, Deletion, Intake, Item, Post
 from streams.sources.source import Interrupted, Position, Reason, Source, Step
 from streams.topics import MAX_MESSAGE
 
@@ -148,6 +148,7 @@ class Runner:
                 return "account"
             case Deletion(id_) if _is_id(id_):
                 self._route.deletions.add(id_)
+                self._route.intake.forget(id_)
                 await self._send(id_, None)
                 return "deleted"
             case Post():
@@ -179,11 +180,11 @@ class Runner:
         counted.
         """
         forget = self._route.forget_authors
-        found = [self._route.intake.author_hash(author) for author in authors] if forget else []
-        hashes = [hashed for hashed in found if hashed is not None]
-        self._count("unresolved", len(authors) - len(hashes))
-        if forget is not None and hashes:
-            self._count("deleted", await forget(set(hashes)))
+        found = [self._route.intake.author_hashes(author) for author in authors] if forget else []
+        known = [hashes for hashes in found if hashes]
+        self._count("unresolved", len(authors) - len(known))
+        if forget is not None and known:
+            self._count("deleted", await forget(set().union(*known)))
             self._forgotten_at = time.monotonic()
 
     async def _pause(self, interruption: Interrupted) -> None:

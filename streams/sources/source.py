@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from streams.sources.items import Item
+from streams.intake.items import Item
 
 Position = Mapping[str, Any]
 """Where a source resumes, as JSON; each protocol has its own keys."""

@@ -9,8 +9,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from streams.broker.ranges import read_chunks
+from streams.intake.items import Item
 from streams.settings import Settings
-from streams.sources.items import Item
 from streams.sources.source import Backoff, Position, Step
 from streams.topics import Topic
 

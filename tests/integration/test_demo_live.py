@@ -6,9 +6,9 @@ from models.releases.manifest import Release
 from streams.cli.demo.run import Demo
 from streams.cli.feed import Arrival, Tally
 from streams.settings import Settings
-from streams.sources.pass_all import PassAll
 from streams.sources.protocols.bluesky import Bluesky
 from tests.streams.sources.kept import FAST
+from tests.streams.sources.pass_all import PassAll
 from tests.streams.sources.players.jetstream import Jetstream, post_id
 from tests.streams.sources.players.world import World
 

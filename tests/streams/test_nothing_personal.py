@@ -17,9 +17,9 @@ from streams import metrics
 from streams.agents import ner
 from streams.dead_letters.headers import dead_letter
 from streams.intake.intake import PostIntake
+from streams.intake.items import Post
 from streams.records import Report, TaggedReport, extend
 from streams.settings import Settings
-from streams.sources.items import Post
 from streams.stage import Stage, StageBroken, run_stage
 from streams.topics import MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from streams.cli.feed import Tally, wait_for_arrival, wait_for_capacity
+from streams.intake.items import Intake
 from streams.settings import Settings
 from streams.sources.delivery import Delivery
-from streams.sources.items import Intake
 from streams.sources.runner import Route, Runner
 from streams.sources.source import Source
 

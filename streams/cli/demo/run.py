@@ -18,9 +18,9 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
+from streams.intake.items import Intake
 from streams.records import Report
 from streams.settings import Settings
-from streams.sources.items import Intake
 from streams.sources.source import Source
 from streams.topics import INPUTS
 from streams.worker import Worker

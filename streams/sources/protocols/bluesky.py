@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from streams.sources.items import AuthorDeletion, Deletion, Item, Post
+from streams.intake.items import AuthorDeletion, Deletion, Item, Post
 from streams.sources.protocols.connection import interruptions, language_code, parse_time, session
 from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
 

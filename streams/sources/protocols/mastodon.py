@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from streams.sources.items import Deletion, Item, Post
+from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     interruptions,

@@ -14,7 +14,7 @@ import orjson
 
 from streams.codec import BadRecord
 from streams.inputs import read_report
-from streams.sources.items import Deletion, Item, Post
+from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
 

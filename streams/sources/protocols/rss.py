@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import feedparser
 
-from streams.sources.items import Post
+from streams.intake.items import Post
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     interruptions,

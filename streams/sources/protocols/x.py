@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from streams.sources.items import Post
+from streams.intake.items import Post
 from streams.sources.protocols.connection import (
     interruptions,
     language_code,

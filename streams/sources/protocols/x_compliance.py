@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from streams.sources.items import Deletion, Item
+from streams.intake.items import Deletion, Item
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     interruptions,

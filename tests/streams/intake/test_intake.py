@@ -12,9 +12,9 @@ from streams import metrics
 from streams.inputs import as_input, read_report
 from streams.intake.authors import AuthorKeys
 from streams.intake.intake import PostIntake
+from streams.intake.items import Intake, Post
 from streams.records import MAX_TEXT, Masked
 from streams.settings import Settings
-from streams.sources.items import Intake, Post
 
 KEY, OLD = "k" * 32, "o" * 32
 POST = Post(

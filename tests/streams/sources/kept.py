@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from streams.sources.items import Item
-from streams.sources.pass_all import PassAll
+from streams.intake.items import Item
 from streams.sources.runner import Route, Runner
 from streams.sources.source import Backoff, Position, Ramp, Source, Step
+from tests.streams.sources.pass_all import PassAll
 
 FAST = Backoff(network=Ramp(0.005, 0.02), http=Ramp(0.005, 0.02), limited=Ramp(0.005, 0.02), longest=0.05)
 

@@ -16,7 +16,6 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.broker.ranges import read_range
 from streams.settings import Settings
 from streams.sources.delivery import read_positions
-from streams.sources.pass_all import PassAll
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import Bluesky
 from streams.sources.protocols.ndjson import Ndjson
@@ -25,6 +24,7 @@ from streams.sources.sweep import kept_on
 from streams.topics import POSTS, TopicsError
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, Scripted
+from tests.streams.sources.pass_all import PassAll
 from tests.streams.sources.players.jetstream import Jetstream, post_id
 from tests.streams.sources.players.world import World
 

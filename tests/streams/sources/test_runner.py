@@ -5,14 +5,14 @@ from collections.abc import Collection
 
 import pytest
 
+from streams.intake.items import AuthorDeletion, Deletion, Item, Post
 from streams.records import MAX_TEXT, Report
 from streams.sources.delivery import MAX_UNCONFIRMED
-from streams.sources.items import AuthorDeletion, Deletion, Item, Post
-from streams.sources.pass_all import PassAll
 from streams.sources.runner import RecentDeletions
 from streams.sources.source import Interrupted, SourceFailed, Step
 from tests.streams.polling import until
 from tests.streams.sources.kept import KeptDelivery, Scripted, runner, step, texts
+from tests.streams.sources.pass_all import PassAll
 from tests.streams.sources.players.running import running, sample
 
 
@@ -22,8 +22,8 @@ class Hashing(PassAll):
     def take(self, post: Post) -> Report | None:
         return None if "cat" in post.text else super().take(post)
 
-    def author_hash(self, author: str) -> str | None:
-        return f"hash of {author}"
+    def author_hashes(self, author: str) -> frozenset[str]:
+        return frozenset({f"hash of {author}"})
 
 
 def post(id_: str = "a", text: str = "awake") -> Post:

@@ -6,7 +6,7 @@ import time
 import orjson
 import pytest
 
-from streams.sources.items import AuthorDeletion, Deletion, Post
+from streams.intake.items import AuthorDeletion, Deletion, Post
 from streams.sources.protocols.bluesky import Bluesky, read_event
 from streams.sources.runner import Runner
 from tests.streams.polling import until

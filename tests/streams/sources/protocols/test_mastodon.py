@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.sources.items import Post
+from streams.intake.items import Post
 from streams.sources.protocols.markup import text_of
 from streams.sources.protocols.mastodon import Mastodon, is_excluded, rewound
 from streams.sources.runner import RecentDeletions

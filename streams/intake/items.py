@@ -51,5 +51,8 @@ class Intake(Protocol):
     def take(self, post: Post) -> Report | None:
         """The report to send, or None where the filter leaves the post out."""
 
-    def author_hash(self, author: str) -> str | None:
-        """The keyed hash under which the reports of `author` are kept; None without a key."""
+    def author_hashes(self, author: str) -> frozenset[str]:
+        """The keyed hashes under which reports of `author` may be kept; empty without a key."""
+
+    def forget(self, id_: str) -> None:
+        """The report was deleted."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streams.intake.items import Post
 from streams.records import Report
-from streams.sources.items import Post
 
 
 class PassAll:
@@ -12,5 +12,8 @@ class PassAll:
     def take(self, post: Post) -> Report | None:
         return Report(id=post.id, text=post.text, created_at=post.created_at)
 
-    def author_hash(self, author: str) -> str | None:
-        return None
+    def author_hashes(self, author: str) -> frozenset[str]:
+        return frozenset()
+
+    def forget(self, id_: str) -> None:
+        """Nothing is kept."""
