@@ -13,6 +13,7 @@ from models.redaction import redact
 from streams.broker.client_logs import configure_logging
 from streams.cli import pipeline_commands, release_commands, replay_commands, topic_commands
 from streams.cli.environment import check_environment
+from streams.cli.store import commands as store_commands
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -20,7 +21,7 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-for group in (pipeline_commands, topic_commands, release_commands, replay_commands):
+for group in (pipeline_commands, topic_commands, release_commands, replay_commands, store_commands):
     app.add_typer(group.app)
 
 
@@ -50,10 +51,11 @@ def _reported_errors() -> tuple[type[Exception], ...]:
 
     from models.releases.manifest import ReleaseError
     from streams.releases.publishing import GateError
+    from streams.store.database import DatabaseError
     from streams.topics import TopicsError
     from streams.worker import WorkerFailed
 
-    return KafkaError, ReleaseError, GateError, TopicsError, WorkerFailed, OSError
+    return KafkaError, ReleaseError, GateError, DatabaseError, TopicsError, WorkerFailed, OSError
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from streams.credentials.secret_files import read_secret
 EMBEDDED = "embedded"
 OAUTH = "OAUTHBEARER"
 #: Settings that may also be given as a file, by the variable of the same name with _FILE.
-SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret")
+SECRETS = ("sasl_password", "ssl_key_password", "oauth_client_secret", "database_password")
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
 
 
@@ -101,6 +101,16 @@ class Settings(BaseSettings):
     (s3://bucket/releases with the package s3fs installed).
     """
 
+    database: str = "~/.local/share/pvstream/events.duckdb"
+    """Database of `pvstream store`: a DuckDB file, or the URL of a server without a password:
+    `postgresql://user@host/name` or `clickhouse://user@host:8123/name`."""
+
+    database_password: SecretStr = SecretStr("")
+    """Password of the database's user."""
+
+    database_password_file: Path | None = None
+    """File that holds the password of the database's user; a newline at its end is dropped."""
+
     release_key: Path | None = None
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
     the matching private key."""
@@ -173,6 +183,13 @@ class Settings(BaseSettings):
             raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
         if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
+        return value
+
+    @field_validator("database")
+    @classmethod
+    def _without_password(cls, value: str) -> str:
+        if "://" in value and (urlsplit(value).password or "password=" in value):
+            raise ValueError("a password belongs in PV_DATABASE_PASSWORD_FILE")
         return value
 
     @field_validator("oauth_token_url")
