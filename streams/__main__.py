@@ -14,6 +14,7 @@ from streams.broker.client_logs import configure_logging
 from streams.cli import pipeline_commands, release_commands, replay_commands, topic_commands
 from streams.cli.environment import check_environment
 from streams.cli.store import commands as store_commands
+from streams.cli.store import signals as signal_commands
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -21,7 +22,9 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-for group in (pipeline_commands, topic_commands, release_commands, replay_commands, store_commands):
+for group in (
+    pipeline_commands, topic_commands, release_commands, replay_commands, store_commands, signal_commands
+):  # fmt: skip
     app.add_typer(group.app)
 
 

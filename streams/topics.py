@@ -11,7 +11,15 @@ from typing import Any, Generic, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from streams.records import Announcement, CodedReport, ExpandedReport, Report, Summary, TaggedReport
+from streams.records import (
+    Announcement,
+    CodedReport,
+    ExpandedReport,
+    Report,
+    Signal,
+    Summary,
+    TaggedReport,
+)
 from streams.settings import Settings
 
 R_co = TypeVar("R_co", covariant=True)
@@ -76,12 +84,14 @@ MENTIONS = Topic("mentions", TaggedReport)
 EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
 SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
 RELEASES = Topic("releases", Announcement, partitions=1, compacted=True)
+SIGNALS = Topic("signals", Signal, compacted=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
-    *CONSUMED, EVENTS, SUMMARIES, RELEASES, *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, SIGNALS,
+    *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.signals.fitting import fit
 from streams.signals.information_component import information_component
 from streams.signals.mixture import Mixture
 from streams.signals.ratios import Interval, chi_square, mid_p, prr, ror
@@ -44,12 +43,6 @@ def evaluate(counts: Counts, prior: Mixture) -> Statistics:
         counts, expected, prr(counts), chi_square(counts), chi_square(counts, yates=True), ror(counts),
         information_component(counts.n, expected), ebgm,
     )  # fmt: skip
-
-
-def fitted(counts: Counts, start: Mixture | None = None) -> tuple[Mixture, Statistics]:
-    """The prior fitted to the pairs, and their statistics; raises NotEnoughPairs."""
-    prior = fit(counts.n, counts.expected, start)
-    return prior, evaluate(counts, prior)
 
 
 def evans(s: Statistics) -> Flags:
