@@ -18,10 +18,14 @@ from streams.records import (
     CodedEvent,
     CodedReport,
     ExpandedReport,
+    Limits,
     Origin,
     Report,
+    Signal,
     Summary,
     TaggedReport,
+    WatchState,
+    WindowStatistics,
 )
 from streams.topics import TOPICS
 
@@ -97,6 +101,27 @@ def test_golden_bytes_are_written_and_read_back(name: str) -> None:
     golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
     assert encode(GOLDEN[name]) == golden
     assert decode(type(GOLDEN[name]), golden) == GOLDEN[name]
+
+
+SIGNAL = Signal(
+    drug="sertraline", term="Insomnia", level="pt", computed_at=WHEN, caveat="No evidence of a cause.",
+    windows={
+        "all": WindowStatistics(
+            n=28, expected=1.3469, prr=Limits(53.4055, 29.332, 97.2365), chi_square=544.7096,
+            chi_square_yates=524.4647, ror=Limits(54.9632, 29.9808, 100.7627), ic=Limits(3.9, 3.3, 4.4),
+            ebgm=Limits(18.1, 12.9, 24.2), criteria=("evans", "ic025"),
+        )
+    },
+    watch=WatchState(
+        weeks=("2026-02-23",), n=(3,), expected=(0.5,), ratio=2.8753, critical=3.4, signalled=False
+    ),
+)  # fmt: skip
+
+
+def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
+    golden = (WIRE / "signal-v1.json").read_bytes().rstrip(b"\n")
+    assert encode(SIGNAL) == golden
+    assert decode(Signal, golden) == SIGNAL
 
 
 @pytest.mark.parametrize(("version", "event"), [("v1", EVENT), ("v2", WITH_ASSERTION)])
@@ -187,6 +212,7 @@ def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> Non
     for topic in TOPICS:
         if topic.record is not None:
             required = schema(topic.record)["required"]
-            expected = {"task", "version"} if topic.record is Announcement else {"id", "text"}
+            keys = {Announcement: {"task", "version"}, Signal: {"drug", "term"}}
+            expected = keys.get(topic.record, {"id", "text"})
             assert expected <= set(required), topic.name
     assert "summary" in schema(Summary)["required"]
