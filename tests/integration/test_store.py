@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from streams.codec import encode
 from streams.order import Latest, read_revision
 from streams.records import Inbound
 from streams.settings import Settings
+from streams.store import follow
 from streams.store.database import DatabaseError, open_database
 from streams.topics import EVENTS
 from tests.integration import processes
@@ -79,24 +79,32 @@ def test_twenty_kills_of_the_store_lose_nothing_and_double_nothing(
     kafka: LocalKafka, tmp_path: Path, database: str
 ) -> None:
     site, rng = Site(kafka, tmp_path, PV_DATABASE=database), random.Random(7)
-    made = iter(records(rng))
+    made = records(rng)
+    produce(kafka, made)
     read_at_kills = []
     for kill in range(KILLS):
-        produce(kafka, list(islice(made, RECORDS // KILLS)))
-        with processes.running("store", env=site.env, log=site.log, forked=True) as running:
-            before = offset_of(database)
-            # Some while they start, others between or inside of transactions.
+        before = offset_of(database)
+        with site.running_broken(small_batches, "store") as running:
+            # Some while they start, the others somewhere in one of many transactions.
             if kill % 4:
-                processes.wait_until(lambda before=before: offset_of(database) > before, "a transaction")  # type: ignore[misc]
-            time.sleep(rng.uniform(0, 0.5))
+                wait_for_more(database, before)
+            time.sleep(rng.uniform(0, 0.2))
             running.kill()
         read_at_kills.append(offset_of(database))
-    produce(kafka, list(made))
     site.must("store", "--until-end")
     site.must("store", "--until-end")
     print(f"messages read at each kill: {read_at_kills}")
     assert read_at_kills == sorted(read_at_kills) and read_at_kills[0] + read_at_kills[5] > 0
     check(database, expected(kafka), site.count("events"))
+
+
+def small_batches() -> None:
+    """Many transactions, and a file that is often free for the test to read."""
+    follow.BATCH, follow.HOLD = 50, 0.02
+
+
+def wait_for_more(database: str, before: int) -> None:
+    processes.wait_until(lambda: offset_of(database) > before, "a transaction")
 
 
 def offset_of(database: str) -> int:
