@@ -94,7 +94,7 @@ def test_twenty_kills_of_the_store_lose_nothing_and_double_nothing(
     site.must("store", "--until-end")
     site.must("store", "--until-end")
     print(f"messages read at each kill: {read_at_kills}")
-    assert read_at_kills == sorted(read_at_kills) and read_at_kills[0] + read_at_kills[5] > 0
+    assert read_at_kills == sorted(read_at_kills) and 0 < read_at_kills[5] < len(made)
     check(database, expected(kafka), site.count("events"))
 
 
