@@ -17,10 +17,10 @@ import numpy as np
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from streams.signals.criteria import CRITERIA, discoveries, evaluate
-from streams.signals.fitting import fit
-from streams.signals.mixture import Mixture
-from streams.signals.tables import Counts
+from streams.signals.statistics.criteria import CRITERIA, discoveries, evaluate
+from streams.signals.statistics.fitting import fit
+from streams.signals.statistics.mixture import Mixture
+from streams.signals.statistics.tables import Counts
 from streams.signals.watch import WEEKS, sequential_test
 
 DRUGS, TERMS = 40, 60

@@ -17,7 +17,7 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from streams.signals.live import LiveStatistics
 from streams.signals.population import Tables
-from streams.signals.tables import Counts
+from streams.signals.statistics.tables import Counts
 
 REPEATS = 3
 CHANGES = 50

@@ -102,8 +102,8 @@ class Settings(BaseSettings):
     """
 
     database: str = "~/.local/share/pvstream/events.duckdb"
-    """Database of `pvstream store`: a DuckDB file, or the URL of a server without a password:
-    `postgresql://user@host/name` or `clickhouse://user@host:8123/name`."""
+    """Database of `pvstream store`: a DuckDB file, or the URL of a PostgreSQL server without a password,
+    `postgresql://user@host/name`."""
 
     database_password: SecretStr = SecretStr("")
     """Password of the database's user."""

@@ -44,10 +44,20 @@ def postgres() -> Iterator[str]:
             shutil.chown(folder, user)
         data, log = folder / "data", folder / "log"
         log.touch()
-        init = [tools / "initdb", "-D", data, "-U", "tester", "--auth=trust", "-E", "UTF8", "-N"]
+        init: list[str | Path] = [
+            tools / "initdb",
+            "-D",
+            data,
+            "-U",
+            "tester",
+            "--auth=trust",
+            "-E",
+            "UTF8",
+            "-N",
+        ]
         subprocess.run(init, user=user, cwd=folder, check=True, capture_output=True, timeout=START_SECONDS)
         port = _free_port()
-        command = [tools / "postgres", "-D", data, "-p", str(port), "-k", folder, *OPTIONS]
+        command: list[str | Path] = [tools / "postgres", "-D", data, "-p", str(port), "-k", folder, *OPTIONS]
         with log.open("ab") as output:
             server = subprocess.Popen(command, user=user, cwd=folder, stdout=output, stderr=output)
         try:
@@ -64,7 +74,7 @@ def postgres() -> Iterator[str]:
 
 def _wait(tools: Path, port: int, server: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + START_SECONDS
-    ready = [tools / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+    ready: list[str | Path] = [tools / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
     while subprocess.run(ready, check=False).returncode:
         if server.poll() is not None or time.monotonic() > end:
             raise PostgresUnavailable("PostgreSQL did not start")

@@ -1,1 +1,1 @@
-"""Disproportionality and sequential statistics over drug-event pairs, and the signals made from the store."""
+"""Signals of disproportionate reporting, made from the store."""

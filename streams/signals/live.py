@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.signals.criteria import Statistics, evaluate
-from streams.signals.fitting import DEFAULT, NotEnoughPairs, fit
 from streams.signals.population import Pair, Tables
-from streams.signals.ratios import Interval
-from streams.signals.tables import Counts, Floats
+from streams.signals.statistics.criteria import Statistics, evaluate
+from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, fit
+from streams.signals.statistics.ratios import Interval
+from streams.signals.statistics.tables import Counts, Floats
 
 #: Columns of the counts, and of what is computed from them.
 COUNTED = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streams.signals.criteria import CRITERIA
 from streams.signals.population import WINDOWS, Population
+from streams.signals.statistics.criteria import CRITERIA
 from streams.signals.surveillance import FDR, Options, Outcome, Window
 
 CRITERION_TEXTS = {

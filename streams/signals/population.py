@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.signals.tables import Counts, Floats
+from streams.signals.statistics.tables import Counts, Floats
 from streams.store.database import Database
 
 Level = Literal["pt", "soc"]

@@ -8,12 +8,12 @@ from datetime import datetime
 import numpy as np
 
 from streams.records import Limits, Signal, WatchState, WindowStatistics
-from streams.signals.criteria import CRITERIA, Statistics, discoveries
 from streams.signals.live import LiveStatistics
-from streams.signals.maxsprt import ALPHA
-from streams.signals.mixture import Mixture
 from streams.signals.population import WINDOWS, Pair, Population, count
-from streams.signals.ratios import Interval
+from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries
+from streams.signals.statistics.maxsprt import ALPHA
+from streams.signals.statistics.mixture import Mixture
+from streams.signals.statistics.ratios import Interval
 from streams.signals.watch import Watched, watch
 from streams.store.database import Database
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from streams.signals.criteria import Flags
-from streams.signals.maxsprt import ALPHA, critical_value, log_likelihood_ratio
 from streams.signals.population import WEEK, Pair, Population, strata
-from streams.signals.tables import Floats
+from streams.signals.statistics.criteria import Flags
+from streams.signals.statistics.maxsprt import ALPHA, critical_value, log_likelihood_ratio
+from streams.signals.statistics.tables import Floats
 from streams.store.database import Database
 
 #: Expected reports after which the watch of a pair ends, and reports that it needs for a signal.
@@ -54,7 +54,8 @@ def sequential_test(weeks: list[str], n: Floats, expected: Floats, alpha: float 
     ratios = log_likelihood_ratio(sums, means)
     reached = (ratios >= critical) & (means <= LIMIT) & (sums >= LEAST)
     last = ratios[:, -1] if len(weeks) else np.zeros(len(n))
-    return Watched(weeks, n, expected, last, critical, reached.any(axis=1))
+    signalled: Flags = np.any(reached, axis=1)
+    return Watched(weeks, n, expected, last, critical, signalled)
 
 
 def _monday(time: datetime) -> datetime:

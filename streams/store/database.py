@@ -54,10 +54,6 @@ def open_database(settings: Settings, *, write: bool = False) -> Database:
             from streams.store.postgres import PostgresDatabase  # noqa: PLC0415  an optional package
 
             return PostgresDatabase(url, settings.database_password.get_secret_value(), write=write)
-        if url.startswith(("clickhouse://", "clickhouses://")):
-            from streams.store.clickhouse import connect  # noqa: PLC0415  an optional package
-
-            return connect(url, settings.database_password.get_secret_value(), write=write)
     except ModuleNotFoundError as missing:
         raise DatabaseError(f"{missing}; install it with: pip install 'pvstream[store]'") from None
     from streams.store.duckdb_file import DuckDatabase  # noqa: PLC0415  it need not be there for the others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import orjson
 import psycopg
@@ -49,7 +49,7 @@ class PostgresDatabase:
                 self._connection.close()
                 raise DatabaseError("another process writes to this database")
             for statement in (*statements(), *INDEXES):
-                self._connection.execute(cast(LiteralString, statement))
+                self._connection.execute(statement)
             self._connection.commit()
 
     def offsets(self) -> Offsets:
@@ -69,7 +69,7 @@ class PostgresDatabase:
             if batch.replaced:
                 for table in (EVENTS, PAIRS):
                     self._connection.execute(
-                        cast(LiteralString, f"DELETE FROM {table.name} WHERE report_id = ANY(%s)"),
+                        f"DELETE FROM {table.name} WHERE report_id = ANY(%s)",
                         [batch.replaced],
                     )
             for table, rows in (
@@ -83,12 +83,12 @@ class PostgresDatabase:
         cursor = self._connection.cursor()
         with _told():
             # A cursor takes only queries, and what is prepared is one statement.
-            cursor.execute(cast(LiteralString, f"DECLARE asked NO SCROLL CURSOR FOR {sql}"), prepare=True)
+            cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {sql}", prepare=True)
             cursor.execute(NEXT)
         return [column.name for column in cursor.description or ()], self._fetched(cursor)
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
-        sql = cast(LiteralString, f"SELECT {', '.join(table.columns)} FROM {table.name}")
+        sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
         with _told(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
             cursor.execute(sql)
             while chunk := cursor.fetchmany(CHUNK):
@@ -103,7 +103,7 @@ class PostgresDatabase:
 
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with _told():
-            found = self._connection.execute(cast(LiteralString, sql), parameters).fetchall()
+            found = self._connection.execute(sql, parameters).fetchall()
             self._connection.commit()
         return found
 
@@ -115,14 +115,13 @@ class PostgresDatabase:
             self._connection.rollback()
 
 
-def _insert(table: Table) -> LiteralString:
+def _insert(table: Table) -> str:
     """Inserts the rows of one JSON document, or replaces those of the same key."""
     names = ", ".join(table.columns)
     types = ", ".join(f"{name} {kind}" for name, kind in table.columns.items())
-    return cast(
-        LiteralString,
+    return (
         f"INSERT INTO {table.name} ({names}) "
-        f"SELECT {names} FROM json_to_recordset(%s::json) AS given({types}){table.upsert()}",
+        f"SELECT {names} FROM json_to_recordset(%s::json) AS given({types}){table.upsert()}"
     )
 
 

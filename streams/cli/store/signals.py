@@ -56,8 +56,8 @@ def signals(
 
     A disproportionality is no evidence that a drug causes an event.
     """
-    from streams.signals.criteria import CRITERIA
     from streams.signals.population import Population
+    from streams.signals.statistics.criteria import CRITERIA
     from streams.signals.surveillance import FDR, Options
 
     if level not in LEVELS:

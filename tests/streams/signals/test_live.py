@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from streams.signals.criteria import evaluate
 from streams.signals.live import LiveStatistics
 from streams.signals.population import Tables
-from streams.signals.tables import Counts
+from streams.signals.statistics.criteria import evaluate
+from streams.signals.statistics.tables import Counts, Floats
 
 
 def tables(pairs: int, seed: int) -> Tables:
     rng = np.random.default_rng(seed)
-    n = rng.poisson(2, pairs) + 1.0
-    counts = Counts(n, n + rng.integers(5, 500, pairs), n + rng.integers(5, 500, pairs), np.full(pairs, 1e5))
+    n: Floats = rng.poisson(2, pairs).astype(np.float64) + 1
+    drug, term = (n + rng.integers(5, 500, pairs).astype(np.float64) for _ in range(2))
+    counts = Counts(n, drug, term, np.full(pairs, 1e5))
     return Tables([(f"d{i}", f"t{i % 7}") for i in range(pairs)], counts, 100_000)
 
 

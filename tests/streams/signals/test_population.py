@@ -11,10 +11,10 @@ import pytest
 
 from streams.records import CodedReport
 from streams.signals.population import STRATUM, Population, count, strata
-from streams.signals.ratios import prr
+from streams.signals.statistics.ratios import prr
 from streams.store.database import Database
 from tests.streams.signals.conftest import Fill
-from tests.streams.signals.test_ratios import REPORTS
+from tests.streams.signals.statistics.test_ratios import REPORTS
 from tests.streams.store.messages import NOON, event, report
 
 TOY = [report(f"t{i}", i, event(pair[0], pair[1])) for i, pair in enumerate(REPORTS)]
@@ -78,13 +78,11 @@ def test_stratified_expectations_are_the_sum_over_the_strata(stored: Database, f
     ]
     fill([*TOY, *second[:9]])
     tables = count(stored, Population(), stratified=True)
-    by_hand = sum(
-        np.array([part.get(pair, 0) for pair in tables.pairs])
-        for part in (
-            dict(zip(one.pairs, one.counts.expected, strict=True))
-            for one in (count(stored, Population(source=s)) for s in ("posts", "sentences"))
-        )
-    )
+    by_hand = np.zeros(len(tables.pairs))
+    for source in ("posts", "sentences"):
+        one = count(stored, Population(source=source))
+        expected = dict(zip(one.pairs, one.counts.expected.tolist(), strict=True))
+        by_hand += [expected.get(pair, 0.0) for pair in tables.pairs]
     parts = strata(stored, Population(), tables.pairs, STRATUM)
     assert parts.names == ["posts/", "sentences/es"]
     np.testing.assert_allclose(parts.n.sum(axis=1), tables.counts.n)

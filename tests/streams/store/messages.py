@@ -24,10 +24,10 @@ def event(drug: str = "sertraline", pt: str | None = "Nausea", **flags: Any) -> 
 
 def report(id_: str, offset: int, *events: CodedEvent, **fields: Any) -> CodedReport:
     """A report with events, from the source record at an offset of partition 0 of `posts`."""
-    fields = {"created_at": NOON + timedelta(minutes=offset), "source": "posts"} | fields
+    named: dict[str, Any] = {"created_at": NOON + timedelta(minutes=offset), "source": "posts"} | fields
     return CodedReport(
-        id=id_, text=fields.pop("text", f"text {offset} of {id_}"), origin=Origin("posts", 0, offset),
-        received_at=NOON, mentions=(Mention(0, 4, "text", "ADE", 0.9),), events=events, **fields,
+        id=id_, text=named.pop("text", f"text {offset} of {id_}"), origin=Origin("posts", 0, offset),
+        received_at=NOON, mentions=(Mention(0, 4, "text", "ADE", 0.9),), events=events, **named,
     )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gamma
 
-from streams.signals import mixture
-from streams.signals.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, squash
-from streams.signals.mixture import Mixture
+from streams.signals.statistics import mixture
+from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, squash
+from streams.signals.statistics.mixture import Mixture
 
 #: The prior that openEBGM's vignette fits to the CAERS data.
 PUBLISHED = Mixture(3.25379356, 0.39988854, 2.02612692, 1.90807970, 0.06534557)

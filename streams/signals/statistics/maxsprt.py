@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import lambertw
 from scipy.stats import poisson
 
-from streams.signals.tables import Floats
+from streams.signals.statistics.tables import Floats
 
 ALPHA = 0.05
 #: No critical value for alpha above 1e-7 is outside.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streams.signals.maxsprt import critical_value, log_likelihood_ratio, power, signal_probability
+from streams.signals.statistics.maxsprt import critical_value, log_likelihood_ratio, power, signal_probability
 
 
 @pytest.mark.parametrize(("limit", "value"), [(1, 2.853937), (10, 3.467952), (100, 3.952321)])

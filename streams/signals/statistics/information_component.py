@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaincinv
 
-from streams.signals.ratios import LEVEL, Interval
-from streams.signals.tables import Floats
+from streams.signals.statistics.ratios import LEVEL, Interval
+from streams.signals.statistics.tables import Floats
 
 #: Added to the observed and the expected count.
 SHRINKAGE = 0.5

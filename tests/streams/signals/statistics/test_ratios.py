@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, fisher_exact, gamma
 
-from streams.signals.information_component import information_component
-from streams.signals.ratios import chi_square, mid_p, prr, ror
-from streams.signals.tables import Counts, counts_of
+from streams.signals.statistics.information_component import information_component
+from streams.signals.statistics.ratios import chi_square, mid_p, prr, ror
+from streams.signals.statistics.tables import Counts, counts_of
 
 #: The 17 reports of openEBGM's vignette: drug and event of each.
 REPORTS = [

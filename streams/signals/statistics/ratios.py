@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import hypergeom
 
-from streams.signals.tables import Counts, Floats
+from streams.signals.statistics.tables import Counts, Floats
 
 LEVEL = 0.95
 

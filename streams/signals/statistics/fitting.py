@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from streams.signals.mixture import Mixture, rows_by_count
-from streams.signals.tables import Floats
+from streams.signals.statistics.mixture import Mixture, rows_by_count
+from streams.signals.statistics.tables import Floats
 
 #: DuMouchel and Pregibon (2001) start from this prior.
 DEFAULT = Mixture(0.2, 0.1, 2.0, 4.0, 1 / 3)

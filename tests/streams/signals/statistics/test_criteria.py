@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from streams.signals.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
-from streams.signals.mixture import Mixture
-from streams.signals.tables import counts_of
+from streams.signals.statistics.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
+from streams.signals.statistics.mixture import Mixture
+from streams.signals.statistics.tables import counts_of
 
 PRIOR = Mixture(3.25379356, 0.39988854, 2.02612692, 1.90807970, 0.06534557)
 

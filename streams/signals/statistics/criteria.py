@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.signals.information_component import information_component
-from streams.signals.mixture import Mixture
-from streams.signals.ratios import Interval, chi_square, mid_p, prr, ror
-from streams.signals.tables import Counts, Floats
+from streams.signals.statistics.information_component import information_component
+from streams.signals.statistics.mixture import Mixture
+from streams.signals.statistics.ratios import Interval, chi_square, mid_p, prr, ror
+from streams.signals.statistics.tables import Counts, Floats
 
 Flags = NDArray[np.bool_]
 
