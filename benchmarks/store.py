@@ -25,8 +25,10 @@ from streams.settings import Settings
 from streams.store.batches import read_all
 from streams.store.database import Database, open_database
 from streams.store.follow import BATCH, Follower
+from tests.postgres_server import postgres
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
+SIZE = "SELECT sum(pg_total_relation_size(c)) FROM unnest(ARRAY['reports', 'events', 'pairs']) AS c"
 DEFINITIONS = {
     "reports_per_second": "new reports, from the bytes of the messages to the end of the last transaction",
     "reports_per_cpu_second": "the same over the processor time of this process; a server's is not in it",
@@ -85,7 +87,7 @@ def measured(database: Database, messages: list[Inbound], revised: list[Inbound]
 def main(
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
     reports: Annotated[int, typer.Option(min=100, help="number of reports")] = 100_000,
-    url: Annotated[str, typer.Option(help="an empty PostgreSQL database, measured too")] = "",
+    postgresql: Annotated[bool, typer.Option("--postgres", help="start a server and measure it too")] = False,
 ) -> None:
     rng = random.Random(1)
     lines = samples()["posts"].read_text(encoding="utf-8").splitlines()
@@ -99,12 +101,13 @@ def main(
         rows["DuckDB"] = measured(database, messages, revised)
         database.close()
         rows["DuckDB"]["bytes_per_report"] = round(path.stat().st_size / reports)
-    if url:
-        database = open_database(Settings(database=url), write=True)
-        rows["PostgreSQL"] = measured(database, messages, revised)
-        sql = "SELECT sum(pg_total_relation_size(c)) FROM unnest(ARRAY['reports', 'events', 'pairs']) AS c"
-        rows["PostgreSQL"]["bytes_per_report"] = round(int(next(iter(database.query(sql)[1]))[0]) / reports)
-        database.close()
+    if postgresql:
+        with postgres() as url:
+            database = open_database(Settings(database=url), write=True)
+            rows["PostgreSQL"] = measured(database, messages, revised)
+            (size,) = next(iter(database.query(SIZE)[1]))
+            rows["PostgreSQL"]["bytes_per_report"] = round(int(size) / reports)
+            database.close()
     size = round(sum(len(m.value or b"") for m in messages) / reports)
     figures = {"bytes_per_message": size, "definitions": DEFINITIONS, "rows": rows}
     print_and_write({**figures, **provenance("store")}, result)
