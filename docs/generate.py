@@ -17,7 +17,18 @@ from benchmarks.headline import HEADLINES
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.settings import Settings
-from streams.topics import CURSORS, DAY, DELETED_MS, INPUTS, RELEASES, SEGMENT_MS, TOPICS, Topic
+from streams.store.follow import FOLLOWED
+from streams.topics import (
+    CURSORS,
+    DAY,
+    DELETED_MS,
+    INPUTS,
+    RELEASES,
+    SEGMENT_MS,
+    SIGNALS,
+    TOPICS,
+    Topic,
+)
 
 ROOT = Path(__file__).parents[1]
 #: In the README: the result that stands for each task.
@@ -94,7 +105,7 @@ def topics_table() -> list[str]:
         if topic.name.endswith((".dead", ".shadow")):
             continue
         writers = sinks.get(topic.name) or _written_by(topic)
-        readers = sources.get(topic.name) or [READERS.get(topic.name, "you")]
+        readers = sources.get(topic.name) or _read_by(topic)
         kind = topic.record.__name__ if topic.record else "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
     dead, shadow = (next(t for t in TOPICS if t.name.endswith(end)) for end in (".dead", ".shadow"))
@@ -108,7 +119,15 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream ingest`, `pvstream source` or you"]
     if topic == CURSORS:
         return ["`pvstream source`"]
+    if topic == SIGNALS:
+        return ["`pvstream signals`"]
     return ["`pvstream publish`, `rollback`, `shadow`"]
+
+
+def _read_by(topic: Topic[Any]) -> list[str]:
+    if topic in FOLLOWED:
+        return ["`pvstream store`", "you"]
+    return [READERS.get(topic.name, "you")]
 
 
 def _kept(topic: Topic[Any]) -> tuple[str, str]:

@@ -22,6 +22,8 @@ from streams.cli import (
 )
 from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
+from streams.cli.store import commands as store_commands
+from streams.cli.store import signals as signal_commands
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -29,7 +31,10 @@ app = typer.Typer(
     "coded events, relations and summaries out.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
-GROUPS = (pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations)
+GROUPS = (
+    pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations,
+    store_commands, signal_commands,
+)  # fmt: skip
 for group in GROUPS:
     app.add_typer(group.app)
 
@@ -71,10 +76,12 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from models.releases.manifest import ReleaseError
     from streams.releases.publishing import GateError
     from streams.sources.source import SourceFailed
+    from streams.store.database import DatabaseError
     from streams.topics import TopicsError
     from streams.worker import WorkerFailed
 
-    return KafkaError, ReleaseError, GateError, SourceFailed, TopicsError, WorkerFailed, OSError
+    own = (ReleaseError, GateError, SourceFailed, DatabaseError, TopicsError, WorkerFailed)
+    return KafkaError, *own, OSError
 
 
 if __name__ == "__main__":

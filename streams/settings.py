@@ -23,6 +23,7 @@ SECRETS = (
     "oauth_client_secret",
     "author_key",
     "author_key_old",
+    "database_password",
     "x_token",
     "mastodon_token",
 )
@@ -122,6 +123,16 @@ class Settings(BaseSettings):
     """Store of published releases: a directory that all workers can read, or an fsspec URL
     (s3://bucket/releases with the package s3fs installed).
     """
+
+    database: str = "~/.local/share/pvstream/events.duckdb"
+    """Database of `pvstream store`: a DuckDB file, or the URL of a PostgreSQL server without a password,
+    `postgresql://user@host/name`."""
+
+    database_password: SecretStr = SecretStr("")
+    """Password of the database's user."""
+
+    database_password_file: Path | None = None
+    """File that holds the password of the database's user; a newline at its end is dropped."""
 
     release_key: Path | None = None
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
@@ -233,6 +244,13 @@ class Settings(BaseSettings):
             raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
         if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
+        return value
+
+    @field_validator("database")
+    @classmethod
+    def _without_password(cls, value: str) -> str:
+        if "://" in value and (urlsplit(value).password or "password=" in value):
+            raise ValueError("a password belongs in PV_DATABASE_PASSWORD_FILE")
         return value
 
     @field_validator("oauth_token_url")

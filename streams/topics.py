@@ -11,7 +11,16 @@ from typing import Any, Generic, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from streams.records import Announcement, CodedReport, Cursor, ExpandedReport, Report, Summary, TaggedReport
+from streams.records import (
+    Announcement,
+    CodedReport,
+    Cursor,
+    ExpandedReport,
+    Report,
+    Signal,
+    Summary,
+    TaggedReport,
+)
 from streams.settings import Settings
 
 R_co = TypeVar("R_co", covariant=True)
@@ -100,12 +109,13 @@ EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
 SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
 RELEASES = Topic("releases", Announcement, partitions=1, compacted=True)
 CURSORS = Topic("cursors", Cursor, partitions=1, compacted=True)
+SIGNALS = Topic("signals", Signal, compacted=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
-    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS,
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS,
     *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
 )  # fmt: skip
 

@@ -47,6 +47,7 @@ def environment(bootstrap: str, port: int, **more: str) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PV_")}
     if "PV_STORE" in more:
         own["PV_STATE"] = str(Path(more["PV_STORE"]).with_name("state"))
+        own["PV_DATABASE"] = str(Path(more["PV_STORE"]).with_name("events.duckdb"))
     return own | {"PV_BROKER": f"kafka://{bootstrap}", "PV_HTTP_PORT": str(port), **more}
 
 

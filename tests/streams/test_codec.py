@@ -20,11 +20,15 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    Limits,
     Masked,
     Origin,
     Report,
+    Signal,
     Summary,
     TaggedReport,
+    WatchState,
+    WindowStatistics,
 )
 from streams.topics import TOPICS
 
@@ -98,7 +102,10 @@ THIRD = next_version(SECOND, **ORDER)
 THIRD |= {n: replace(THIRD[n], language="es") for n in ("tagged-v3", "coded-v5")}
 OLD = FIRST | SECOND | THIRD
 GOLDEN = next_version(THIRD, **SOURCE)
-GOLDEN |= {n: replace(GOLDEN[n], read=False) for n in ("tagged-v4", "coded-v6")}  # type: ignore[call-arg]
+# The status of an effect and whether a term is serious, which the mentions and events before them do not have.
+JUDGED = (MENTIONS[0], replace(MENTIONS[1], status="own", status_score=0.97))
+for name, added in (("tagged-v4", {}), ("coded-v6", {"events": (replace(WITH_CONTEXT, serious=True),)})):
+    GOLDEN[name] = replace(GOLDEN[name], read=False, mentions=JUDGED, **added)  # type: ignore[call-arg]
 AGGREGATE = without_text(replace(GOLDEN["coded-v6"], aggregate_only=True))
 
 
@@ -112,6 +119,27 @@ def test_golden_bytes_are_written_and_read_back(name: str) -> None:
     golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
     assert encode(GOLDEN[name]) == golden
     assert decode(type(GOLDEN[name]), golden) == GOLDEN[name]
+
+
+SIGNAL = Signal(
+    drug="sertraline", term="Insomnia", level="pt", computed_at=WHEN, caveat="No evidence of a cause.",
+    windows={
+        "all": WindowStatistics(
+            n=28, expected=1.3469, prr=Limits(53.4055, 29.332, 97.2365), chi_square=544.7096,
+            chi_square_yates=524.4647, ror=Limits(54.9632, 29.9808, 100.7627), ic=Limits(3.9, 3.3, 4.4),
+            ebgm=Limits(18.1, 12.9, 24.2), criteria=("evans", "ic025"),
+        )
+    },
+    watch=WatchState(
+        weeks=("2026-02-23",), n=(3,), expected=(0.5,), ratio=2.8753, critical=3.4, signalled=False
+    ),
+)  # fmt: skip
+
+
+def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
+    golden = (WIRE / "signal-v1.json").read_bytes().rstrip(b"\n")
+    assert encode(SIGNAL) == golden
+    assert decode(Signal, golden) == SIGNAL
 
 
 @pytest.mark.parametrize(("version", "event"), [("v1", EVENT), ("v2", WITH_ASSERTION)])
@@ -214,7 +242,11 @@ def test_an_encoded_report_is_decoded_to_an_equal_one(id_: str, text: str) -> No
 
 
 def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> None:
-    others: dict[object, set[str]] = {Announcement: {"task", "version"}, Cursor: {"source", "position"}}
+    others: dict[object, set[str]] = {
+        Announcement: {"task", "version"},
+        Cursor: {"source", "position"},
+        Signal: {"drug", "term"},
+    }
     for topic in TOPICS:
         if topic.record is not None:
             required = schema(topic.record)["required"]

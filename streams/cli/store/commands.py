@@ -1,0 +1,115 @@
+"""Commands about the store: store, query, export."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from streams.cli.terminal import broker_settings, err, out, read_settings
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
+    from streams.store.database import Database
+
+app = typer.Typer()
+
+
+@app.command()
+def store(
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="stop at the present end of the topics, not at Ctrl-C")
+    ] = False,
+) -> None:
+    """Writes `events` and `summaries` into the database of PV_DATABASE, from where it stopped last."""
+    counts = asyncio.run(_follow(broker_settings(), until_end=until_end))
+    err.print(", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to write", highlight=False)
+
+
+async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
+    from streams.store.database import open_database
+    from streams.store.follow import Follower
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for stop_signal in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(stop_signal, stop.set)
+    database = open_database(settings, write=True)
+    try:
+        follower = Follower(settings, database)
+        await follower.run(stop, until_end=until_end)
+    finally:
+        database.close()
+    return dict(follower.counts)
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="one SELECT over the tables reports, events and pairs")],
+    limit: Annotated[int, typer.Option(min=0, help="maximum number of rows printed; 0: all")] = 100,
+    json: Annotated[bool, typer.Option("--json", help="print the rows as JSON Lines")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV")] = False,
+) -> None:
+    """Asks the database of PV_DATABASE; nothing can be changed."""
+    with reading(read_settings()) as database:
+        names, rows = database.query(sql)
+        shown = list(islice(rows, limit + 1 if limit else None))
+    more, shown = bool(limit) and len(shown) > limit, shown[: limit or None]
+    if json:
+        for row in shown:
+            sys.stdout.write(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode() + "\n")
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerows([names, *([_plain(cell) for cell in row] for row in shown)])
+    else:
+        _print(names, shown)
+    if more:
+        err.print(f"only the first {limit} rows; --limit 0 prints all", highlight=False)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="new folder; gets one folder for each table and month")],
+) -> None:
+    """Writes the tables of the database of PV_DATABASE as Parquet files, partitioned by month."""
+    from streams.store.export import export as write
+
+    with reading(read_settings()) as database:
+        written = write(database, folder)
+    out.print(", ".join(f"{n} rows of {name}" for name, n in written.items()), highlight=False)
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[Database]:
+    """The database for the time of the block, read only."""
+    from streams.store.database import open_database
+
+    database = open_database(settings)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*names)
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(_plain(cell))) for cell in row))
+    out.print(table)
+
+
+def _plain(cell: Any) -> Any:
+    return cell.isoformat(timespec="seconds") if isinstance(cell, datetime) else cell

@@ -1,0 +1,191 @@
+"""The command `signals`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from streams.cli.store.commands import reading
+from streams.cli.terminal import broker_settings, err, out, read_settings
+
+if TYPE_CHECKING:
+    from streams.records import Signal
+    from streams.settings import Settings
+    from streams.signals.surveillance import Options, Outcome
+
+app = typer.Typer()
+LEVELS = ("pt", "soc")
+
+
+@app.command()
+def signals(
+    level: Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")] = "pt",
+    until: Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; now")] = None,
+    source: Annotated[str | None, typer.Option(help="only reports of this input topic")] = None,
+    language: Annotated[str | None, typer.Option(help="only reports in this language")] = None,
+    serious: Annotated[bool, typer.Option("--serious", help="only serious events")] = False,
+    others: Annotated[bool, typer.Option("--others", help="also events of other people")] = False,
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="expected counts summed over source and language")
+    ] = False,
+    least: Annotated[int, typer.Option(min=1, help="reports that a listed pair has at least")] = 3,
+    fdr: Annotated[
+        float | None, typer.Option(min=0, max=1, help="false discovery rate of the criterion fdr")
+    ] = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="maximum number of pairs printed")] = 25,
+    html: Annotated[Path | None, typer.Option(help="write an HTML report here")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="write the signals here, as JSON Lines")] = None,
+    publish: Annotated[bool, typer.Option("--publish", help="write them to the topic `signals`")] = False,
+    every: Annotated[
+        float, typer.Option(min=0, help="compute again after so many seconds, until Ctrl-C; 0: once")
+    ] = 0,
+    refit: Annotated[
+        float, typer.Option(min=0, help="seconds between two fits of the prior, with --every")
+    ] = 3600,
+) -> None:
+    """Computes disproportionality and the weekly watch from the database of PV_DATABASE.
+
+    A disproportionality is no evidence that a drug causes an event.
+    """
+    from streams.signals.population import Population
+    from streams.signals.statistics.criteria import CRITERIA
+    from streams.signals.surveillance import FDR, Options
+
+    if level not in LEVELS:
+        raise typer.BadParameter(f"{level!r} is none of {', '.join(LEVELS)}", param_hint="--level")
+    if criterion is not None and criterion not in {*CRITERIA, FDR}:
+        names = ", ".join([*CRITERIA, FDR])
+        raise typer.BadParameter(f"{criterion!r} is none of {names}", param_hint="--criterion")
+    if criterion == FDR and fdr is None:
+        raise typer.BadParameter("it needs --fdr", param_hint="--criterion")
+    population = Population(
+        "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
+    )
+    options = Options(population, stratified, least, fdr)
+    settings = broker_settings() if publish else read_settings()
+    run = _Run(settings, options, criterion, _parsed(until))
+    outputs = _Outputs(show, html, json, publish)
+    run.once(outputs)
+    while every:
+        time.sleep(every)
+        run.once(outputs, refit_after=refit)
+
+
+class _Outputs:
+    """Where the signals go."""
+
+    def __init__(self, show: int, html: Path | None, json: Path | None, publish: bool) -> None:
+        self.show, self.html, self.json, self.publish = show, html, json, publish
+
+
+class _Run:
+    """The computations of one command."""
+
+    def __init__(
+        self, settings: Settings, options: Options, criterion: str | None, until: datetime | None
+    ) -> None:
+        self._settings = settings
+        self._options = options
+        self._criterion = criterion
+        self._until = until
+        self._surveillance: Any = None
+        self._fitted_at = time.monotonic()
+        self._published: set[str] | None = None
+
+    def once(self, outputs: _Outputs, refit_after: float = 0) -> None:
+        from streams.signals.surveillance import Surveillance
+
+        with reading(self._settings) as database:
+            if self._surveillance is None:
+                self._surveillance = Surveillance(database, self._options)
+            elif time.monotonic() - self._fitted_at > refit_after:
+                self._surveillance.refit()
+                self._fitted_at = time.monotonic()
+            self._surveillance.database = database
+            outcome = self._surveillance.compute(self._until or datetime.now(UTC))
+            releases = _releases(database) if outputs.html else []
+        self._write(outputs, outcome, releases)
+
+    def _write(self, outputs: _Outputs, outcome: Outcome, releases: list[str]) -> None:
+        chosen = [
+            s
+            for s in outcome.signals
+            if self._criterion is None or self._criterion in s.windows["all"].criteria
+        ]
+        _print(outcome, chosen[: outputs.show], len(chosen))
+        if outputs.json is not None:
+            outputs.json.write_bytes(b"".join(orjson.dumps(s) + b"\n" for s in chosen))
+        if outputs.html is not None:
+            from importlib.metadata import version
+
+            from streams.signals.report import html
+
+            outputs.html.write_text(html(outcome, releases, version("pvstream")), encoding="utf-8")
+        if outputs.publish:
+            asyncio.run(self._publish(outcome))
+
+    async def _publish(self, outcome: Outcome) -> None:
+        """Writes what changed since the last time; the first time, everything."""
+        from streams.signals.publishing import publish, published_keys
+
+        first = self._published is None
+        before = await published_keys(self._settings) if self._published is None else self._published
+        keys = {s.key for s in outcome.signals}
+        due = [s for s in outcome.signals if first or (s.drug, s.term) in outcome.changed]
+        await publish(self._settings, due, before - keys)
+        self._published = keys
+        err.print(f"{len(due)} signals published, {len(before - keys)} withdrawn", highlight=False)
+
+
+def _parsed(until: str | None) -> datetime | None:
+    from streams.broker.ranges import parse_bound
+
+    if until is None:
+        return None
+    try:
+        moment = parse_bound(until)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--until") from None
+    if not isinstance(moment, datetime):
+        raise typer.BadParameter(f"{until!r} is no time", param_hint="--until")
+    return moment
+
+
+def _releases(database: Any) -> list[str]:
+    """The releases behind the reports, each as stage and version."""
+    found = {
+        f"{stage} {version}"
+        for (releases,) in database.query("SELECT DISTINCT releases FROM reports WHERE NOT deleted")[1]
+        for stage, version in orjson.loads(releases).items()
+    }
+    return sorted(found)
+
+
+def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
+    from rich.table import Table
+
+    from streams.signals.surveillance import CAVEAT
+
+    table = Table("drug", "term", "n", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
+    for signal in shown:
+        s, week = signal.windows["all"], signal.windows.get("7d")
+        numbers = (f"{v:.2f}" for v in (s.expected, s.prr.value, s.ror.value, s.ic.low, s.ebgm.low))
+        recent = f"{week.n if week else 0}{' *' if signal.watch and signal.watch.signalled else ''}"
+        table.add_row(signal.drug, signal.term, str(s.n), *numbers, recent, " ".join(s.criteria))
+    out.print(table)
+    whole = outcome.windows["all"]
+    out.print(
+        f"{len(shown)} of {found} pairs; {whole.reports} unique reports with {whole.pairs} pairs. "
+        "* signal of the weekly watch.",
+        highlight=False,
+    )
+    err.print(CAVEAT, highlight=False)

@@ -1,0 +1,1 @@
+"""Signals of disproportionate reporting, made from the store."""

@@ -1,0 +1,154 @@
+"""Counts unique reports in the store: the tables of all pairs in a population of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+
+from streams.signals.statistics.tables import Counts, Floats
+from streams.store.database import Database
+
+Level = Literal["pt", "soc"]
+Pair = tuple[str, str]
+#: Windows by name; None: all time.
+WINDOWS: dict[str, timedelta | None] = {"all": None, "90d": timedelta(days=90), "7d": timedelta(days=7)}
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Which reports and which of their pairs count. Reports of one group, that is repeats of one report,
+    count once; a report without a pair that counts is not in the population.
+    """
+
+    level: Level = "pt"
+    """Terms are preferred terms, or system organ classes."""
+    start: datetime | None = None
+    """Of the time of the report, inclusive; None: no limit."""
+    stop: datetime | None = None
+    """Exclusive."""
+    source: str | None = None
+    """Only reports of this input topic."""
+    language: str | None = None
+    """Only reports in this language."""
+    serious: bool = False
+    """Only serious events."""
+    others: bool = False
+    """Also events of other people than the writer."""
+
+    def within(self, window: str, now: datetime) -> Population:
+        """The same population in a window that ends now."""
+        length = WINDOWS[window]
+        return replace(self, start=None if length is None else now - length, stop=now if length else None)
+
+    def where(self) -> str:
+        """The condition on rows of `pairs`."""
+        conditions = ["affirmed"]
+        conditions += [] if self.others else ["NOT other_experiencer"]
+        conditions += ["serious"] if self.serious else []
+        conditions += [f"reported_at >= {_literal(self.start)}"] if self.start else []
+        conditions += [f"reported_at < {_literal(self.stop)}"] if self.stop else []
+        conditions += [f"source = {_quoted(self.source)}"] if self.source is not None else []
+        conditions += [f"language = {_quoted(self.language)}"] if self.language is not None else []
+        return " AND ".join(conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All pairs that have a report, and their counts."""
+
+    pairs: list[Pair]
+    counts: Counts
+    reports: int
+    """Unique reports in the population."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Counts of pairs by stratum."""
+
+    names: list[str]
+    n: Floats
+    """Pairs x strata."""
+    expected: Floats
+    """Pairs x strata: product of the margins of the stratum over its reports."""
+
+
+def count(database: Database, population: Population, *, stratified: bool = False) -> Tables:
+    """The tables of a population. With `stratified` the expected counts are summed over source and language
+    (Mantel and Haenszel's way, as in DuMouchel 1999), so that what differs between these is no signal.
+    """
+    # The pairs first: margins that are read later are no smaller, unless reports are deleted meanwhile.
+    found = sorted(_ask(database, population, ("drug", "term")))
+    drugs, terms = (dict(_ask(database, population, (name,))) for name in ("drug", "term"))
+    found = [row for row in found if drugs.get(row[0], 0) >= row[2] <= terms.get(row[1], 0)]
+    pairs = [(drug, term) for drug, term, _ in found]
+    (total,) = [n for (n,) in _ask(database, population, ())]
+    counts = Counts(
+        np.array([n for *_, n in found], float),
+        np.array([drugs[drug] for drug, _ in pairs], float),
+        np.array([terms[term] for _, term in pairs], float),
+        np.full(len(pairs), float(total)),
+    )
+    if stratified and pairs:
+        by_stratum = strata(database, population, pairs, STRATUM)
+        counts = replace(counts, stratified=by_stratum.expected.sum(axis=1))
+    return Tables(pairs, counts, int(total))
+
+
+#: Source and language of a report as one text.
+STRATUM = "coalesce(source, '') || '/' || coalesce(language, '')"
+WEEK = "date_trunc('week', reported_at)"
+
+
+def strata(database: Database, population: Population, pairs: Sequence[Pair], stratum: str) -> Strata:
+    """Observed and expected counts of the pairs in each stratum, which is an SQL expression."""
+    totals = dict(_ask(database, population, ("stratum",), stratum))
+    names = sorted(totals)
+    place = {name: i for i, name in enumerate(names)}
+    drugs = {drug: i for i, drug in enumerate(sorted({drug for drug, _ in pairs}))}
+    terms = {term: i for i, term in enumerate(sorted({term for _, term in pairs}))}
+    rows = {pair: i for i, pair in enumerate(pairs)}
+    n = np.zeros((len(pairs), len(names)))
+    # A server's store may have changed between two questions: what is new is left for the next time.
+    for drug, term, name, reports in _ask(database, population, ("drug", "term", "stratum"), stratum):
+        if (drug, term) in rows and name in place:
+            n[rows[drug, term], place[name]] = reports
+    by_drug, by_term = np.zeros((len(drugs), len(names))), np.zeros((len(terms), len(names)))
+    for array, positions, key in ((by_drug, drugs, "drug"), (by_term, terms, "term")):
+        for one, name, reports in _ask(database, population, (key, "stratum"), stratum):
+            if one in positions and name in place:
+                array[positions[one], place[name]] = reports
+    drug_rows, term_rows = [drugs[drug] for drug, _ in pairs], [terms[term] for _, term in pairs]
+    margins: Floats = by_drug[drug_rows] * by_term[term_rows]
+    sizes = np.array([totals[name] for name in names], float)
+    return Strata([str(name) for name in names], n, margins / sizes)
+
+
+def _ask(
+    database: Database, population: Population, keys: Sequence[str], stratum: str = "NULL"
+) -> Iterable[Any]:
+    """Unique reports for each value of the keys, as rows of the keys and the number."""
+    term = {"pt": "pt", "soc": "soc"}[population.level]
+    columns = {"drug": "drug", "term": term, "stratum": f"{stratum}"}
+    chosen = [f"{columns[key]} AS k{i}" for i, key in enumerate(keys)]
+    names = [f"k{i}" for i in range(len(keys))]
+    where = population.where() + (f" AND {stratum} IS NOT NULL" if "stratum" in keys else "")
+    inner = ", ".join([*chosen, "report_group"])
+    grouped = f" GROUP BY {', '.join(names)}" if names else ""
+    sql = (
+        f"SELECT {', '.join([*names, 'count(DISTINCT report_group)'])} "
+        f"FROM (SELECT {inner} FROM pairs WHERE {where}) AS counted{grouped}"
+    )
+    return database.query(sql)[1]
+
+
+def _literal(time: datetime) -> str:
+    return f"TIMESTAMP '{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ')}'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""Disproportionality and sequential statistics over counts of reports; nothing of the store or of Kafka."""

@@ -1,0 +1,94 @@
+"""Fits the prior of the gamma-Poisson shrinker to all pairs, by maximum likelihood over squashed data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from streams.signals.statistics.mixture import Mixture, rows_by_count
+from streams.signals.statistics.tables import Floats
+
+#: DuMouchel and Pregibon (2001) start from this prior.
+DEFAULT = Mixture(0.2, 0.1, 2.0, 4.0, 1 / 3)
+#: Other places to start from when there is no earlier fit: the likelihood may have several maxima.
+STARTS = (DEFAULT, Mixture(2.0, 2.0, 0.5, 0.1, 0.9), Mixture(0.5, 0.5, 5.0, 5.0, 0.5))
+#: Points that a count may have; more are squashed into so many.
+POINTS = 200
+#: Bounds of the logarithms of shapes and rates, and of the logit of the weight.
+BOUNDS = [(-9.0, 9.0)] * 4 + [(-12.0, 12.0)]
+
+
+class NotEnoughPairs(ValueError):
+    """Too few pairs to fit five parameters to."""
+
+
+#: Fewer pairs would leave the fit to chance.
+LEAST_PAIRS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Squashed:
+    """Pairs of one count and of similar expectation, as one weighted point (DuMouchel and Pregibon 2001)."""
+
+    n: Floats
+    expected: Floats
+    weight: Floats
+
+
+def squash(n: Floats, expected: Floats, points: int = POINTS) -> Squashed:
+    """For each count at most `points` points, each the geometric mean of the expected counts of equally many
+    neighbours.
+    """
+    log_expected = np.log(expected)
+    counts, means, weights = [], [], []
+    for rows in rows_by_count(n):
+        ordered = np.sort(log_expected[rows])
+        edges = np.unique(np.linspace(0, len(ordered), points + 1).round().astype(int))
+        sizes = np.diff(edges)
+        means.append(np.exp(np.add.reduceat(ordered, edges[:-1]) / sizes))
+        weights.append(sizes.astype(float))
+        counts.append(np.full(len(sizes), n[rows[0]]))
+    return Squashed(np.concatenate(counts), np.concatenate(means), np.concatenate(weights))
+
+
+def fit(n: Floats, expected: Floats, start: Mixture | None = None) -> Mixture:
+    """The prior of greatest likelihood, where pairs without a report are not known (counts are truncated at
+    1). `start` is an earlier fit. Raises NotEnoughPairs.
+    """
+    if len(n) < LEAST_PAIRS:
+        raise NotEnoughPairs(f"{len(n)} pairs are too few to fit the prior of EBGM to; {LEAST_PAIRS} are not")
+    data = squash(n, expected)
+    fits = [
+        minimize(_cost, _coordinates(first), (data,), method="L-BFGS-B", bounds=BOUNDS)
+        for first in ((start,) if start else STARTS)
+    ]
+    return _mixture(min(fits, key=lambda found: float(found.fun)).x)
+
+
+def cost(mixture: Mixture, data: Squashed) -> float:
+    """Mean negative log likelihood of the truncated counts, without the term of n!."""
+    first, second = mixture.log_marginals(data.n, data.expected)
+    seen = np.logaddexp(np.log(mixture.weight) + first, np.log1p(-mixture.weight) + second)
+    parts = (
+        (mixture.weight, mixture.shape1, mixture.rate1),
+        (1 - mixture.weight, mixture.shape2, mixture.rate2),
+    )
+    positive = sum(w * -np.expm1(-shape * np.log1p(data.expected / rate)) for w, shape, rate in parts)
+    return -float(np.average(seen - np.log(positive), weights=data.weight))
+
+
+def _cost(x: Floats, data: Squashed) -> float:
+    return cost(_mixture(x), data)
+
+
+def _coordinates(m: Mixture) -> Floats:
+    shapes = np.log([m.shape1, m.rate1, m.shape2, m.rate2])
+    return np.append(shapes, logit(m.weight))
+
+
+def _mixture(x: Floats) -> Mixture:
+    shape1, rate1, shape2, rate2 = (float(v) for v in np.exp(x[:4]))
+    return Mixture(shape1, rate1, shape2, rate2, float(expit(x[4])))

@@ -1,0 +1,151 @@
+"""Computes the signals of a store: every window, the criteria, the weekly watch, as records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from streams.records import Limits, Signal, WatchState, WindowStatistics
+from streams.signals.live import LiveStatistics
+from streams.signals.population import WINDOWS, Pair, Population, count
+from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries
+from streams.signals.statistics.maxsprt import ALPHA
+from streams.signals.statistics.mixture import Mixture
+from streams.signals.statistics.ratios import Interval
+from streams.signals.watch import Watched, watch
+from streams.store.database import Database
+
+#: Stands with every signal.
+CAVEAT = (
+    "A disproportionality is no evidence that a drug causes an event. The WEB-RADR project found it in "
+    "general social media no better than chance (areas under the curve of 0.47 to 0.53) and does not "
+    "recommend it for broad detection; its niches are exposure in pregnancy, abuse and misuse."
+)
+#: Name of the criterion of Benjamini and Hochberg.
+FDR = "fdr"
+DECIMALS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is counted and listed."""
+
+    population: Population = field(default_factory=Population)
+    stratified: bool = False
+    least: int = 3
+    """Reports that a pair must have to be listed."""
+    fdr: float | None = None
+    """False discovery rate of the criterion `fdr`; None: not computed."""
+    alpha: float = ALPHA
+    """Of the weekly watch, for each pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the statistics of a window were made from."""
+
+    reports: int
+    pairs: int
+    prior: Mixture
+    prior_is_fitted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The signals of one computation, those of the largest EB05 over all time first."""
+
+    computed_at: datetime
+    options: Options
+    windows: dict[str, Window]
+    signals: list[Signal]
+    changed: frozenset[Pair]
+    """Pairs of which a count is not that of the computation before."""
+
+
+class Surveillance:
+    """Computes again and again; the first time everything, then what changed."""
+
+    def __init__(self, database: Database, options: Options) -> None:
+        self.database = database
+        self._options = options
+        self._live: dict[str, LiveStatistics] = {}
+
+    def refit(self) -> None:
+        """Fits the priors of all windows anew."""
+        for live in self._live.values():
+            live.refit()
+
+    def compute(self, now: datetime) -> Outcome:
+        """Counts the reports up to now; pairs whose counts changed get new statistics."""
+        windows, changed = {}, set[Pair]()
+        for name in WINDOWS:
+            population = self._options.population.within(name, now)
+            tables = count(self.database, population, stratified=self._options.stratified)
+            if name in self._live:
+                changed.update(self._live[name].adopt(tables))
+            else:
+                self._live[name] = LiveStatistics(tables)
+                changed.update(tables.pairs)
+            live = self._live[name]
+            windows[name] = Window(tables.reports, len(tables.pairs), live.prior, live.is_fitted)
+        return Outcome(now, self._options, windows, self._signals(now), frozenset(changed))
+
+    def _signals(self, now: datetime) -> list[Signal]:
+        whole = self._live["all"]
+        enough = whole.statistics().counts.n >= max(1, self._options.least)
+        listed = [pair for pair, is_enough in zip(whole.pairs, enough, strict=True) if is_enough]
+        if not listed:
+            return []
+        watched = watch(self.database, self._options.population, listed, now, self._options.alpha)
+        by_window = {name: self._records(name, listed) for name in WINDOWS}
+        signals = [
+            Signal(
+                drug=pair[0], term=pair[1], level=self._options.population.level, computed_at=now,
+                windows={name: records[pair] for name, records in by_window.items() if pair in records},
+                watch=_watch_state(watched, i), caveat=CAVEAT,
+            )
+            for i, pair in enumerate(listed)
+        ]  # fmt: skip
+        return sorted(signals, key=lambda s: (-s.windows["all"].ebgm.low, s.key))
+
+    def _records(self, window: str, listed: list[Pair]) -> dict[Pair, WindowStatistics]:
+        live = self._live[window]
+        n = live.statistics().counts.n
+        present = {pair: i for i, pair in enumerate(live.pairs) if n[i] > 0}
+        pairs = [pair for pair in listed if pair in present]
+        found = live.statistics(pairs)
+        flags = {name: criterion(found) for name, criterion in CRITERIA.items()}
+        if self._options.fdr is not None:
+            # Over all pairs of the window, not only those that are listed.
+            everything = discoveries(live.statistics().counts, self._options.fdr)
+            flags[FDR] = everything[[present[pair] for pair in pairs]]
+        return {
+            pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]))
+            for i, pair in enumerate(pairs)
+        }
+
+
+def _record(s: Statistics, i: int, criteria: tuple[str, ...]) -> WindowStatistics:
+    return WindowStatistics(
+        n=int(s.counts.n[i]), expected=_rounded(s.expected[i]), prr=_limits(s.prr, i),
+        chi_square=_rounded(s.chi_square[i]), chi_square_yates=_rounded(s.chi_square_yates[i]),
+        ror=_limits(s.ror, i), ic=_limits(s.ic, i), ebgm=_limits(s.ebgm, i), criteria=criteria,
+    )  # fmt: skip
+
+
+def _limits(interval: Interval, i: int) -> Limits:
+    return Limits(_rounded(interval.value[i]), _rounded(interval.low[i]), _rounded(interval.high[i]))
+
+
+def _watch_state(watched: Watched, i: int) -> WatchState:
+    return WatchState(
+        weeks=tuple(watched.weeks), n=tuple(int(n) for n in watched.n[i]),
+        expected=tuple(_rounded(e) for e in watched.expected[i]), ratio=_rounded(watched.ratio[i]),
+        critical=_rounded(watched.critical), signalled=bool(watched.signalled[i]),
+    )  # fmt: skip
+
+
+def _rounded(value: float | np.float64) -> float:
+    return round(float(value), DECIMALS)

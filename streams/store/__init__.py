@@ -1,0 +1,1 @@
+"""The results of the stages as tables of a database."""

@@ -1,0 +1,98 @@
+"""What a batch of messages changes in the store: the latest record of each key, and the offsets behind it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streams.codec import BadRecord, decode
+from streams.order import Revision, read_revision, revision_of
+from streams.records import Inbound, Report
+from streams.store.rows import Rows
+from streams.topics import by_name
+
+log = logging.getLogger(__name__)
+Offsets = dict[tuple[str, int], int]
+"""Topic and partition to the offset of the next message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message as the store needs it: the id of its report, its revision, and None for a tombstone."""
+
+    id: str
+    revision: Revision
+    record: Report | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """One transaction."""
+
+    rows: Rows = field(default_factory=Rows)
+    replaced: list[str] = field(default_factory=list)
+    """Ids of reports whose earlier events and pairs are to be removed."""
+    offsets: Offsets = field(default_factory=dict)
+    stale: int = 0
+    repeated: int = 0
+
+
+def read(message: Inbound) -> Read | None:
+    """The message, or None where it says nothing; raises BadRecord."""
+    topic = by_name(message.topic)
+    if message.value is not None:
+        if topic.record is None:
+            raise BadRecord("no records of a known type")
+        record = decode(topic.record, message.value)
+        return Read(record.id, revision_of(record), record)
+    if not message.key:
+        return None
+    try:
+        return Read(message.key.decode(), read_revision(topic, message), None)
+    except UnicodeDecodeError:
+        raise BadRecord("the key is no text") from None
+
+
+def read_all(messages: Sequence[Inbound]) -> tuple[list[Read], int]:
+    """The messages that can be read, and the number of the others, which are logged."""
+    found, unreadable = [], 0
+    for message in messages:
+        try:
+            one = read(message)
+        except BadRecord as error:
+            unreadable += 1
+            log.warning("%s/%d@%d left out: %s", message.topic, message.partition, message.offset, error)
+            continue
+        if one is not None:
+            found.append(one)
+    return found, unreadable
+
+
+def fold(messages: Sequence[Read], kept: Mapping[str, Revision]) -> Batch:
+    """The changes that the messages make to reports of which the store has the revisions `kept`."""
+    batch = Batch()
+    latest: dict[str, Read] = {}
+    for message in messages:
+        before = latest[message.id].revision if message.id in latest else kept.get(message.id)
+        verdict = "newer" if before is None else message.revision.against(before)
+        if verdict == "newer":
+            latest[message.id] = message
+        elif verdict == "stale":
+            batch.stale += 1
+        else:
+            batch.repeated += 1
+    for id_, message in latest.items():
+        batch.rows.add(id_, message.revision, message.record)
+        if id_ in kept:
+            batch.replaced.append(id_)
+    return batch
+
+
+def next_offsets(messages: Sequence[Inbound]) -> Offsets:
+    """Where to go on after the messages."""
+    offsets: Offsets = {}
+    for m in messages:
+        place = m.topic, m.partition
+        offsets[place] = max(offsets.get(place, 0), m.offset + 1)
+    return offsets

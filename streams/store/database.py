@@ -1,0 +1,61 @@
+"""What every database of the store does, and the one that a URL names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from streams.order import Revision
+from streams.settings import Settings
+from streams.store.batches import Batch, Offsets
+from streams.store.tables import Table
+
+
+class DatabaseError(Exception):
+    """The database cannot be opened, or refuses a statement; the message is one line for an operator."""
+
+
+class Database(Protocol):
+    """A store of reports. Every method raises DatabaseError."""
+
+    def offsets(self) -> Offsets:
+        """Where the consumer goes on."""
+        ...
+
+    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
+        """The revisions of those reports that the store has, deleted ones too."""
+        ...
+
+    def write(self, batch: Batch) -> None:
+        """Applies a batch: all of it or nothing, or so that its repetition leaves what one leaves."""
+        ...
+
+    def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        """Names of the columns, and the rows. Nothing can be written."""
+        ...
+
+    def rows(self, table: Table) -> Iterator[list[dict[str, Any]]]:
+        """All rows of a table, in chunks."""
+        ...
+
+    def release(self) -> None:
+        """Lets other processes use a database that only one can open; the next call opens it again."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_database(settings: Settings, *, write: bool = False) -> Database:
+    """The database of PV_DATABASE. Only one process may have it open for writing; others may read."""
+    url = settings.database
+    try:
+        if url.startswith(("postgresql://", "postgres://")):
+            from streams.store.postgres import PostgresDatabase  # noqa: PLC0415  an optional package
+
+            return PostgresDatabase(url, settings.database_password.get_secret_value(), write=write)
+    except ModuleNotFoundError as missing:
+        raise DatabaseError(f"{missing}; install it with: pip install 'pvstream[store]'") from None
+    from streams.store.duckdb_file import DuckDatabase  # noqa: PLC0415  it need not be there for the others
+
+    return DuckDatabase(Path(url).expanduser(), write=write)

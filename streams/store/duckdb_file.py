@@ -1,0 +1,168 @@
+"""The store in a DuckDB file.
+
+One process can have the file open for writing, and then no other can open it. The store therefore closes it
+whenever it has nothing to write, and about once a second; readers wait for such a moment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+
+from streams.order import Revision
+from streams.store.batches import Batch, Offsets
+from streams.store.database import DatabaseError
+from streams.store.rows import REVISION, Row, revision_from
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, Table, statements
+
+#: Seconds to wait for the process that has the file open.
+PATIENCE = 30.0
+CHUNK = 10_000
+#: No statement of a reader opens files, loads extensions or changes that.
+READER = {"enable_external_access": "false", "lock_configuration": "true"}
+_JSON_TYPES = {"text": "VARCHAR", "double precision": "DOUBLE"}
+
+
+class DuckDatabase:
+    """A database of this machine; `write` creates it, and refuses where another process writes to it."""
+
+    def __init__(self, path: Path, *, write: bool = False) -> None:
+        self.path = path
+        self._write = write
+        self._connection: Any = None
+        self._lock: Any = None
+        if write:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
+            with self._transaction() as connection:
+                for statement in statements():
+                    connection.execute(statement)
+        elif not path.exists():
+            raise DatabaseError(f"there is no {path}; `pvstream store` writes it")
+
+    def offsets(self) -> Offsets:
+        found = self._opened().execute(f"SELECT * FROM {OFFSETS.name}").fetchall()
+        return {(topic, partition): offset for topic, partition, offset in found}
+
+    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
+        sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id IN (SELECT unnest(?))"
+        found = self._opened().execute(sql, [list(ids)]).fetchall()
+        return {row[0]: revision_from(row[1:]) for row in found}
+
+    def write(self, batch: Batch) -> None:
+        offsets = [
+            {"topic": topic, "partition": partition, "next_offset": offset}
+            for (topic, partition), offset in batch.offsets.items()
+        ]
+        with self._transaction() as connection:
+            if batch.replaced:
+                for table in (EVENTS, PAIRS):
+                    connection.execute(
+                        f"DELETE FROM {table.name} WHERE report_id IN (SELECT unnest(?))", [batch.replaced]
+                    )
+            insert(connection, REPORTS, batch.rows.reports)
+            insert(connection, EVENTS, batch.rows.events)
+            insert(connection, PAIRS, batch.rows.pairs)
+            insert(connection, OFFSETS, offsets)
+
+    def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        with _told():
+            cursor = self._opened().execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+        return names, _fetched(cursor)
+
+    def rows(self, table: Table) -> Iterator[list[Row]]:
+        names, found = self.query(f"SELECT {', '.join(table.columns)} FROM {table.name}")
+        chunk: list[Row] = []
+        for row in found:
+            chunk.append(dict(zip(names, row, strict=True)))
+            if len(chunk) == CHUNK:
+                yield chunk
+                chunk = []
+        if chunk:
+            yield chunk
+
+    def release(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        self.release()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _opened(self) -> Any:
+        """The connection; waits for another process to close the file."""
+        end = time.monotonic() + PATIENCE
+        while self._connection is None:
+            try:
+                config: Any = {} if self._write else READER
+                self._connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
+            except duckdb.IOException as error:
+                if "lock" not in str(error) or time.monotonic() > end:
+                    raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
+                time.sleep(0.02)
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with _told():
+            connection = self._opened().begin()
+            try:
+                yield connection
+                connection.commit()
+            except BaseException:
+                with suppress(duckdb.Error):
+                    connection.rollback()
+                raise
+
+    def _locked(self) -> Any:
+        """A file that is locked as long as this process lives: the database itself is closed in between."""
+        file = self.path.with_name(f"{self.path.name}.lock").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise DatabaseError(f"another process writes to {self.path}") from None
+        return file
+
+
+def insert(connection: Any, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Inserts rows, or replaces those of the same key. They go there as one JSON document, which DuckDB
+    parses: binding each value costs a hundred times as much.
+    """
+    if not rows:
+        return
+    types = orjson.dumps([{n: _JSON_TYPES.get(k, k.upper()) for n, k in table.columns.items()}]).decode()
+    names = ", ".join(table.columns)
+    connection.execute(
+        f"INSERT INTO {table.name} ({names}) SELECT {names} FROM "
+        f"(SELECT unnest(from_json_strict(?::JSON, '{types}'), recursive := true)){table.upsert()}",
+        [orjson.dumps(rows).decode()],
+    )
+
+
+def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
+    with _told():
+        while chunk := cursor.fetchmany(CHUNK):
+            yield from chunk
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DatabaseError(_first_line(error)) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

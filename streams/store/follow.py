@@ -1,0 +1,139 @@
+"""Follows the topics of results and writes them into the store, with the consumer's offsets.
+
+The offsets are in the database and change in the transaction of the rows, so that a crash neither loses nor
+doubles a record. There is no consumer group: one process reads all partitions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka import TopicPartition
+
+from streams.broker.consumer import kafka_consumer
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.store.batches import fold, next_offsets, read_all
+from streams.store.database import Database
+from streams.topics import EVENTS, SUMMARIES, TopicsError, broker_name, partition_counts, require, table_name
+
+log = logging.getLogger(__name__)
+FOLLOWED = (EVENTS, SUMMARIES)
+#: Messages of a transaction, and the seconds for which it waits to have so many.
+BATCH = 5000
+WAIT = 0.5
+#: Seconds between two moments at which others may open a database that only one process can.
+HOLD = 1.0
+#: Seconds between two looks for new partitions.
+LOOK = 60.0
+POLL_MS = 200
+FETCH_BYTES = 4 << 20
+
+
+class Follower:
+    """One run; `counts` says what was done: messages, written, stale, repeated, unreadable."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self.counts: Counter[str] = Counter()
+        self._settings = settings
+        self._database = database
+        self._released_at = 0.0
+
+    async def run(self, stop: asyncio.Event, *, until_end: bool = False) -> None:
+        """Until `stop` is set or, with `until_end`, up to the present end of the topics. What was read is
+        written before this ends. Raises TopicsError and DatabaseError.
+        """
+        await require(self._settings, FOLLOWED)
+        consumer = kafka_consumer(
+            self._settings, group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES
+        )
+        await consumer.start()
+        try:
+            ends = await self._assign(consumer)
+            looked_at = time.monotonic()
+            while not stop.is_set():
+                messages = await self._fetch(consumer, stop)
+                if messages:
+                    await asyncio.to_thread(self.apply, messages)
+                await self._release(idle=not messages)
+                if until_end and await _has_reached(consumer, ends):
+                    break
+                if time.monotonic() - looked_at > LOOK:
+                    looked_at = time.monotonic()
+                    await self._assign(consumer)
+        finally:
+            await consumer.stop()
+            await asyncio.to_thread(self._database.release)
+
+    def apply(self, messages: Sequence[Inbound]) -> None:
+        """Writes the messages in one transaction."""
+        found, unreadable = read_all(messages)
+        batch = fold(found, self._database.revisions([one.id for one in found]))
+        batch.offsets = next_offsets(messages)
+        self._database.write(batch)
+        self.counts.update(
+            messages=len(messages), written=len(batch.rows.reports), stale=batch.stale,
+            repeated=batch.repeated, unreadable=unreadable,
+        )  # fmt: skip
+
+    async def _assign(self, consumer: Any) -> Mapping[TopicPartition, int]:
+        """Assigns all partitions, from where the database goes on; returns their present ends."""
+        counts = await partition_counts(self._settings)
+        partitions = [
+            TopicPartition(broker_name(self._settings, topic.name), p)
+            for topic in FOLLOWED
+            for p in range(counts[topic.name])
+        ]
+        ends: Mapping[TopicPartition, int] = await consumer.end_offsets(partitions)
+        if set(partitions) == consumer.assignment():
+            return ends
+        kept = await asyncio.to_thread(self._database.offsets)
+        first = await consumer.beginning_offsets(partitions)
+        consumer.assign(partitions)
+        for tp in partitions:
+            place = table_name(self._settings, tp.topic), tp.partition
+            consumer.seek(tp, _start(place, kept.get(place), first[tp], ends[tp]))
+        return ends
+
+    async def _fetch(self, consumer: Any, stop: asyncio.Event) -> list[Inbound]:
+        """The next messages: as many as a transaction has, or what comes within WAIT."""
+        messages: list[Inbound] = []
+        end = time.monotonic() + WAIT
+        while len(messages) < BATCH and time.monotonic() < end and not stop.is_set():
+            fetched = await consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH - len(messages))
+            messages += [self._inbound(m) for batch in fetched.values() for m in batch]
+        return messages
+
+    async def _release(self, *, idle: bool) -> None:
+        if idle or time.monotonic() - self._released_at > HOLD:
+            await asyncio.to_thread(self._database.release)
+            self._released_at = time.monotonic()
+
+    def _inbound(self, m: Any) -> Inbound:
+        topic = table_name(self._settings, m.topic)
+        return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))
+
+
+def _start(place: tuple[str, int], kept: int | None, first: int, end: int) -> int:
+    """Where to go on; raises TopicsError where the topic is not the one that the database knows."""
+    name = f"{place[0]}/{place[1]}"
+    if kept is None:
+        return first
+    if kept > end:
+        raise TopicsError(
+            f"the database has read {name} up to {kept}, but it ends at {end}: the topic was created again. "
+            "Use a new database for it"
+        )
+    if kept < first:
+        log.warning("%s: %d messages were removed from the topic before they were read", name, first - kept)
+    return max(kept, first)
+
+
+async def _has_reached(consumer: Any, ends: Mapping[TopicPartition, int]) -> bool:
+    """Whether everything before the ends was delivered."""
+    return all([await consumer.position(tp) >= end for tp, end in ends.items()])

@@ -1,0 +1,133 @@
+"""The store in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg.rows import dict_row
+
+from streams.order import Revision
+from streams.store.batches import Batch, Offsets
+from streams.store.database import DatabaseError
+from streams.store.rows import REVISION, Row, revision_from
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, Table, statements
+
+CHUNK = 10_000
+NEXT = "FETCH 10000 FROM asked"
+CONNECT_SECONDS = 10
+#: Of the advisory lock that the process which writes holds; any number that no other program uses.
+WRITER = 0x7076_7374
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS events_report ON events (report_id)",
+    "CREATE INDEX IF NOT EXISTS pairs_report ON pairs (report_id)",
+    "CREATE INDEX IF NOT EXISTS pairs_term ON pairs (pt, drug)",
+)
+
+
+class PostgresDatabase:
+    """A database of a server; `write` creates the tables, and refuses where another process writes to it.
+
+    A reader's transactions are read only, but give it a role that may only read all the same.
+    """
+
+    def __init__(self, url: str, password: str, *, write: bool = False) -> None:
+        with _told():
+            self._connection = psycopg.connect(
+                url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
+            )
+            self._connection.execute("SET TIME ZONE 'UTC'")
+            self._connection.commit()
+            if not write:
+                self._connection.read_only = True
+                return
+            locked = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone()
+            if locked != (True,):
+                self._connection.close()
+                raise DatabaseError("another process writes to this database")
+            for statement in (*statements(), *INDEXES):
+                self._connection.execute(statement)
+            self._connection.commit()
+
+    def offsets(self) -> Offsets:
+        found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
+        return {(topic, partition): offset for topic, partition, offset in found}
+
+    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
+        sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id = ANY(%s)"
+        return {row[0]: revision_from(row[1:]) for row in self._all(sql, [list(ids)])}
+
+    def write(self, batch: Batch) -> None:
+        offsets = [
+            {"topic": topic, "partition": partition, "next_offset": offset}
+            for (topic, partition), offset in batch.offsets.items()
+        ]
+        with _told(), self._connection.transaction():
+            if batch.replaced:
+                for table in (EVENTS, PAIRS):
+                    self._connection.execute(
+                        f"DELETE FROM {table.name} WHERE report_id = ANY(%s)",
+                        [batch.replaced],
+                    )
+            for table, rows in (
+                (REPORTS, batch.rows.reports), (EVENTS, batch.rows.events),
+                (PAIRS, batch.rows.pairs), (OFFSETS, offsets),
+            ):  # fmt: skip
+                if rows:
+                    self._connection.execute(_insert(table), [orjson.dumps(rows).decode()])
+
+    def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        cursor = self._connection.cursor()
+        with _told():
+            # A cursor takes only queries, and what is prepared is one statement.
+            cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {sql}", prepare=True)
+            cursor.execute(NEXT)
+        return [column.name for column in cursor.description or ()], self._fetched(cursor)
+
+    def rows(self, table: Table) -> Iterator[list[Row]]:
+        sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
+        with _told(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
+            cursor.execute(sql)
+            while chunk := cursor.fetchmany(CHUNK):
+                yield chunk
+        self._connection.rollback()
+
+    def release(self) -> None:
+        """A server serves others meanwhile."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _told():
+            found = self._connection.execute(sql, parameters).fetchall()
+            self._connection.commit()
+        return found
+
+    def _fetched(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        with _told():
+            while chunk := cursor.fetchall():
+                yield from chunk
+                cursor.execute(NEXT)
+            self._connection.rollback()
+
+
+def _insert(table: Table) -> str:
+    """Inserts the rows of one JSON document, or replaces those of the same key."""
+    names = ", ".join(table.columns)
+    types = ", ".join(f"{name} {kind}" for name, kind in table.columns.items())
+    return (
+        f"INSERT INTO {table.name} ({names}) "
+        f"SELECT {names} FROM json_to_recordset(%s::json) AS given({types}){table.upsert()}"
+    )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise DatabaseError(str(error).split("\n", 1)[0]) from None

@@ -1,0 +1,129 @@
+"""From a record to the rows of the tables, and from a row back to the revision of its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from streams.order import Revision
+from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
+from streams.store.tables import REPORTS
+
+Row = dict[str, Any]
+#: Columns of `reports` that `revision_from` reads, in its order.
+REVISION = ("origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases")
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of some reports, one list for each table."""
+
+    reports: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    pairs: list[Row] = field(default_factory=list)
+
+    def add(self, id_: str, revision: Revision, record: Report | None) -> None:
+        """The rows of a record; of a deleted report (None) a row without contents stays, so that a stale
+        record cannot bring it back.
+        """
+        row: Row = dict.fromkeys(REPORTS.columns)
+        row |= {"id": id_, "deleted": record is None, **_revision_columns(revision)}
+        if record is None:
+            self.reports.append(row)
+            return
+        group = getattr(record, "duplicate_of", None) or id_
+        reported_at = _time(record.created_at or record.received_at)
+        row |= {
+            "source": record.source,
+            # The conditions of some sources allow counts and no copy of the text.
+            "text": None if getattr(record, "aggregate_only", False) else _text(record.text),
+            "language": getattr(record, "language", None),
+            "drug": _text(record.drug),
+            "created_at": _time(record.created_at),
+            "reported_at": reported_at,
+            "report_group": group,
+            "summary": _text(record.summary.text) if isinstance(record, Summary) else None,
+            "record_id": record.record_id,
+        }
+        self.reports.append(row)
+        if isinstance(record, CodedReport):
+            quotes = row["text"] is not None
+            self.events += [
+                _event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)
+            ]
+            shared = {name: row[name] for name in ("report_group", "source", "language", "reported_at")}
+            self.pairs += [{"report_id": id_, **shared, **pair} for pair in _pairs(record.events)]
+
+
+def revision_from(row: Sequence[Any]) -> Revision:
+    """The revision in a row of the columns REVISION."""
+    topic, partition, offset, generations, received_at, releases = row
+    return Revision(
+        Origin(topic, partition, offset) if topic is not None else None,
+        tuple(orjson.loads(generations)),
+        received_at.replace(tzinfo=UTC) if received_at is not None else None,
+        frozenset(orjson.loads(releases).items()),
+    )
+
+
+def _revision_columns(revision: Revision) -> Row:
+    origin = revision.origin
+    return {
+        "origin_topic": origin.topic if origin else None,
+        "origin_partition": origin.partition if origin else None,
+        "origin_offset": origin.offset if origin else None,
+        "generations": orjson.dumps(revision.generations).decode(),
+        "received_at": _time(revision.received_at),
+        "releases": orjson.dumps(dict(sorted(revision.releases))).decode(),
+    }
+
+
+def _event(id_: str, position: int, event: CodedEvent, record: CodedReport, *, quotes: bool) -> Row:
+    mention = record.mentions[event.mention]
+    return {
+        "report_id": id_,
+        "position": position,
+        "mention": _text(mention.text) if quotes else None,
+        "span_start": mention.start,
+        "span_end": mention.end,
+        "label": mention.label,
+        "llt": event.llt,
+        "pt": event.pt,
+        "soc": event.soc,
+        "score": event.score,
+        "nil": event.nil,
+        "negated": event.negated,
+        "hypothetical": event.hypothetical,
+        "other_experiencer": event.other_experiencer,
+        "serious": getattr(event, "serious", None),
+        "drug_evidence": event.drug_evidence,
+    }
+
+
+def _pairs(events: Sequence[CodedEvent]) -> list[Row]:
+    """Each suspected drug with each coded event, equal ones once."""
+    distinct = {
+        (
+            _text(drug), event.pt, event.soc, not (event.negated or event.hypothetical),
+            event.other_experiencer, getattr(event, "serious", None), event.drug_evidence,
+        )
+        for event in events
+        if event.pt is not None
+        for drug in event.drugs
+    }  # fmt: skip
+    names = ("drug", "pt", "soc", "affirmed", "other_experiencer", "serious", "drug_evidence")
+    return [dict(zip(names, pair, strict=True)) for pair in sorted(distinct, key=str)]
+
+
+def _text(text: str | None) -> str | None:
+    """PostgreSQL stores no U+0000."""
+    return text.replace("\0", "�") if text else text
+
+
+def _time(time: datetime | None) -> str | None:
+    """ISO 8601 in UTC without a zone."""
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat() if time else None

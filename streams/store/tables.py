@@ -1,0 +1,106 @@
+"""The tables of the store. Times are UTC without a zone; JSON stands in columns of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["text", "bigint", "double precision", "boolean", "timestamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its columns in their order; the key is that of the upsert."""
+
+    name: str
+    columns: dict[str, Kind]
+    key: tuple[str, ...] = ()
+
+    def ddl(self) -> str:
+        """The statement that creates it, for DuckDB and PostgreSQL."""
+        parts = [f"{name} {kind}" for name, kind in self.columns.items()]
+        if self.key:
+            parts.append(f"PRIMARY KEY ({', '.join(self.key)})")
+        return f"CREATE TABLE IF NOT EXISTS {self.name} ({', '.join(parts)})"
+
+    def upsert(self) -> str:
+        """What follows an INSERT so that a row of the same key is replaced."""
+        if not self.key:
+            return ""
+        changed = ", ".join(f"{c} = excluded.{c}" for c in self.columns if c not in self.key)
+        return f" ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {changed}"
+
+
+REPORTS = Table(
+    "reports",
+    {
+        "id": "text",
+        "source": "text",
+        "text": "text",
+        "language": "text",
+        "drug": "text",
+        "created_at": "timestamp",
+        "received_at": "timestamp",
+        "reported_at": "timestamp",  # created_at or, without it, received_at
+        "report_group": "text",  # the report that this one repeats, else its own id
+        "summary": "text",
+        "record_id": "text",
+        "deleted": "boolean",
+        "origin_topic": "text",
+        "origin_partition": "bigint",
+        "origin_offset": "bigint",
+        "generations": "text",
+        "releases": "text",
+    },
+    ("id",),
+)
+EVENTS = Table(
+    "events",
+    {
+        "report_id": "text",
+        "position": "bigint",
+        "mention": "text",
+        "span_start": "bigint",
+        "span_end": "bigint",
+        "label": "text",
+        "llt": "text",
+        "pt": "text",
+        "soc": "text",
+        "score": "double precision",
+        "nil": "boolean",
+        "negated": "boolean",
+        "hypothetical": "boolean",
+        "other_experiencer": "boolean",
+        "serious": "boolean",
+        "drug_evidence": "text",
+    },
+)
+PAIRS = Table(
+    "pairs",
+    {
+        "report_id": "text",
+        "report_group": "text",
+        "drug": "text",
+        "pt": "text",
+        "soc": "text",
+        "affirmed": "boolean",  # neither negated nor hypothetical
+        "other_experiencer": "boolean",
+        "serious": "boolean",
+        "drug_evidence": "text",
+        "source": "text",
+        "language": "text",
+        "reported_at": "timestamp",
+    },
+)
+OFFSETS = Table(
+    "offsets", {"topic": "text", "partition": "bigint", "next_offset": "bigint"}, ("topic", "partition")
+)
+TABLES = (REPORTS, EVENTS, PAIRS, OFFSETS)
+#: What a user reads; OFFSETS is the store's own.
+DATA = (REPORTS, EVENTS, PAIRS)
+
+
+def statements() -> Iterator[str]:
+    """What creates all tables where they are missing."""
+    return (table.ddl() for table in TABLES)

@@ -1,0 +1,141 @@
+"""The store loses nothing and doubles nothing, however often its process is killed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka import Producer
+
+from streams.codec import encode
+from streams.order import Latest, read_revision
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.store import follow
+from streams.store.database import DatabaseError, open_database
+from streams.topics import EVENTS
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka
+from tests.integration.site import Site
+from tests.postgres_server import PostgresUnavailable, postgres
+from tests.streams.store.messages import deletion, event, report
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+KILLS = 20
+RECORDS = 12_000
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "duckdb":
+        yield str(tmp_path / "events.duckdb")
+        return
+    try:
+        with postgres() as url:
+            yield url
+    except PostgresUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+def records(rng: random.Random) -> list[Inbound]:
+    """Reports that are sent, sent again, revised, deleted, and overtaken by stale results."""
+    made = []
+    for offset in range(RECORDS):
+        id_ = f"r{rng.randrange(RECORDS // 2)}"
+        if rng.random() < 0.05:
+            made.append(deletion(0, id_, offset))
+            continue
+        one = report(id_, offset, event(rng.choice("abc")), event(pt="Insomnia", negated=rng.random() < 0.3))
+        made.append(Inbound("events", 0, 0, id_.encode(), encode(one), 0.0))
+        if rng.random() < 0.1:
+            made.append(rng.choice(made))
+    return made
+
+
+def produce(kafka: LocalKafka, messages: list[Inbound]) -> None:
+    """Into the partition of the key, in order, with headers."""
+    client = Producer({"bootstrap.servers": kafka.bootstrap})
+    for m in messages:
+        client.produce("events", key=m.key, value=m.value, headers=list(m.headers))
+    assert client.flush(60) == 0
+
+
+def expected(kafka: LocalKafka) -> dict[str, Any]:
+    """What the upsert makes of the topic."""
+    latest: Latest[Any] = Latest()
+    for m in processes.read_all(kafka.bootstrap, "events"):
+        one = Inbound("events", m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))
+        value = None if m.value is None else orjson.loads(m.value)
+        latest.offer(m.key.decode(), read_revision(EVENTS, one), value)
+    return {str(key): value for key, value in latest.items()}
+
+
+def test_twenty_kills_of_the_store_lose_nothing_and_double_nothing(
+    kafka: LocalKafka, tmp_path: Path, database: str
+) -> None:
+    site, rng = Site(kafka, tmp_path, PV_DATABASE=database), random.Random(7)
+    made = records(rng)
+    produce(kafka, made)
+    read_at_kills = []
+    for kill in range(KILLS):
+        before = offset_of(database)
+        with site.running_broken(small_batches, "store") as running:
+            # Some while they start, the others somewhere in one of many transactions.
+            if kill % 4:
+                wait_for_more(database, before)
+            time.sleep(rng.uniform(0, 0.2))
+            running.kill()
+        read_at_kills.append(offset_of(database))
+    site.must("store", "--until-end")
+    site.must("store", "--until-end")
+    print(f"messages read at each kill: {read_at_kills}")
+    assert read_at_kills == sorted(read_at_kills) and 0 < read_at_kills[5] < len(made)
+    check(database, expected(kafka), site.count("events"))
+
+
+def small_batches() -> None:
+    """Many transactions, and a file that is often free for the test to read."""
+    follow.BATCH, follow.HOLD = 50, 0.02
+
+
+def wait_for_more(database: str, before: int) -> None:
+    processes.wait_until(lambda: offset_of(database) > before, "a transaction")
+
+
+def offset_of(database: str) -> int:
+    """Messages that the database has read."""
+    found = query(database, "SELECT coalesce(sum(next_offset), 0) FROM offsets", empty=[(0,)])
+    return int(found[0][0])
+
+
+def query(database: str, sql: str, empty: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    try:
+        opened = open_database(Settings(database=database))
+        try:
+            return list(opened.query(sql)[1])
+        finally:
+            opened.close()
+    except DatabaseError:
+        if empty is None:
+            raise
+        return empty
+
+
+def check(database: str, latest: dict[str, Any], messages: int) -> None:
+    assert offset_of(database) == messages
+    rows = query(database, "SELECT id, text FROM reports WHERE NOT deleted")
+    assert len(rows) == len(latest)
+    assert dict(rows) == {id_: record["text"] for id_, record in latest.items()}
+    events = query(database, "SELECT report_id, position, pt, negated FROM events ORDER BY 1, 2")
+    assert events == sorted(
+        (id_, i, e["pt"], e["negated"])
+        for id_, record in latest.items()
+        for i, e in enumerate(record["events"])
+    )
+    pairs = query(database, "SELECT count(*), count(DISTINCT report_id) FROM pairs")
+    assert pairs == [(sum(len(r["events"]) for r in latest.values()), len(latest))]

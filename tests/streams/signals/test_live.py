@@ -1,0 +1,61 @@
+"""Statistics that follow changes equal those that are computed from all counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streams.signals.live import LiveStatistics
+from streams.signals.population import Tables
+from streams.signals.statistics.criteria import evaluate
+from streams.signals.statistics.tables import Counts, Floats
+
+
+def tables(pairs: int, seed: int) -> Tables:
+    rng = np.random.default_rng(seed)
+    n: Floats = rng.poisson(2, pairs).astype(np.float64) + 1
+    drug, term = (n + rng.integers(5, 500, pairs).astype(np.float64) for _ in range(2))
+    counts = Counts(n, drug, term, np.full(pairs, 1e5))
+    return Tables([(f"d{i}", f"t{i % 7}") for i in range(pairs)], counts, 100_000)
+
+
+def test_a_change_computes_its_pairs_and_no_others() -> None:
+    first = tables(300, 1)
+    live = LiveStatistics(first)
+    before = live.statistics().ebgm.value.copy()
+    changed, new = first.pairs[5], ("new", "t1")
+    counts = Counts(np.array([9.0, 3.0]), np.full(2, 50.0), np.full(2, 40.0), np.full(2, 1e5))
+    live.change([changed, new], counts)
+    found = live.statistics()
+    expected = evaluate(counts, live.prior)
+    np.testing.assert_allclose(found.ebgm.value[[5, 300]], expected.ebgm.value)
+    np.testing.assert_allclose(found.ror.low[[5, 300]], expected.ror.low)
+    np.testing.assert_array_equal(np.delete(found.ebgm.value, [5, 300]), np.delete(before, 5))
+
+
+def test_a_refit_equals_a_computation_from_scratch() -> None:
+    first, second = tables(300, 1), tables(400, 2)
+    live = LiveStatistics(first)
+    changed = live.adopt(second)
+    # Pairs without a new number of reports keep their statistics until the next fit.
+    assert 100 <= len(changed) < 400
+    live.change(second.pairs, second.counts)
+    live.refit()
+    scratch = LiveStatistics(second)
+    rows = [live.pairs.index(pair) for pair in scratch.pairs]
+    np.testing.assert_allclose(live.statistics().ebgm.low[rows], scratch.statistics().ebgm.low, rtol=2e-2)
+    np.testing.assert_allclose(live.statistics().ic.low[rows], scratch.statistics().ic.low)
+
+
+def test_a_pair_that_is_gone_has_no_reports() -> None:
+    first = tables(100, 3)
+    live = LiveStatistics(first)
+    keep = np.arange(1, 100)
+    gone = live.adopt(Tables(first.pairs[1:], first.counts.take(keep), first.reports))
+    assert gone == [first.pairs[0]]
+    assert live.statistics(gone).counts.n.tolist() == [0]
+    assert live.adopt(Tables(first.pairs[1:], first.counts.take(keep), first.reports)) == []
+
+
+def test_a_handful_of_pairs_gets_the_prior_of_the_paper() -> None:
+    live = LiveStatistics(tables(10, 4))
+    assert not live.is_fitted and np.isfinite(live.statistics().ebgm.value).all()

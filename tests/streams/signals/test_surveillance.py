@@ -1,0 +1,145 @@
+"""Signals as records, their report and the command that makes them, from a store with a planted signal."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from streams.codec import decode, encode
+from streams.records import CodedReport, Signal
+from streams.signals.report import html
+from streams.signals.surveillance import CAVEAT, Options, Surveillance
+from streams.signals.watch import LEAST, sequential_test
+from streams.store.database import Database
+from tests.streams.command_line import CommandLine
+from tests.streams.signals.conftest import Fill
+from tests.streams.store.messages import NOON, event, report
+
+PLANTED = ("<drug>", "Insomnia")
+DRUGS, TERMS = [f"drug {i}" for i in range(9)], [f"Term {i}" for i in range(9)]
+
+
+def reports(planted: int = 25) -> list[CodedReport]:
+    """Drugs and terms that are independent, and in the last five weeks one pair that is not."""
+    rng = random.Random(8)
+    made = [
+        report(
+            f"r{i}", i, event(rng.choice(DRUGS), rng.choice(TERMS)),
+            created_at=NOON - timedelta(days=rng.uniform(0, 200)), releases={"ner": "0123456789ab"},
+        )
+        for i in range(900)
+    ]  # fmt: skip
+    return made + [
+        report(
+            f"p{i}", i, event(PLANTED[0], PLANTED[1] if i % 2 else rng.choice(TERMS)),
+            created_at=NOON - timedelta(days=rng.uniform(0, 35)), text="a text of a patient",
+        )
+        for i in range(2 * planted)
+    ]  # fmt: skip
+
+
+def test_a_planted_signal_is_first_and_meets_all_criteria(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    outcome = Surveillance(stored, Options(fdr=0.05)).compute(NOON)
+    first = outcome.signals[0]
+    assert (first.drug, first.term) == PLANTED and first.key == "<drug>|Insomnia"
+    assert set(first.windows["all"].criteria) == {"evans", "ror025", "ic025", "eb05", "fdr"}
+    assert first.windows["all"].n == 25 and first.windows["7d"].n < 25
+    assert first.watch is not None and first.watch.signalled and sum(first.watch.n) == 25
+    assert first.caveat == CAVEAT and "no better than chance" in CAVEAT
+    others = outcome.signals[1:]
+    assert len(others) > 50
+    assert sum("eb05" in s.windows["all"].criteria for s in others) == 0
+    assert decode(Signal, encode(first)) == first
+
+
+def test_a_second_computation_says_what_changed(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    surveillance = Surveillance(stored, Options())
+    assert len(surveillance.compute(NOON).changed) > 80
+    stored.release()
+    assert surveillance.compute(NOON).changed == frozenset()
+    stored.release()
+    more = [report(f"n{i}", i, event("drug 1", "Term 1"), created_at=NOON) for i in range(30)]
+    fill(more)
+    outcome = surveillance.compute(NOON + timedelta(minutes=1))
+    assert outcome.changed == {("drug 1", "Term 1")}
+    (pair,) = [s for s in outcome.signals if (s.drug, s.term) == ("drug 1", "Term 1")]
+    assert pair.windows["7d"].n >= 30
+
+
+def test_an_empty_store_has_no_signals(stored: Database) -> None:
+    outcome = Surveillance(stored, Options()).compute(NOON)
+    assert outcome.signals == [] and outcome.windows["all"].reports == 0
+    assert "No pair has enough reports" in html(outcome, [], "1")
+
+
+def test_the_report_is_self_contained_escaped_and_carries_the_caveat(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    page = html(Surveillance(stored, Options()).compute(NOON), ["ner 0123456789ab"], "1.2.3")
+    HTMLParser().feed(page)
+    assert "<drug>" not in page and "&lt;drug&gt;" in page
+    assert not re.search(r"<script|https?://|<link|a text of a patient", page)
+    for part in (
+        CAVEAT,
+        "READUS-PV",
+        "Comparator",
+        "Thresholds",
+        "ner 0123456789ab",
+        "pvstream 1.2.3",
+        "<svg",
+    ):
+        assert part in page
+
+
+def test_a_week_in_which_a_pair_is_frequent_signals_and_stays_a_signal() -> None:
+    weeks = [f"week {i}" for i in range(4)]
+    n = np.array([[0, 6, 0, 0], [0, LEAST - 1, 0, 0], [1, 1, 1, 1]], float)
+    expected = np.array([[0.2, 0.2, 9, 3], [0.01, 0.01, 0.1, 0.1], [1, 1, 1, 1]])
+    found = sequential_test(weeks, n, expected)
+    # The first is no excess any more at the end; the second has too few reports for a signal.
+    assert found.signalled.tolist() == [True, False, False]
+    assert found.ratio[0] < found.critical
+
+
+def test_the_command_prints_and_writes_the_signals(
+    pvstream: CommandLine, fill: Fill, database_path: str, tmp_path: Path
+) -> None:
+    fill(reports())
+    pvstream.set("PV_DATABASE", database_path)
+    page, lines = tmp_path / "signals.html", tmp_path / "signals.jsonl"
+    answer = pvstream(
+        "signals", "--until", NOON.isoformat(), "--criterion", "eb05", "--html", page, "--json", lines
+    )
+    assert answer.code == 0, answer.err
+    assert "<drug>" in answer.out and "no better than chance" in answer.one_line
+    (signal,) = map(orjson.loads, lines.read_bytes().splitlines())
+    assert signal["term"] == "Insomnia" and page.stat().st_size > 1000
+    for wrong in (("--level", "llt"), ("--criterion", "none"), ("--criterion", "fdr"), ("--until", "7")):
+        assert pvstream("signals", *wrong).code == 2
+    pvstream.set("PV_DATABASE", str(tmp_path / "none.duckdb"))
+    assert "there is no" in pvstream("signals").error_line.replace("\n", " ")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
+def test_the_commands_query_and_export(
+    pvstream: CommandLine, fill: Fill, database_path: str, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    fill(reports(3))
+    pvstream.set("PV_DATABASE", database_path)
+    answer = pvstream("query", "SELECT drug, count(*) AS n FROM pairs GROUP BY drug ORDER BY n", *form)
+    assert answer.code == 0 and "<drug>" in answer.out and "6" in answer.out
+    assert "only the first 2 rows" in pvstream("query", "SELECT * FROM pairs", "--limit", "2", *form).err
+    assert pvstream("query", "DROP TABLE pairs", *form).code == 1
+    folder = tmp_path / "parquet"
+    assert "906 rows of reports" in pvstream("export", folder).out
+    names = {path.relative_to(folder).parts[:2] for path in folder.rglob("*.parquet")}
+    assert ("reports", "month=2026-02") in names and ("events", "month=2026-03") in names
+    assert "is not empty" in pvstream("export", folder).err

@@ -1,0 +1,185 @@
+"""What every database of the store does."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.types import ShortQuestion
+from streams.codec import encode
+from streams.order import revision_of
+from streams.records import Inbound, Origin, Summary
+from streams.settings import Settings
+from streams.store.batches import Read
+from streams.store.database import Database, DatabaseError, open_database
+from streams.store.follow import Follower
+from tests.streams.store.conftest import Open
+from tests.streams.store.messages import NOON, deletion, event, message, report
+
+
+def apply(database: Database, *messages: Inbound) -> dict[str, int]:
+    follower = Follower(Settings(), database)
+    follower.apply(messages)
+    return dict(follower.counts)
+
+
+def rows(database: Database, sql: str) -> list[tuple[Any, ...]]:
+    _, found = database.query(sql)
+    return [tuple(row) for row in found]
+
+
+def contents(database: Database) -> list[list[tuple[Any, ...]]]:
+    """All that a reader can see, in an order of its own."""
+    return [
+        rows(database, f"SELECT {columns} {end}")
+        for columns, end in (
+            ("id, text, source, report_group, reported_at", "FROM reports WHERE NOT deleted ORDER BY id"),
+            ("report_id, position, mention, pt, negated", "FROM events ORDER BY 1, 2"),
+            ("report_id, report_group, drug, pt, soc, affirmed", "FROM pairs ORDER BY 1, 3, 4, 6"),
+        )
+    ]
+
+
+def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
+    database = opened(write=True)
+    events = event(), event(pt="Insomnia", negated=True), event(pt=None)
+    counts = apply(database, message(5, report("a", 7, *events, language="en", text="nul \0 byte", drug="x")))
+    assert counts["written"] == 1
+    noon = datetime(2026, 3, 4, 12, 7)
+    assert contents(database) == [
+        [("a", "nul � byte", "posts", "a", noon)],
+        [
+            ("a", 0, "text", "Nausea", False),
+            ("a", 1, "text", "Insomnia", True),
+            ("a", 2, "text", None, False),
+        ],
+        [
+            ("a", "a", "sertraline", "Insomnia", "Psychiatric disorders", False),
+            ("a", "a", "sertraline", "Nausea", "Gastrointestinal disorders", True),
+        ],
+    ]
+    assert database.offsets() == {("events", 0): 6}
+    assert rows(database, "SELECT language, drug, serious FROM reports JOIN events ON id = report_id")[0] == (
+        "en", "x", None,
+    )  # fmt: skip
+
+
+def test_the_latest_record_of_a_key_replaces_the_others_whatever_arrives_last(opened: Open) -> None:
+    database = opened(write=True)
+    first, second = report("a", 1, event()), report("a", 2, event(pt="Insomnia"), event(drug="lithium"))
+    apply(database, message(0, first), message(1, report("b", 3)))
+    apply(database, message(2, second))
+    expected = contents(database)
+    assert [pair[2:4] for pair in expected[2]] == [("lithium", "Nausea"), ("sertraline", "Insomnia")]
+    counts = apply(database, message(3, first), message(4, second))
+    assert (counts["stale"], counts["repeated"], counts["written"]) == (1, 1, 0)
+    assert contents(database) == expected
+    assert database.offsets() == {("events", 0): 5}
+
+
+def test_a_tombstone_deletes_a_report_and_a_stale_record_does_not_bring_it_back(opened: Open) -> None:
+    database = opened(write=True)
+    apply(database, message(0, report("a", 1, event())), message(1, report("b", 2, event())))
+    apply(database, deletion(2, "a", 3), deletion(3, "never seen", 4))
+    apply(database, message(4, report("a", 1, event())))
+    assert [[row[0] for row in table] for table in contents(database)] == [["b"], ["b"], ["b"]]
+    assert rows(database, "SELECT text, record_id FROM reports WHERE deleted") == [(None, None)] * 2
+    apply(database, message(5, report("a", 5, event())))
+    assert [row[0] for row in contents(database)[0]] == ["a", "b"]
+
+
+def test_revisions_come_back_as_they_were_written(opened: Open) -> None:
+    database = opened(write=True)
+    made = report("a", 7, generations={"ner": 3}, releases={"ner": "0" * 12, "normalization": "1" * 12})
+    no_place = report("b", 0, generations={})
+    object.__setattr__(no_place, "origin", None)
+    object.__setattr__(no_place, "received_at", None)
+    apply(database, message(0, made), message(1, no_place))
+    kept = database.revisions(["a", "b", "c"])
+    assert kept == {"a": revision_of(made), "b": revision_of(no_place)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_whatever_order_and_batches_messages_arrive_the_tables_are_the_same(
+    opened: Open, seed: int
+) -> None:
+    made = [
+        message(i, report(f"r{offset % 6}", offset, event(pt=("Nausea", "Insomnia")[offset % 2])))
+        for i, offset in enumerate(range(30))
+    ] + [deletion(30, "r3", 40), deletion(31, "r4", 3)]
+    random.Random(seed).shuffle(made)
+    database = opened(write=True)
+    for start, end in pairwise([0, 4, 5, 19, len(made)]):
+        apply(database, *made[start:end])
+    reports, events, _ = contents(database)
+    assert [row[:2] for row in reports] == [(f"r{i}", f"text {24 + i} of r{i}") for i in (0, 1, 2, 4, 5)]
+    assert [row[::3] for row in events] == [(f"r{i}", ("Nausea", "Insomnia")[i % 2]) for i in (0, 1, 2, 4, 5)]
+
+
+def test_a_transaction_that_fails_changes_nothing(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = opened(write=True)
+    apply(database, message(0, report("a", 1, event())))
+    expected = contents(database)
+    bad = report("a", 2, event(), event())
+    object.__setattr__(bad.events[1], "score", "no number")
+    follower = Follower(Settings(), database)
+    read = [Read(bad.id, revision_of(bad), bad)], 0
+    monkeypatch.setattr("streams.store.follow.read_all", lambda messages: read)
+    with pytest.raises(DatabaseError):
+        follower.apply([message(1, report("a", 2))])
+    assert contents(database) == expected
+    assert database.offsets() == {("events", 0): 1}
+
+
+def test_a_summary_is_a_report_without_events(opened: Open) -> None:
+    database = opened(write=True)
+    summary = Summary(
+        id="q", text="a question", source="questions", origin=Origin("questions", 0, 0), received_at=NOON,
+        summary=ShortQuestion("short?", "abstractive", 0.5),
+    )  # fmt: skip
+    apply(database, Inbound("summaries", 2, 9, b"q", encode(summary), 0.0))
+    assert rows(database, "SELECT summary, report_group FROM reports") == [("short?", "q")]
+    assert database.offsets() == {("summaries", 2): 10}
+
+
+def test_bytes_that_are_no_record_are_counted_and_passed(opened: Open) -> None:
+    database = opened(write=True)
+    counts = apply(
+        database, Inbound("events", 0, 0, b"a", b"{", 0.0), Inbound("events", 0, 1, None, None, 0.0),
+        Inbound("events", 0, 2, b"\xff", None, 0.0), message(3, report("a", 1)),
+    )  # fmt: skip
+    assert (counts["messages"], counts["unreadable"], counts["written"]) == (4, 2, 1)
+    assert database.offsets() == {("events", 0): 4}
+
+
+def test_a_reader_can_read_and_nothing_else(opened: Open, tmp_path: Path) -> None:
+    writer = opened(write=True)
+    apply(writer, message(0, report("a", 1, event())))
+    writer.release()
+    reader = opened()
+    names, found = reader.query("SELECT drug, count(*) AS n FROM pairs GROUP BY drug")
+    assert (names, list(found)) == (["drug", "n"], [("sertraline", 1)])
+    for attempt in (
+        "DELETE FROM reports", "DROP TABLE pairs", "CREATE TABLE t (a text)",
+        "COMMIT; DELETE FROM reports", "SELECT 1; COMMIT; DELETE FROM reports",
+        f"COPY reports TO '{tmp_path}/copy'",
+    ):  # fmt: skip
+        with pytest.raises(DatabaseError):
+            list(reader.query(attempt)[1])
+        reader.close()
+        reader = opened()
+    assert rows(reader, "SELECT id FROM reports") == [("a",)]
+    with pytest.raises(DatabaseError) as wrong:
+        list(reader.query("SELECT nothing FROM reports")[1])
+    assert "\n" not in str(wrong.value)
+
+
+def test_a_second_writer_is_refused(opened: Open, address: str) -> None:
+    opened(write=True)
+    with pytest.raises(DatabaseError, match="another process writes"):
+        open_database(Settings(database=address), write=True)
