@@ -40,13 +40,8 @@ def legend() -> Text:
 
 def render(topic: str, record: Any) -> RenderableType:
     """One record of any topic; a record of an unknown type as its plain text."""
-    if isinstance(record, Announcement):
-        text = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
-        return Text.assemble((f"{topic} ", "dim"), text)
-    if isinstance(record, Cursor):
-        position = orjson.dumps(record.position).decode()
-        text = f"{record.source} {position}, {record.written_at:%Y-%m-%d %H:%M:%S}"
-        return Text.assemble((f"{topic} ", "dim"), text)
+    if isinstance(record, Announcement | Cursor):
+        return Text.assemble((f"{topic} ", "dim"), _line(record))
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
         case CodedReport():
@@ -65,6 +60,14 @@ def render(topic: str, record: Any) -> RenderableType:
             )
             return Group(head, *_indented(question, short))
     return Group(head, *_indented(Text(record.text)))
+
+
+def _line(record: Announcement | Cursor) -> str:
+    """What is not about a report."""
+    if isinstance(record, Announcement):
+        return f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
+    position = orjson.dumps(record.position).decode()
+    return f"{record.source} {position}, {record.written_at:%Y-%m-%d %H:%M:%S}"
 
 
 def highlighted(record: TaggedReport) -> Text:
