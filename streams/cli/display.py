@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
-from streams.records import Announcement, CodedEvent, CodedReport, ExpandedReport, Summary, TaggedReport
+from streams.records import (
+    Announcement,
+    CodedEvent,
+    CodedReport,
+    Cursor,
+    ExpandedReport,
+    Summary,
+    TaggedReport,
+)
 
 STYLES = {
     DRUG: "bold black on bright_cyan",
@@ -31,9 +40,8 @@ def legend() -> Text:
 
 def render(topic: str, record: Any) -> RenderableType:
     """One record of any topic; a record of an unknown type as its plain text."""
-    if isinstance(record, Announcement):
-        text = f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
-        return Text.assemble((f"{topic} ", "dim"), text)
+    if isinstance(record, Announcement | Cursor):
+        return Text.assemble((f"{topic} ", "dim"), _line(record))
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
         case CodedReport():
@@ -52,6 +60,14 @@ def render(topic: str, record: Any) -> RenderableType:
             )
             return Group(head, *_indented(question, short))
     return Group(head, *_indented(Text(record.text)))
+
+
+def _line(record: Announcement | Cursor) -> str:
+    """What is not about a report."""
+    if isinstance(record, Announcement):
+        return f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
+    position = orjson.dumps(record.position).decode()
+    return f"{record.source} {position}, {record.written_at:%Y-%m-%d %H:%M:%S}"
 
 
 def highlighted(record: TaggedReport) -> Text:

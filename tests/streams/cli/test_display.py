@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from rich.console import Console
 
 from models.types import ADE, Candidate, Mention, ShortQuestion
 from streams.cli.display import render
-from streams.records import CodedEvent, CodedReport, Summary
+from streams.records import CodedEvent, CodedReport, Cursor, Summary
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,11 @@ def test_a_post_that_was_not_read_is_shown_with_its_language() -> None:
         console.print(render("posts", CodedReport(id="r", text="no puedo dormir", language="es")))
     assert "not read: language es" in captured.get()
     assert "no adverse event" not in captured.get()
+
+
+def test_a_position_of_a_source_is_shown_in_one_line() -> None:
+    cursor = Cursor(source="rss/01", position={"etag": "a"}, written_at=datetime(2026, 3, 4, tzinfo=UTC))
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(render("cursors", cursor))
+    assert captured.get() == 'cursors rss/01 {"etag":"a"}, 2026-03-04 00:00:00\n'
