@@ -80,6 +80,8 @@ class TextFeatures:
 
 def text_features(encoder: Any, texts: Sequence[str]) -> list[TextFeatures]:
     """The features of each text by a `models.encoder.model.Encoder`."""
+    if not texts:
+        return []
     unknown = encoder.tokenizer.unk_token_id
     pieces = encoder.tokenizer(
         [text[:MOST_CHARACTERS] for text in texts],

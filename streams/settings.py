@@ -144,7 +144,7 @@ class Settings(BaseSettings):
     """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
     /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
 
-    drift_sample: float = Field(default=0.02, ge=0, le=1)
+    drift_sample: float = Field(default=0.01, ge=0, le=1)
     """Share of the records of each stage that are compared with the texts that its release was made with
     (metrics `pv_drift_*`). Each of them is encoded once more; 0 turns the comparison off."""
 

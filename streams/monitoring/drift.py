@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 #: Records of the window, and the values of a feature below which nothing is said: with 200 values in ten bins
 #: the index of the same population is 0.05 on average.
 WINDOW, AT_LEAST = 1000, 200
+#: Records that are measured together: a text alone takes twice the time.
+TOGETHER = 16
 
 
 class _Row(NamedTuple):
@@ -83,8 +85,15 @@ class Drift:
     While a measurement waits or runs, the records of further batches are left out.
     """
 
-    def __init__(self, stage: str, share: float, run: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
-        self._stage, self._share, self._run = stage, share, run
+    def __init__(
+        self,
+        stage: str,
+        share: float,
+        run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        together: int = TOGETHER,
+    ) -> None:
+        self._stage, self._share, self._run, self._together = stage, share, run, together
+        self._chosen: list[Processed] = []
         self._version = ""
         self._window: Window | None = None
         self._measuring: asyncio.Task[None] | None = None
@@ -95,17 +104,18 @@ class Drift:
             self._begin(loaded)
         if self._window is None or self._measuring is not None:
             return
-        chosen = [
+        self._chosen += [
             p
             for p in processed
             if is_chosen(p.report.id, self._share) and p.output.releases.get(self._stage) == self._version
         ]
-        if chosen:
+        if len(self._chosen) >= self._together:
+            chosen, self._chosen = self._chosen, []
             self._measuring = asyncio.create_task(self._measure(chosen, loaded, self._window))
 
     def _begin(self, loaded: Loaded) -> None:
         """Another release has another reference, so its window begins empty."""
-        self._version = loaded.version
+        self._version, self._chosen = loaded.version, []
         self._window = Window(loaded.reference) if loaded.reference is not None else None
         for feature in FEATURES:
             with suppress(KeyError):

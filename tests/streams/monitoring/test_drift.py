@@ -87,7 +87,7 @@ def series() -> dict[tuple[str, str], float]:
 
 
 async def test_records_like_the_reference_have_no_drift_and_others_have(live: Loaded) -> None:
-    measured = Drift("ner", 1.0, now)
+    measured = Drift("ner", 1.0, now, 1)
     await offered(measured, processed(AT_LEAST, SHORT, live), live)
     same = series()
     assert same.keys() == {
@@ -104,7 +104,7 @@ async def test_records_like_the_reference_have_no_drift_and_others_have(live: Lo
 
 
 async def test_nothing_is_said_of_too_few_records(live: Loaded) -> None:
-    await offered(measured := Drift("ner", 1.0, now), processed(AT_LEAST - 1, LONG, live), live)
+    await offered(measured := Drift("ner", 1.0, now, 1), processed(AT_LEAST - 1, LONG, live), live)
     assert series() == {}
     assert metrics.DRIFT_RECORDS.labels("ner")._value.get() == AT_LEAST - 1
     await offered(measured, processed(1, SHORT, live), live)
@@ -114,7 +114,7 @@ async def test_nothing_is_said_of_too_few_records(live: Loaded) -> None:
 async def test_the_window_begins_empty_with_another_release_and_ends_without_a_reference(
     live: Loaded,
 ) -> None:
-    measured = Drift("ner", 1.0, now)
+    measured = Drift("ner", 1.0, now, 1)
     await offered(measured, processed(AT_LEAST, LONG, live), live)
     assert series() != {}
     newer = replace(live, version="ba9876543210")
@@ -127,7 +127,7 @@ async def test_the_window_begins_empty_with_another_release_and_ends_without_a_r
 
 
 async def test_records_that_another_release_has_answered_are_left_out(live: Loaded) -> None:
-    measured = Drift("ner", 1.0, now)
+    measured = Drift("ner", 1.0, now, 1)
     older = replace(live, version="000000000000")
     await offered(measured, processed(AT_LEAST, LONG, older), live)
     assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
@@ -144,8 +144,16 @@ async def test_only_a_share_of_the_records_is_measured(
         asked.append(len(found))
         return found
 
-    await offered(Drift("ner", share, run), processed(1000, SHORT, live), live)
+    await offered(Drift("ner", share, run, 1), processed(1000, SHORT, live), live)
     assert least <= sum(asked) <= most
+
+
+async def test_records_are_measured_together_once_there_are_enough(live: Loaded) -> None:
+    measured = Drift("ner", 1.0, now, 16)
+    await offered(measured, processed(15, SHORT, live), live)
+    assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
+    await offered(measured, processed(2, LONG, live), live)
+    assert metrics.DRIFT_RECORDS.labels("ner")._value.get() == 17
 
 
 async def test_while_a_measurement_runs_no_other_one_waits(live: Loaded) -> None:
@@ -156,7 +164,7 @@ async def test_while_a_measurement_runs_no_other_one_waits(live: Loaded) -> None
         await release.wait()
         return work()
 
-    measured = Drift("ner", 1.0, run)
+    measured = Drift("ner", 1.0, run, 1)
     for _ in range(5):
         measured.offer(processed(3, SHORT, live), live)
         await asyncio.sleep(0)
@@ -172,7 +180,7 @@ async def test_a_measurement_that_fails_is_logged_and_the_next_one_is_made(
     async def fails(work: Callable[[], Any]) -> Any:
         raise ValueError(SHORT)
 
-    measured = Drift("ner", 1.0, fails)
+    measured = Drift("ner", 1.0, fails, 1)
     await offered(measured, processed(3, SHORT, live), live)
     assert "ner: drift is not measured: ValueError" in caplog.text
     assert SHORT not in caplog.text
