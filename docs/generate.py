@@ -1,4 +1,5 @@
-"""Writes the tables of the documentation that are made from the code, between their markers.
+"""Writes what is made from other files: the tables of the documentation, between their markers, and the
+alerts as an object of Kubernetes.
 
 python -m docs.generate
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import SecretStr
@@ -194,8 +196,26 @@ TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
 )
 
 
+#: The alerts, and the same as an object of the Prometheus operator with what precedes them there.
+ALERTS, RULES = ROOT / "deploy/prometheus/alerts.yml", ROOT / "deploy/k8s/base/rules.yaml"
+_RULES_HEAD = """\
+# Made from deploy/prometheus/alerts.yml by `python -m docs.generate`.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: pvstream
+spec:
+"""
+
+
+def rules_object() -> str:
+    """The alerts with their comments as a PrometheusRule."""
+    text = ALERTS.read_text(encoding="utf-8")
+    return _RULES_HEAD + indent(text[text.index("groups:") :], "  ")
+
+
 def outdated() -> Iterator[tuple[Path, str]]:
-    """Files whose tables are not what the code says, with their right text.
+    """Files whose made parts are not what they are made from, with their right text.
 
     Raises ValueError where a file lacks the markers of a table.
     """
@@ -206,6 +226,8 @@ def outdated() -> Iterator[tuple[Path, str]]:
                 written = _replaced(written, name, "\n".join(make()))
         if written != text:
             yield path, written
+    if RULES.read_text(encoding="utf-8") != rules_object():
+        yield RULES, rules_object()
 
 
 def _replaced(text: str, name: str, lines: str) -> str:

@@ -22,6 +22,7 @@ from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.broker.membership import Membership
 from streams.inference import InferenceThread
+from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
 from streams.releases.handle import Handle
@@ -55,6 +56,7 @@ class FaustPorts:
         self._inference = inference
         self._settings = settings
         self._progress = progress
+        self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
         self.stream: Any = None
 
     def snapshot(self) -> Loaded:
@@ -90,6 +92,7 @@ class FaustPorts:
     def observe(self, processed: Sequence[Processed]) -> None:
         if self._handle.shadow is not None:
             self._handle.shadow.offer(processed)
+        self._drift.offer(processed, self._handle.current)
 
     async def batches(self, size: int, wait: float, characters: int) -> AsyncIterator[Sequence[Inbound]]:
         """Batches of up to `size` source records and about `characters` bytes, waiting at most `wait`

@@ -153,6 +153,22 @@ DUPLICATES = Counter(
     ["how"],
     registry=REGISTRY,
 )
+DRIFT = Gauge(
+    "pv_drift_psi",
+    "Population stability index of a feature in the last sampled records, against the reference of the live "
+    "release: text_length, unknown_pieces, found (what the stage finds in a text) or score",
+    ["stage", "feature"],
+    registry=REGISTRY,
+)
+DRIFT_VECTOR = Gauge(
+    "pv_drift_vector",
+    "1 minus the cosine of the mean vector of the last sampled texts and that of the reference",
+    ["stage"],
+    registry=REGISTRY,
+)
+DRIFT_RECORDS = Gauge(
+    "pv_drift_records", "Sampled records from which the drift is computed", ["stage"], registry=REGISTRY
+)
 BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
 SOURCE_ITEMS = Counter(
     "pv_source_items",
@@ -225,5 +241,8 @@ def prepare(stage: str) -> None:
     FALLBACK.labels(stage)
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
+    if stage == "normalization":
+        for outcome in ("coded", "nil"):
+            EVENTS.labels(outcome)
     for outcome in ("agreed", "differed", "failed", "skipped"):
         SHADOW.labels(stage, outcome)

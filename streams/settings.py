@@ -177,6 +177,10 @@ class Settings(BaseSettings):
     """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
     /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
 
+    drift_sample: float = Field(default=0.01, ge=0, le=1)
+    """Share of the records of each stage that are compared with the texts that its release was made with
+    (metrics `pv_drift_*`). Each of them is encoded once more; 0 turns the comparison off."""
+
     max_output_bytes: int = Field(default=1_000_000, ge=1024)
     """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
     max.message.bytes, because the broker would refuse the record at every attempt."""

@@ -33,6 +33,7 @@ STARTED = 'process_start_time_seconds{job="pvstream", instance="a"}'
 
 
 WAITING = 'pv_dead_letters_waiting{topic="posts.dead"}'
+PSI = 'pv_drift_psi{stage="ner", feature="score"}'
 LAG_SECONDS = 'pv_lag_seconds{stage="ner", topic="posts", partition="0"}'
 
 
@@ -118,6 +119,8 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
             live("b", "new"): "_x6 1x60",
         },
     ),
+    ("DriftHigh", "70m", {"stage": "ner", "feature": "score"}, {PSI: "0.1x5 0.3x200"}),
+    ("DriftHigh", "70m", {"stage": "ner"}, {'pv_drift_vector{stage="ner"}': "0.5x200"}),
     ("ShadowFailing", "18m", {"stage": "ner"}, {shadow("failed"): "0x10 8x30", shadow("agreed"): "0+50x60"}),
     (
         "ShadowFailing",
@@ -191,6 +194,9 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
         "30m",
         {shadow("failed"): "0x60", shadow("agreed"): "0+40x60", shadow("differed"): "0+9x60"},
     ),
+    # For half an hour only, and a drift that is small.
+    ("DriftHigh", "70m", {PSI: "0.1x10 0.3x30 0.1x200"}),
+    ("DriftHigh", "150m", {PSI: "0.2x200", 'pv_drift_vector{stage="ner"}': "0.05x200"}),
     # The shadow is slower than the live release and skips some records.
     ("ShadowFailing", "30m", {shadow("skipped"): "0+90x60", shadow("agreed"): "0+10x60"}),
     # No shadow runs.

@@ -48,10 +48,15 @@ def test_panels_do_not_overlap_and_stay_within_the_grid() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_the_dashboard_uses_the_provisioned_datasource_and_lies_in_the_provisioned_folder() -> None:
+def variables() -> dict[str, dict[str, Any]]:
+    return {variable["name"]: variable for variable in dashboard()["templating"]["list"]}
+
+
+def test_the_dashboard_begins_with_the_provisioned_datasource_and_lies_in_the_provisioned_folder() -> None:
     (source,) = load("deploy/grafana/provisioning/datasources/prometheus.yml")["datasources"]
-    used = {json.dumps(panel["datasource"]) for panel in panels()}
-    assert used == {json.dumps({"type": source["type"], "uid": source["uid"]})}
+    chosen = variables()["datasource"]
+    assert (chosen["type"], chosen["query"]) == ("datasource", source["type"])
+    assert chosen["current"]["value"] == source["uid"]
     (provider,) = load("deploy/grafana/provisioning/dashboards/pvstream.yml")["providers"]
     path = provider["options"]["path"]
     grafana = compose()["grafana"]
@@ -60,7 +65,7 @@ def test_the_dashboard_uses_the_provisioned_datasource_and_lies_in_the_provision
 
 
 def test_the_stage_variable_filters_every_panel_that_has_stages_or_tasks() -> None:
-    assert [v["name"] for v in dashboard()["templating"]["list"]] == ["stage"]
+    assert list(variables()) == ["datasource", "job", "stage"]
     for panel in panels():
         for target in panel["targets"]:
             if re.search(r"by \(.*\b(stage|task)\b", target["expr"]):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,6 +18,7 @@ import yaml
 
 from streams import metrics
 from streams.agents import pipeline
+from streams.monitoring import http
 from streams.settings import Settings
 from streams.sources.catalog import NAMES
 
@@ -76,23 +81,29 @@ def test_every_stage_has_a_worker_service() -> None:
 def test_the_workers_read_the_store_and_only_the_service_topics_writes_it() -> None:
     services = compose()
     store = services["topics"]["environment"]["PV_STORE"]
-    assert "releases" in load("docker-compose.yml")["volumes"]
+    assert {"releases", "state"} <= load("docker-compose.yml")["volumes"].keys()
     assert services["topics"]["volumes"] == [f"releases:{store}"]
     for stage, worker in workers().items():
         assert worker["environment"]["PV_STORE"] == store, stage
-        assert worker["volumes"] == [f"releases:{store}:ro"], stage
+        state = worker["environment"]["PV_STATE"]
+        assert worker["volumes"] == [f"releases:{store}:ro", f"state:{state}"], stage
 
 
-def test_the_image_creates_the_store_for_its_own_user_so_that_a_new_volume_is_writable() -> None:
-    store = compose()["topics"]["environment"]["PV_STORE"]
-    final = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+def final_stage() -> str:
+    return (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+
+
+def test_the_image_creates_store_and_state_for_its_own_user_so_that_new_volumes_are_writable() -> None:
+    environment = compose()["topics"]["environment"]
+    store, state = environment["PV_STORE"], environment["PV_STATE"]
+    final = final_stage()
     created = re.search(r"install --directory --owner=(\w+) --group=\w+ (.*)$", final, re.MULTILINE)
     user = re.search(r"useradd --uid (\d+) .* (\w+) ", final)
     assert created is not None
     assert user is not None
     assert created[1] == user[2]
-    assert store in created[2].split()
-    assert f"PV_STORE={store}\n" in final
+    assert {store, state} <= set(created[2].split())
+    assert f"PV_STORE={store} PV_STATE={state}\n" in final
     assert f"\nUSER {user[1]}\n" in final
     assert final.index(created[0]) < final.index("\nUSER ")
 
@@ -195,7 +206,7 @@ def test_every_mounted_file_exists() -> None:
     [
         ("dashboard", "\n".join(strings(json.loads(DASHBOARD.read_text(encoding="utf-8"))))),
         ("alerts", "\n".join(strings(alerts()))),
-        ("k8s", (ROOT / "deploy/k8s/worker.yaml").read_text(encoding="utf-8")),
+        ("k8s", "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("deploy/k8s/**/*.yaml"))),
     ],
 )
 def test_every_metric_in_use_is_defined_in_the_code(source: str, text: str) -> None:
@@ -211,41 +222,47 @@ def test_every_alert_has_a_severity_a_summary_and_a_description() -> None:
 
 
 def test_the_image_runs_pvstream_as_another_user_than_root() -> None:
-    final = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+    final = final_stage()
     user = re.search(r"^USER (\d+)$", final, re.MULTILINE)
     assert user is not None
     assert int(user[1]) != 0
     assert re.search(r'^ENTRYPOINT \["pvstream"\]$', final, re.MULTILINE)
 
 
-def kubernetes() -> dict[str, Any]:
-    """The objects of the file by their kind."""
-    text = (ROOT / "deploy/k8s/worker.yaml").read_text(encoding="utf-8")
-    return {item["kind"]: item for item in yaml.safe_load_all(text)}
+async def test_the_healthcheck_of_the_image_asks_a_worker_whether_it_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check = re.search(r"^HEALTHCHECK .* CMD (\[.*?\])$", final_stage().replace("\\\n", ""), re.MULTILINE)
+    assert check is not None
+    program, *arguments = json.loads(check[1])
+    assert program == "python"
+    assert not any("healthcheck" in worker for worker in workers().values())
+    stalled: list[str] = []
+    runner, port = await http.start("127.0.0.1", 0, dict, dict, lambda: stalled)
+    monkeypatch.setenv("PV_HTTP_PORT", str(port))
+    try:
+        for stages, code in (([], 0), (["ner"], 1)):
+            stalled[:] = stages
+            process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stderr=DEVNULL)
+            assert await asyncio.wait_for(process.wait(), 30) == code
+    finally:
+        await runner.cleanup()
 
 
-def test_the_kubernetes_worker_reads_the_store_from_a_claim_that_all_nodes_share() -> None:
-    claim = kubernetes()["PersistentVolumeClaim"]
-    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    pod = kubernetes()["Deployment"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    (volume,) = [v["name"] for v in pod["volumes"] if "persistentVolumeClaim" in v]
-    (mount,) = [m for m in container["volumeMounts"] if m["name"] == volume]
-    environment = {variable["name"]: variable.get("value") for variable in container["env"]}
-    assert mount == {"name": volume, "mountPath": environment["PV_STORE"], "readOnly": True}
-    (source,) = [v["persistentVolumeClaim"] for v in pod["volumes"] if v["name"] == volume]
-    assert source["claimName"] == claim["metadata"]["name"]
-
-
-def test_the_kubernetes_worker_has_probes_time_to_drain_and_another_user_than_root() -> None:
-    pod = kubernetes()["Deployment"]["spec"]["template"]
-    (container,) = pod["spec"]["containers"]
-    environment = {variable["name"]: variable.get("value") for variable in container["env"]}
-    assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
-    assert pod["spec"]["terminationGracePeriodSeconds"] > float(environment["PV_GRACE"])
-    assert pod["spec"]["securityContext"]["runAsNonRoot"]
-    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
-    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
-    assert pod["metadata"]["annotations"]["prometheus.io/port"] == environment["PV_HTTP_PORT"]
-    assert container["args"][:2] == ["worker", "--stage"]
-    assert container["args"][2] in STAGES
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"EXTRA": "cpu"}, 1),
+        ({"EXTRA": "cpu", "PIP_EXTRA_INDEX_URL": "https://wheels.example/cpu"}, 0),
+        ({"EXTRA": "gpu"}, 0),
+    ],
+)
+def test_an_image_for_processors_is_not_built_without_wheels_for_them(
+    variables: dict[str, str], code: int
+) -> None:
+    text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    check = re.search(r"^RUN (if .*? fi)$", text, re.MULTILINE)
+    assert check is not None
+    done = subprocess.run(["sh", "-c", check[1]], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert ("PIP_EXTRA_INDEX_URL" in done.stderr) == (code != 0)

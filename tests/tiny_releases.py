@@ -23,6 +23,7 @@ from models.relation.model import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
 from models.types import LABELS
 from training.common.publish import publish_release
+from training.common.reference import TextsOf
 
 TEXTS = ("Zoloft gave me a rash and no sleep.", "Took aspirin. The pain went away, the MS did not.")
 DRUGS = "name\tgeneric\nzoloft\tsertraline\naspirin\taspirin\nmetformin\tmetformin\n"
@@ -60,6 +61,8 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
             canary=canary,
             scores=lambda model: [SCORE],
             root=root,
+            # For normalization the tagger that ships would be loaded.
+            reference=None if task == "normalization" else TextsOf("test texts", TEXTS * 150),
         )
 
 

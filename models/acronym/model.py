@@ -53,6 +53,7 @@ class AcronymModel:
         self, encoder: Encoder, dictionary: Mapping[str, Sequence[str]], scorer: Scorer | None = None
     ) -> None:
         """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot."""
+        self.encoder = encoder
         self.scorer = scorer or ZeroShotScorer(encoder)
         self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
 

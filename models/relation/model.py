@@ -22,6 +22,7 @@ import torch
 from models.drugs import DrugLexicon
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.layer_split import EncodedSentence
+from models.encoder.model import Encoder
 from models.ner.decoding import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
 from models.relation.spaces import EmbeddingSpaces
@@ -86,6 +87,11 @@ class RelationModel:
         self.lexicon = lexicon
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of both spaces."""
+        return self.spaces.encoder
 
     @classmethod
     def load(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from models.drift import Reference, read_reference
 from models.releases.manifest import Release, ReleaseError
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ class Loaded:
     """inputs, expected outputs as JSON values, and the tolerance of their floating-point numbers"""
     generation: int = 0
     """Rises with each announcement that makes a release of the task live; 0 for one not announced."""
+    reference: Reference | None = None
+    """what its texts and answers were when it was made, to see how far those of now are from it"""
 
     def passes_canary(self) -> bool:
         """Whether the model's outputs for the canary inputs are those recorded in its manifest.
@@ -120,7 +123,8 @@ def _load_as(release: Release, device: str, dtype: str) -> Loaded:
         canary_outputs(model, canary.outputs),
         canary.tolerance,
     )
-    return Loaded(release.task, release.version, release.manifest.kind, model, checked)
+    kind, reference = release.manifest.kind, read_reference(release)
+    return Loaded(release.task, release.version, kind, model, checked, reference=reference)
 
 
 def canary_inputs(model: Any, stored: list[Any]) -> list[Any]:

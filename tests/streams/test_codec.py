@@ -102,7 +102,7 @@ THIRD = next_version(SECOND, **ORDER)
 THIRD |= {n: replace(THIRD[n], language="es") for n in ("tagged-v3", "coded-v5")}
 OLD = FIRST | SECOND | THIRD
 GOLDEN = next_version(THIRD, **SOURCE)
-# The status of an effect and whether a term is serious, which the mentions and events before them do not have.
+# The status of an effect and whether a term is serious, which records before them do not have.
 JUDGED = (MENTIONS[0], replace(MENTIONS[1], status="own", status_score=0.97))
 for name, added in (("tagged-v4", {}), ("coded-v6", {"events": (replace(WITH_CONTEXT, serious=True),)})):
     GOLDEN[name] = replace(GOLDEN[name], read=False, mentions=JUDGED, **added)  # type: ignore[call-arg]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from models.drift import REFERENCE
 from models.releases.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import (
     Canary,
@@ -24,6 +25,7 @@ from models.releases.manifest import (
     version_of,
 )
 from models.releases.store import describe, publish
+from training.common.reference import TextsOf, reference_of
 
 
 def publish_release(
@@ -38,9 +40,10 @@ def publish_release(
     canary: Sequence[Any],
     scores: Callable[[Any], list[Score]],
     root: Path,
+    reference: TextsOf | None = None,
 ) -> Release:
     """Loads the files as a release is loaded, in 32 bits, records the canary answers, evaluates, and
-    publishes under `root`.
+    publishes under `root`. The texts of `reference` are those that later ones are compared with.
     """
     draft = Manifest.model_validate(
         {
@@ -57,6 +60,10 @@ def publish_release(
         }
     )
     model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
+    if reference is not None:
+        made = reference_of(task, model, reference.made_from, reference.texts)
+        (directory / REFERENCE).write_text(made.model_dump_json() + "\n", encoding="utf-8")
+        draft = draft.model_copy(update={"files": describe(directory)})
     inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)

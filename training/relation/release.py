@@ -19,6 +19,7 @@ from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, TrainingData
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
+from training.common.reference import TextsOf
 from training.evaluation.evaluate import manifest_scores
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
 from training.relation.data import Corpus, examples, read
@@ -165,4 +166,5 @@ def _published(
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
+        reference=TextsOf.some("its training sentences", [text.text for text in corpus.train]),
     )

@@ -1,0 +1,84 @@
+"""References for the bundled releases, and for a release of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from models import drift
+from models.releases.loading import load
+from models.releases.manifest import Release
+from models.releases.store import open_release
+from models.types import TASKS
+from tests.tiny_releases import TEXTS
+from training.common.reference import TextsOf
+from training.evaluation import reference
+
+
+def run(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(reference.main)
+    answer = CliRunner().invoke(app, arguments)
+    assert answer.exit_code == 0, answer.output
+    return answer.output
+
+
+def test_a_release_gets_the_reference_of_given_texts_and_another_version(
+    tiny: dict[str, Release], tmp_path: Path
+) -> None:
+    old, texts = tiny["acronym"], tmp_path / "texts.jsonl"
+    texts.write_text("".join(json.dumps({"id": str(i), "text": t}) + "\n" for i, t in enumerate(TEXTS)))
+    before = old.manifest.files
+    printed = run("--release", str(old.path), "--texts", str(texts), "--output", str(tmp_path / "runs"))
+    made = open_release(Path(printed.strip().replace("\n", "")))
+    assert made.version != old.version
+    assert {n: f for n, f in made.manifest.files.items() if n != drift.REFERENCE} == {
+        n: f for n, f in before.items() if n != drift.REFERENCE
+    }
+    loaded = load(made)
+    assert loaded.reference is not None
+    assert loaded.reference.made_from == "texts.jsonl, as given"
+    assert loaded.reference.texts == len(TEXTS)
+    assert loaded.reference.histograms["text_length"].edges[0] == min(len(t) for t in TEXTS)
+
+
+def test_texts_are_chosen_with_a_fixed_seed() -> None:
+    texts = [str(i) for i in range(100)]
+    chosen = TextsOf.some("numbers", texts, 10)
+    assert len(set(chosen.texts)) == 10
+    assert chosen == TextsOf.some("numbers", texts, 10)
+    assert sorted(TextsOf.some("numbers", texts, 1000).texts) == sorted(texts)
+
+
+@pytest.mark.usefixtures("tiny_bundled")
+def test_the_reference_of_a_bundled_release_lies_beside_it_and_replaces_an_older_one(
+    tiny: dict[str, Release],
+) -> None:
+    release = tiny["normalization"]
+    older = release.path.with_name(f"000000000000.{drift.REFERENCE}")
+    older.write_text("{}")
+    path = reference.make("normalization", most=8)
+    try:
+        assert path == drift.beside(release)
+        assert not older.exists()
+        found = load(open_release(release.path)).reference
+        assert found is not None
+        assert found.texts == 8
+        assert "tagged by the bundled release" in found.made_from
+    finally:
+        path.unlink()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_task_has_texts_of_its_stage(task: str) -> None:
+    read: Callable[[], list[str]]
+    made_from, read = reference.TEXTS[task]
+    texts = read()
+    assert len(texts) >= 200
+    assert "teaching corpus" in made_from
+    assert not any("[ADE" in text for text in texts)

@@ -1,0 +1,79 @@
+"""The reference of a release: what its texts and answers are (see models.drift)."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from models.drift import REFERENCE, Reference, make_reference, text_features
+from models.releases.loading import model_class
+from models.releases.manifest import Release
+from models.releases.store import bundled, describe, open_release, publish
+from models.types import CODED_LABELS, Query
+
+#: Texts of a reference: with these, ten bins have 50 each.
+MOST = 500
+
+
+class TextsOf(NamedTuple):
+    """Texts that a reference is made from, and what they are in words."""
+
+    made_from: str
+    texts: Sequence[str]
+
+    @classmethod
+    def some(cls, made_from: str, texts: Sequence[str], most: int = MOST) -> TextsOf:
+        """At most so many of the texts, chosen at random with a fixed seed."""
+        return cls(made_from, random.Random(0).sample(texts, min(most, len(texts))))
+
+
+def reference_of(task: str, model: Any, made_from: str, texts: Sequence[str]) -> Reference:
+    """The reference that a loaded model gives for these texts. A model for normalization codes what the
+    bundled tagger finds in them.
+    """
+    return make_reference(made_from, text_features(model.encoder, texts), scores(task, model, texts))
+
+
+def with_reference(path: Path, texts: TextsOf, root: Path) -> Release:
+    """Publishes the release in a directory under `root` with a reference, which gives it another version.
+    Raises ReleaseError.
+    """
+    release = open_release(path)
+    task, manifest = release.task, release.manifest
+    made = reference_of(task, model_class(task).load(release), *texts)
+    with tempfile.TemporaryDirectory(prefix="reference-") as name:
+        for file in manifest.files:
+            shutil.copyfile(release.file(file), Path(name, file))
+        Path(name, REFERENCE).write_text(made.model_dump_json() + "\n", encoding="utf-8")
+        files = describe(Path(name))
+        return publish(Path(name), manifest.model_copy(update={"files": files}), root)
+
+
+def scores(task: str, model: Any, texts: Sequence[str]) -> list[list[float]]:
+    """Of each text the score of each thing that the model finds in it."""
+    if task == "normalization":
+        return _scores_of_codes(model, texts)
+    answers = model.predict(texts)
+    if task == "relation":
+        answers = [tagged.mentions for tagged in answers]
+    if task == "summarization":
+        answers = [[question] for question in answers]
+    return [[found.score for found in answer] for answer in answers]
+
+
+def _scores_of_codes(model: Any, texts: Sequence[str]) -> list[list[float]]:
+    """Of each text the cosine of the best candidate for each effect that the bundled tagger finds."""
+    tagger = model_class("ner").load(open_release(bundled("ner")))
+    mentions = [[m for m in found if m.label in CODED_LABELS] for found in tagger.predict(texts)]
+    queries = [
+        Query(text, m.start, m.end, m.text)
+        for text, found in zip(texts, mentions, strict=True)
+        for m in found
+    ]
+    codings = iter(model.predict(queries))
+    best = [[next(codings).candidates[:1] for _ in found] for found in mentions]
+    return [[one[0].score if one else 0.0 for one in found] for found in best]
