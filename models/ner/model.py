@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from models.drugs import DrugLexicon
@@ -163,6 +164,11 @@ class NerModel:
         )
         model.languages = configuration.get("languages", ENGLISH)
         return model
+
+    @staticmethod
+    def canary_outputs(stored: list[Any]) -> list[list[Mention]]:
+        """Mentions from a manifest's JSON values, whose missing fields get their defaults."""
+        return TypeAdapter(list[list[Mention]]).validate_python(stored)
 
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams import topics
 from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
@@ -105,8 +104,9 @@ def source(
 
 async def _run(process: SourceProcess, intake: PostIntake, settings: Settings, topic: str) -> None:
     from streams.intake.rebuild import rebuild
+    from streams.topics import by_name
 
-    await rebuild(intake.window, settings, topics.by_name(topic))
+    await rebuild(intake.window, settings, by_name(topic))
     await process.serve()
 
 

@@ -99,7 +99,7 @@ def _event(id_: str, position: int, event: CodedEvent, record: CodedReport, *, q
         "negated": event.negated,
         "hypothetical": event.hypothetical,
         "other_experiencer": event.other_experiencer,
-        "serious": getattr(event, "serious", None),
+        "serious": event.serious,
         "drug_evidence": event.drug_evidence,
     }
 
@@ -109,7 +109,7 @@ def _pairs(events: Sequence[CodedEvent]) -> list[Row]:
     distinct = {
         (
             _text(drug), event.pt, event.soc, not (event.negated or event.hypothetical),
-            event.other_experiencer, getattr(event, "serious", None), event.drug_evidence,
+            event.other_experiencer, event.serious, event.drug_evidence,
         )
         for event in events
         if event.pt is not None

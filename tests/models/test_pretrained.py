@@ -15,7 +15,9 @@ from models.types import TASKS
 ROOT = Path(models.__file__).parent / "pretrained"
 #: Idiom-aware vectors are a model without a stage.
 SHIPPED = (*TASKS, "idiom")
-PATHS = sorted(p for task in SHIPPED for p in (ROOT / task).glob("*") if not p.name.startswith("."))
+PATHS = sorted(
+    p for task in SHIPPED for p in (ROOT / task).glob("*") if p.is_dir() and not p.name.startswith(".")
+)
 TRAINED = ("ner", "relation", "normalization", "acronym", "idiom")
 MAX_BYTES = 16 * 10**6
 #: With the processor's fastest number format, and in 32 bits where that is another one.

@@ -19,7 +19,8 @@ from streams.order import ORIGIN, RECEIVED_AT
 from streams.records import SHADOW, Announcement
 from streams.releases.trust import SIGNATURE_HEADER
 from streams.settings import EMBEDDED, OAUTH, Settings
-from streams.topics import INPUTS, RELEASES, TOPICS, Topic, broker_name, group_id
+from streams.store.follow import FOLLOWED
+from streams.topics import CURSORS, INPUTS, RELEASES, SIGNALS, TOPICS, Topic, broker_name, group_id
 
 BINDING = "0.5.0"
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -116,10 +117,11 @@ def _key(schema: dict[str, Any]) -> dict[str, Any]:
 def _channel(topic: Topic[Any], settings: Settings) -> dict[str, Any]:
     names = ["DeadLetter"] if topic.record is None else [topic.record.__name__, "Tombstone"]
     configuration: dict[str, Any] = dict(topic.configuration(settings.replication))
-    for name in ("retention.ms", "max.message.bytes", "min.insync.replicas"):
-        if name in configuration:
-            configuration[name] = int(configuration[name])
-    configuration["cleanup.policy"] = [configuration["cleanup.policy"]]
+    policy = configuration.pop("cleanup.policy").split(",")
+    configuration = {
+        n: int(value) if value.lstrip("-").isdigit() else value for n, value in configuration.items()
+    }
+    configuration["cleanup.policy"] = policy
     name = broker_name(settings, topic.name)
     binding = {
         "topic": name,
@@ -147,6 +149,11 @@ def _operations(settings: Settings) -> dict[str, Any]:
         operations[f"ingest.{topic.name}"] = _operation("send", topic)
     operations["publish"] = _operation("send", RELEASES)
     operations["worker.releases"] = _operation("receive", RELEASES)
+    operations["source.resume"] = _operation("receive", CURSORS)
+    operations["source.position"] = _operation("send", CURSORS)
+    operations["signals"] = _operation("send", SIGNALS)
+    for topic in FOLLOWED:
+        operations[f"store.{topic.name}"] = _operation("receive", topic)
     return operations
 
 
