@@ -65,7 +65,7 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     ]
     assert database.offsets() == {("events", 0): 6}
     assert rows(database, "SELECT language, drug, serious FROM reports JOIN events ON id = report_id")[0] == (
-        "en", "x", None,
+        "en", "x", False,
     )  # fmt: skip
 
 
