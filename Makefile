@@ -55,7 +55,7 @@ bench: install
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install
 	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs/first
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 4 --lr 1.5e-4 --batch 32 --average 2 --teaching 1.0 --negatives 3000 --event-head --output runs
+	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs
 	$(BIN)/python -m training.relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --output runs
 	$(BIN)/python -m training.idiom --data $(DATA) --output runs

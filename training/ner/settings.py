@@ -11,6 +11,7 @@ from training.common.precision import PrecisionOption
 
 Corpora = Literal["both", "ade", "psytar"]
 Decode = Literal["viterbi", "paper"]
+Keep = Literal["best", "last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,13 @@ class Settings:
     average: Annotated[
         int, typer.Option(min=1, help="the weights are averaged over so many of the last epochs")
     ] = 1
+    keep: Annotated[
+        Keep,
+        typer.Option(
+            help="best: the epoch with the best tags on the validation part, which says little about "
+            "the other heads; last: the last epoch"
+        ),
+    ] = "best"
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
     seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42

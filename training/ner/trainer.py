@@ -66,6 +66,7 @@ class TaggerTrainee(Trainee):
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
+        self._number = 0
         self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
@@ -97,11 +98,15 @@ class TaggerTrainee(Trainee):
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
+        self._number = number
         trained = self.weights()
         self.load_weights(self.kept_weights())
         scores = self._score(self.released())
         self.load_weights(trained)
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
+
+    def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
+        return "not the last epoch" if self.settings.keep == "last" and self._number < self.epochs else ""
 
     def kept_weights(self) -> list[dict[str, Tensor]]:
         """The means over the last epochs."""
