@@ -2,9 +2,10 @@
 
 Two workers of the tagging stage run on a real Apache Kafka. In each round records are sent while, at random
 moments, a worker or the broker is killed, workers are stopped, added and removed, a worker is suspended
-beyond its session, and releases are published. Every text names a drug for which each release has another
-nonproprietary name, so an output shows which model made it, whatever version it states. The seed is printed;
-`--only N` repeats round N of that seed.
+beyond its session, and releases are published. The soak (`--soak`, over tiny models) adds hostile records,
+aborted transactions, outages of the store and models that hang. Workers that end are started again, as a
+supervisor does. Every text names a drug for which each release has another nonproprietary name, so an output
+shows which model made it, whatever version it states. The seed is printed; `--only N` repeats round N of it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from benchmarks.chaos_disturbances import (
+    ABORTED,
+    abort_transaction,
+    hang_soon,
+    letters,
+    send_hostile,
+    store_away,
+)
 from benchmarks.chaos_records import SINK, Record, Result, SinkReader, count_errors, make_records, send
 from benchmarks.chaos_workers import Workers
 from benchmarks.machine import print_and_write, provenance
@@ -33,10 +42,16 @@ from streams.releases.publishing import publish
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
+from tests.models.tiny import bert as tiny_bert
+from tests.tiny_releases import tiny_release
 from tests.variants import marked
 
 SUSPEND = "suspend worker"
 ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish", SUSPEND)
+HOSTILE, ABORT, OUTAGE, HANG = "hostile records", "abort transaction", "store outage", "hang model"
+SOAK = (*ACTIONS, HOSTILE, ABORT, OUTAGE, HANG)
+#: Seconds after which a worker whose model hangs ends.
+DEADLINE = 20
 #: Seconds of the workers' sessions, and of a suspension.
 SESSION, SUSPENDED = 6, 9.0
 #: Seconds until every record of a round must have come out.
@@ -72,6 +87,7 @@ class Chaos:
             "PV_BATCH": str(plan.batch),
             # Two workers share a few processors: more threads would wait for each other.
             "PV_THREADS": "1",
+            "PV_INFERENCE_DEADLINE": str(DEADLINE),
         }
         self.env = processes.environment(kafka.bootstrap, 0, **settings)
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
@@ -80,6 +96,7 @@ class Chaos:
         self.live: Release | None = None
         self.workers = Workers(self.env, logs, forked=plan.forked)
         self._sink = SinkReader(kafka.bootstrap)
+        self._hostile: set[bytes] = set()
 
     def publish(self, rng: random.Random) -> None:
         """Publishes another release than the live one."""
@@ -104,7 +121,8 @@ class Chaos:
         self._disturb(rng, result)
         self.workers.restore()
         sender.join(ROUND_SECONDS)
-        outputs = self._collect(number, set(records))
+        outputs = self._collect(number, set(records), result)
+        result.restarted, self.workers.restarted = self.workers.restarted, 0
         count_errors(result, records, outputs, self.marks)
         result.seconds = round(time.monotonic() - started, 1)
         return result
@@ -123,6 +141,7 @@ class Chaos:
             self._perform(action, rng, result)
 
     def _has_outputs(self, n: float) -> bool:
+        self.workers.supervise()
         return processes.count(self.kafka.bootstrap, SINK) >= n
 
     def _perform(self, action: str, rng: random.Random, result: Result) -> None:
@@ -148,22 +167,46 @@ class Chaos:
             case "publish":
                 self.publish(rng)
                 result.published += 1
+            case "hostile records":
+                self._hostile |= send_hostile(self.kafka.bootstrap, result.number, rng)
+                result.hostile += len(self._hostile)
+            case "abort transaction":
+                abort_transaction(self.kafka.bootstrap)
+                result.aborted += 1
+            case "store outage":
+                with store_away(Path(self.settings.store)):
+                    workers.end(signal.SIGKILL, workers.choose(rng))
+                    workers.add()
+                    time.sleep(rng.uniform(5, 15))
+                result.outages += 1
+            case "hang model":
+                workers.add(hang_soon)
+                result.hung += 1
             case _:
                 workers.suspend(workers.choose(rng), SUSPENDED)
                 result.suspended += 1
 
-    def _collect(self, number: int, expected: set[Record]) -> list[dict[str, Any]]:
-        """The round's outputs in the order of their partitions, once all are there and no more arrive."""
+    def _collect(self, number: int, expected: set[Record], result: Result) -> list[dict[str, Any]]:
+        """The round's outputs in the order of their partitions, once all are there and no more arrive. Counts
+        the hostile records that are not accounted for, and outputs of aborted transactions.
+        """
         outputs: list[dict[str, Any]] = []
         seen: set[Record] = set()
         deadline = time.monotonic() + ROUND_SECONDS
         quiet = 0
         while time.monotonic() < deadline and quiet < QUIET_SECONDS:
-            new = [r for r in asyncio.run(self._sink.read_new()) if r["id"].startswith(f"{number}-")]
+            self.workers.supervise()
+            read = asyncio.run(self._sink.read_new())
+            result.aborted_read += sum(r["id"] == ABORTED for r in read)
+            new = [r for r in read if r["id"].startswith(f"{number}-")]
             outputs += new
             seen |= {(r["id"], r["text"]) for r in new}
-            quiet = quiet + 1 if expected <= seen and not new else 0
+            self._hostile -= self._sink.deleted
+            if self._hostile:
+                self._hostile -= letters(self.kafka.bootstrap)
+            quiet = quiet + 1 if expected <= seen and not new and not self._hostile else 0
             time.sleep(1)
+        result.unaccounted, self._hostile = len(self._hostile), set()
         return outputs
 
 
@@ -187,9 +230,8 @@ def main(
     rounds: int = 20,
     seed: Annotated[int | None, typer.Option(help="by default a random one, which is printed")] = None,
     records: Annotated[int, typer.Option(help="number of records in each round")] = 1000,
-    actions: Annotated[
-        int, typer.Option(min=0, max=len(ACTIONS), help="number of actions in each round")
-    ] = 4,
+    actions: Annotated[int, typer.Option(min=0, max=len(SOAK), help="number of actions in each round")] = 4,
+    soak: Annotated[bool, typer.Option(help="hostile records, transactions, outages and hangs too")] = False,
     only: Annotated[int | None, typer.Option(help="repeat only the round with this number")] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for the logs of the workers")] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
@@ -200,10 +242,14 @@ def main(
     plan = Plan(seed=seed, records=records, actions=actions)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         numbers = range(rounds) if only is None else [only]
+        if soak:
+            tiny = tiny_release("ner", tiny_bert(Path(folder)), Path(folder) / "tiny")
+            plan = replace(plan, chosen_from=SOAK, batch=4, original=tiny, forked=True)
         with own_kafka() as kafka:
             results = run(kafka, numbers, plan, Path(folder), logs or Path(folder))
     names = (
-        "records", "kills", "suspended", "published", "missing", "mixed", "stale", "out_of_order", "repeated",
+        "records", "kills", "suspended", "published", "hostile", "aborted", "outages", "hung", "restarted",
+        "missing", "unaccounted", "aborted_read", "mixed", "stale", "out_of_order", "repeated",
         "repeated_otherwise", "again_after_reload",
     )  # fmt: skip
     figures = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.integration import processes
+from tests.integration.fork_server import ForkedProcess
 
 WORKERS = 2
 #: Seconds that a worker may take to end after SIGTERM.
@@ -22,19 +24,26 @@ class Workers:
         self._logs = logs
         self._forked = forked
         self._started = 0
+        self.restarted = 0
+        """Workers that ended by themselves and were replaced."""
         self._processes: list[processes.Running] = []
         self._ports: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._processes)
 
-    def add(self) -> None:
-        """Starts a worker; its output goes to a log file of its own."""
+    def add(self, before: Callable[[], None] | None = None) -> None:
+        """Starts a worker, with `before` in a process that calls it first; its output goes to its own log."""
         port = processes.free_port()
         self._started += 1
         log = self._logs / f"worker-{self._started}.log"
         env = self._env | {"PV_HTTP_PORT": str(port)}
-        worker = processes.started("worker", "--stage", "ner", env=env, log=log, forked=self._forked)
+        command = ("worker", "--stage", "ner")
+        worker: processes.Running = (
+            processes.started(*command, env=env, log=log, forked=self._forked)
+            if before is None
+            else ForkedProcess(command, env, log, log, before)
+        )
         self._processes.append(worker)
         self._ports[worker.pid] = port
 
@@ -64,9 +73,17 @@ class Workers:
             worker.kill()
             worker.wait(30)
 
+    def supervise(self) -> None:
+        """Replaces the workers that have ended by themselves, as a supervisor does."""
+        ended = [w for w in self._processes if w.poll() is not None]
+        self._processes = [w for w in self._processes if w not in ended]
+        for _ in ended:
+            self.restarted += 1
+            self.add()
+
     def restore(self) -> None:
         """Starts or stops workers until exactly WORKERS run; those that ended by themselves are replaced."""
-        self._processes = [w for w in self._processes if w.poll() is None]
+        self.supervise()
         while len(self._processes) < WORKERS:
             self.add()
         while len(self._processes) > WORKERS:

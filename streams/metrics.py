@@ -114,6 +114,12 @@ MODEL = Gauge("pv_model_info", "1 for the live release", ["task", "release", "ki
 RELOADS = Counter(
     "pv_reload", "Announced releases, by outcome: loaded or refused", ["task", "outcome"], registry=REGISTRY
 )
+ANNOUNCEMENTS_REFUSED = Counter(
+    "pv_announcements_refused",
+    "Announcements that a running worker received and did not follow: unreadable, unsigned where a signature "
+    "is required, or sent again",
+    registry=REGISTRY,
+)
 RELOAD_SECONDS = Histogram(
     "pv_reload_seconds",
     "Seconds from the arrival of an announcement until its release is live",

@@ -21,6 +21,9 @@ V = TypeVar("V")
 Verdict = Literal["newer", "repeated", "stale"]
 #: Headers of a tombstone, set by the first stage: `topic/partition/offset` and time of the source record.
 ORIGIN, RECEIVED_AT = "origin", "received-at"
+#: Deleted keys that the upsert remembers. A stale record arrives at most about a session and a batch late, in
+#: which far fewer keys are deleted.
+DELETIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +94,38 @@ def tombstone_headers(topic: Topic[Any], record: Inbound) -> Headers:
 class Latest(Generic[V]):
     """The upsert: keeps the latest value of each key, whatever order the records arrive in.
 
-    The revision of a deleted key is kept, so that a stale record cannot bring the value back.
+    The revisions of the keys deleted last are kept, so that a stale record cannot bring a value back. An
+    older deletion is forgotten, so that the memory for deletions is bounded.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[Revision, V | None]] = {}
+    def __init__(self, deletions: int = DELETIONS) -> None:
+        """`deletions`: how many deleted keys are kept, about 1 kB each."""
+        self._kept: dict[Hashable, tuple[Revision, V]] = {}
+        self._deleted: dict[Hashable, Revision] = {}
+        self._deletions = deletions
 
     def offer(self, key: Hashable, revision: Revision, value: V | None) -> Verdict:
         """Keeps the value if it is newer than the kept one; None deletes the key."""
-        kept = self._kept.get(key)
-        verdict = "newer" if kept is None else revision.against(kept[0])
+        known = self._kept[key][0] if key in self._kept else self._deleted.get(key)
+        verdict = "newer" if known is None else revision.against(known)
         if verdict == "newer":
             # To the end, so that the values are in the order of their last change.
             self._kept.pop(key, None)
-            self._kept[key] = revision, value
+            self._deleted.pop(key, None)
+            if value is not None:
+                self._kept[key] = revision, value
+            else:
+                self._delete(key, revision)
         return verdict
 
     def items(self) -> Iterator[tuple[Hashable, V]]:
         """The keys that are not deleted and their values, in the order of their last change."""
-        return ((key, value) for key, (_, value) in self._kept.items() if value is not None)
+        return ((key, value) for key, (_, value) in self._kept.items())
+
+    def _delete(self, key: Hashable, revision: Revision) -> None:
+        self._deleted[key] = revision
+        if len(self._deleted) > self._deletions:
+            del self._deleted[next(iter(self._deleted))]
 
 
 def _revision_in(headers: Headers) -> Revision:

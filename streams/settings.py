@@ -124,6 +124,10 @@ class Settings(BaseSettings):
     (s3://bucket/releases with the package s3fs installed).
     """
 
+    store_deadline: float = Field(default=60.0, ge=1)
+    """Seconds that copying a release from the store may take. After that the store counts as unavailable: a
+    worker that starts takes a release that it has kept, and one that runs tries again later."""
+
     database: str = "~/.local/share/pvstream/events.duckdb"
     """Database of `pvstream store`: a DuckDB file, or the URL of a PostgreSQL server without a password,
     `postgresql://user@host/name`."""

@@ -28,6 +28,7 @@ def test_promtool_accepts_the_configuration_and_the_rules() -> None:
 
 BROKER = 'pv_broker_up{stage="ner"}'
 REFUSED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="refused"}'
+ANNOUNCED = 'pv_announcements_refused_total{job="pvstream", instance="a"}'
 LOADED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="loaded"}'
 STARTED = 'process_start_time_seconds{job="pvstream", instance="a"}'
 
@@ -101,6 +102,7 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     # Refused by a worker at its start: a new series, and one that had the same value before the restart.
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "_x30 1x30", STARTED: "_x30 1800x30"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "1x60", STARTED: "0x29 1800x30"}),
+    ("AnnouncementRefused", "35m", {}, {ANNOUNCED: "0x30 1x30"}),
     (
         "ReleaseFallback",
         "4m",
@@ -163,6 +165,7 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("ReleaseRefused", "12m", {REFUSED: "0x60", LOADED: "0x10 1x60", STARTED: "0x60"}),
     # Long ago, and the worker was not restarted.
     ("ReleaseRefused", "40m", {REFUSED: "0x5 1x60", STARTED: "0x60"}),
+    ("AnnouncementRefused", "50m", {ANNOUNCED: "0x30 1x60"}),
     # The store answers again after a minute.
     ("ReleaseFallback", "4m", {'pv_release_fallback{task="ner"}': "1 1 0x60"}),
     ("ReleaseFallback", "30m", {'pv_release_fallback{task="ner"}': "0x60"}),

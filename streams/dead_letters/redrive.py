@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -98,9 +98,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
         for client in (reader, producer):
             await client.start()
             stack.push_async_callback(client.stop)
-        run = _Run(
-            replace(topic, name=broker_name(settings, topic.name)), sent, producer, limit, max_attempts
-        )
+        run = _Run(topic, broker_name(settings, topic.name), sent, producer, limit, max_attempts)
         run.deletions = await _deletions(settings, topic)
         run.sends_outdated = outdated
         await run.send_all(reader, partitions, progress)
@@ -181,9 +179,10 @@ class _SentOffsets:
 class _Run:
     """One run over a dead-letter topic, and its counts."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  the options of the command, and where to send
         self,
         topic: Topic[Any],
+        target: str,
         sent_offsets: Mapping[str, _SentOffsets],
         producer: Any,
         limit: int,
@@ -193,6 +192,8 @@ class _Run:
         self.deletions = Deletions({}, {})
         self.sends_outdated = False
         self._topic = topic
+        self._target = target
+        """The name of the topic on the broker."""
         self._sent_offsets = sent_offsets
         self._producer = producer
         self._limit = limit
@@ -227,7 +228,7 @@ class _Run:
             if self._is_due(letter):
                 headers = redrive_headers(letter.headers)
                 delivery = await self._producer.send(
-                    self._topic.name, key=letter.key, value=letter.value, headers=headers
+                    self._target, key=letter.key, value=letter.value, headers=headers
                 )
                 deliveries.append(delivery)
                 self.sent += 1

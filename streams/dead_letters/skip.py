@@ -26,9 +26,11 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
     """Writes the record at an offset to the dead letters, as far as it can be read, and lets the stage's
     consumer group continue behind it; returns whether the record could be read.
 
-    The letter is confirmed before the offset is committed, so a crash between the two loses nothing. Raises
-    TopicsError where the topic or the offset does not exist, where unprocessed records are before it, where
-    the stage has passed it already, or while workers of the stage are running.
+    The present offset is committed first, which changes nothing and is refused while workers run: then there
+    is no letter. The letter is confirmed before the next offset is committed, so a crash between the two
+    loses nothing, but the next attempt writes a second letter. Raises TopicsError where the topic or the
+    offset does not exist, where unprocessed records are before it, where the stage has passed it already, or
+    while workers of the stage are running.
     """
     await require(settings, (topic, topic.dead_letters))
     tp = TopicPartition(broker_name(settings, topic.name), partition)
@@ -37,9 +39,11 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
     try:
         consumer.assign([tp])
         await _check(consumer, tp, offset)
+        seconds = settings.session_timeout + SESSION_MARGIN
+        await _commit(consumer, {tp: offset}, stage, seconds)
         record = replace(await _read(consumer, tp, offset), topic=topic.name)
         await _send_letter(settings, topic, record, stage)
-        await _commit(consumer, {tp: offset + 1}, stage, settings.session_timeout + SESSION_MARGIN)
+        await _commit(consumer, {tp: offset + 1}, stage, seconds)
     finally:
         await consumer.stop()
     return record.value is not None or record.key is not None

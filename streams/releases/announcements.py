@@ -67,13 +67,26 @@ class Announcements(dict[str, Announcement]):
         super().__init__({key: one for key, one in accepted.items() if one.reason != "shadow_end"})
         self._trust = trust
         self._generations: dict[str, int] = {}
+        self._before: dict[str, Announcement | None] = {}
 
     def apply(self, message: Any) -> str | None:
         """`apply_message`, and the generation that the message starts."""
+        before = dict(self)
         key = apply_message(self, message, self._trust)
         if key is not None:
             self._generations[key] = message.offset + 1
+            self._before[key] = before.get(key)
         return key
+
+    def rival(self, key: str, announcement: Announcement) -> Announcement | None:
+        """An announcement that was made at the same time as this one: the one that holds in its place, or the
+        one that it replaced without knowing it, which has the same sequence.
+        """
+        last = self.get(key)
+        if last != announcement:
+            return last
+        before = self._before.get(key)
+        return before if before is not None and before.sequence == announcement.sequence else None
 
     def generation(self, key: str) -> int:
         """The generation of the release announced under a key: the offset of the announcement plus 1, and 0

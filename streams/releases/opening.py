@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from models.redaction import redact
 from models.releases.loading import Loaded, load
-from models.releases.manifest import Limits, Release, ReleaseError
+from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
@@ -41,9 +44,34 @@ def open_verified(task: str, name: str | Path | None, settings: Settings) -> Ite
         yield _check_task(open_release(bundled_release), task)
         return
     with private_folder(name if VERSION.fullmatch(name) else "release") as folder:
-        yield _check_task(
-            fetch(settings.store, task, name, folder, _key(settings), limits=_limits(settings)), task
-        )
+        yield _check_task(_fetch(task, name, folder, settings), task)
+
+
+def _fetch(task: str, version: str, folder: Path, settings: Settings) -> Release:
+    """`fetch` from the store, for at most PV_STORE_DEADLINE; then raises StoreError. A call to a store that
+    hangs cannot be ended: its thread stays until the store answers or the process ends, and does not delay
+    that.
+    """
+    copied: Future[Release] = Future()
+
+    def copy() -> None:
+        try:
+            copied.set_result(
+                fetch(settings.store, task, version, folder, _key(settings), limits=_limits(settings))
+            )
+        except BaseException as error:
+            copied.set_exception(error)
+
+    Thread(target=copy, name=f"fetch-{version}", daemon=True).start()
+    try:
+        return copied.result(settings.store_deadline)
+    except TimeoutError:
+        if copied.done():
+            raise
+        raise StoreError(
+            f"{task} {version} is not copied within {settings.store_deadline:.0f} s from the store "
+            f"{redact(settings.store)}"
+        ) from None
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements
+from streams.releases.announcements import Announcements
 from streams.releases.opening import load_opened, load_release, open_directory, open_verified
 from streams.releases.trust import Trust
 from streams.settings import Settings
@@ -127,16 +128,23 @@ def _signer(signing_key: Path | None, settings: Settings) -> Ed25519PrivateKey |
 async def _announce(
     announcement: Announcement, settings: Settings, signer: Ed25519PrivateKey | None
 ) -> Announcement:
-    """Announces under the next sequence of the key. Where signatures are required, reads the topic again and
-    raises GateError when another announcement has got the same sequence meanwhile.
+    """Announces under the next sequence of the key, and reads the topic again: raises GateError when another
+    announcement was made meanwhile, whichever of the two holds. At least one of two that are made at the same
+    time is told so.
     """
     key, trust = announcement.key, Trust.of(settings)
     known = await _known(settings, trust)
     last = known[key].sequence if key in known else 0
     announcement = replace(announcement, sequence=last + 1)
     await announcements.announce(settings, key, announcement, signer)
-    if trust is not None and (await _known(settings, trust)).get(key) != announcement:
-        raise GateError(f"another announcement for {key} was made at the same time: look what is live")
+    made = await _known(settings, trust)
+    rival = made.rival(key, announcement) if isinstance(made, Announcements) else made.get(key)
+    if rival is not None and rival != announcement:
+        holds = made[key].version if key in made else "none"
+        raise GateError(
+            f"another announcement for {key}, {rival.version}, was made at the same time; "
+            f"{holds} holds now: look whether it should"
+        )
     return announcement
 
 

@@ -138,7 +138,9 @@ class Reloader:
                         event.set()
                     async for message in consumer:
                         key = self._announcements.apply(message)
-                        if key in self._changed:
+                        if key is None:
+                            metrics.ANNOUNCEMENTS_REFUSED.inc()
+                        elif key in self._changed:
                             self._changed[key].set()
             except Exception as error:
                 log.warning("reading announcements failed, trying again: %s", type(error).__name__)

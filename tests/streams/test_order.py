@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from models.types import TASKS
@@ -73,6 +73,7 @@ def test_generations_are_compared_in_the_order_of_the_stages() -> None:
     assert all([TASKS.index(stage) for stage in chain] == sorted(map(TASKS.index, chain)) for chain in chains)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # on a machine under load
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), max_size=30), st.randoms())
 def test_of_one_partition_the_upsert_keeps_the_same_in_whatever_order_records_arrive(
     records: list[tuple[int, int, bool]], rng: random.Random
@@ -103,6 +104,15 @@ def test_a_stale_record_cannot_bring_a_deleted_report_back() -> None:
     assert list(latest.items()) == [("b", "other")]
     assert latest.offer("a", revision(10), "again") == "newer"
     assert list(latest.items()) == [("b", "other"), ("a", "again")]
+
+
+def test_the_upsert_remembers_a_bounded_number_of_deletions_the_last_ones() -> None:
+    latest: Latest[str] = Latest(deletions=2)
+    for offset, key in enumerate("abcab"):
+        latest.offer(key, revision(10 + offset), None)
+    latest.offer("d", revision(5), "value")
+    assert [latest.offer(key, revision(9), "stale") for key in "abc"] == ["stale", "stale", "newer"]
+    assert list(latest.items()) == [("d", "value"), ("c", "stale")]
 
 
 def test_the_revision_of_a_record_of_a_stage_is_in_the_record_and_of_a_deletion_in_its_headers() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streams import metrics
 from streams.agents.pipeline import stage_named
 from streams.codec import encode
 from streams.records import Announcement
@@ -38,6 +39,7 @@ class FakeTopic:
         self.arrived = asyncio.Event()
         self.fail = False
         self.started = 0
+        self.consumers: list[FakeConsumer] = []
         self.stopped = 0
 
     def put(self, announcement: Announcement, key: str | None = None) -> None:
@@ -50,7 +52,8 @@ class FakeTopic:
     def consumer(self, settings: Settings, *topics: str, **options: Any) -> FakeConsumer:
         chosen = (topics, options["group_id"], options["auto_offset_reset"])
         assert chosen == (("releases",), None, "earliest")
-        return FakeConsumer(self)
+        self.consumers.append(FakeConsumer(self))
+        return self.consumers[-1]
 
 
 class FakeConsumer:
@@ -142,6 +145,25 @@ async def test_announcements_are_read_from_the_first_on_and_again_after_an_error
             await until(lambda: handle.current.version == one)
             assert loader.requested == [two, three, one]
     assert topic.stopped == topic.started
+
+
+async def test_refused_announcements_are_counted_once_each_while_the_worker_runs(
+    topic: FakeTopic, store: Store
+) -> None:
+    def refused() -> float:
+        return metrics.REGISTRY.get_sample_value("pv_announcements_refused_total") or 0.0
+
+    before = refused()
+    topic.put_bytes(b"summarization", b"garbage")
+    handle = new_handle(store)
+    async with running_reloader(handle, store):
+        await until(lambda: topic.started == 1 and topic.consumers[0].next_offset == 1)
+        assert refused() == before, "it may have been counted before a restart"
+        topic.put_bytes(b"summarization", b"garbage")
+        topic.put_bytes(b"\xff", None)
+        topic.put(announcement(store.sound[0]))
+        await until(lambda: handle.reloads == 1)
+    assert refused() == before + 2
 
 
 async def test_invalid_messages_and_other_tasks_change_nothing(topic: FakeTopic, store: Store) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,13 @@ from tests.streams.conftest import Keys
 from tests.streams.releases.reloading import Store, announcement, fallback, live_series, reloads
 
 pytestmark = pytest.mark.usefixtures("empty_gauge")
+
+
+@contextmanager
+def hanging_store() -> Iterator[str]:
+    """A store that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/releases"
 
 
 def test_without_an_announcement_the_bundled_release_is_loaded(store: Store) -> None:
@@ -86,6 +97,22 @@ def test_without_the_store_the_kept_copy_of_the_announced_release_is_loaded(
     assert handle.current.version == store.sound[0]
     assert handle.refused is None
     assert fallback() == 0
+
+
+def test_a_store_that_hangs_delays_a_start_only_until_the_deadline(store: Store) -> None:
+    announced = announcement(store.sound[0], store.sound[1])
+    load_at_start("summarization", announced, store.settings)
+    with hanging_store() as address:
+        hung = store.settings.model_copy(update={"store": address, "store_deadline": 1.0})
+        started = time.monotonic()
+        assert load_at_start("summarization", announced, hung).current.version == store.sound[0]
+        other = load_at_start("summarization", announcement("0" * 12, "1" * 12), hung)
+        assert time.monotonic() - started < 60
+    assert other.current.version == store.sound[0]
+    assert other.refused is not None
+    assert "is not copied within 1 s from the store" in other.refused.reason
+    assert other.refused.retryable
+    assert fallback() == 1
 
 
 def test_without_the_store_the_last_good_release_is_loaded(store: Store, tmp_path: Path, state: Path) -> None:
