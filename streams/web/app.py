@@ -117,7 +117,7 @@ async def _beside(app: web.Application) -> AsyncIterator[None]:
             await task
     if site.log is not None:
         await site.log.stop()
-    site.reading.close()
+    await site.reading.close()
 
 
 @web.middleware

@@ -14,17 +14,36 @@ T = TypeVar("T")
 Rows = list[dict[str, Any]]
 
 
+#: Seconds for which the store stays open: opening it takes longer than most questions, but meanwhile a DuckDB
+#: file cannot be written to.
+HOLD = 2.0
+
+
 class Reading:
-    """Opens the store for each view and closes it, so that the process that writes can write."""
+    """Opens the store when somebody asks and closes it soon, so that the process that writes can write."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
         self._database: Database | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def ask(self, question: Callable[[Database], T]) -> T:
         """What a function makes of the database. Raises DatabaseError."""
-        return await asyncio.to_thread(self._asked, question)
+        try:
+            return await asyncio.to_thread(self._asked, question)
+        finally:
+            if self._closing is None or self._closing.done():
+                self._closing = asyncio.create_task(self._release())
+
+    async def _release(self) -> None:
+        await asyncio.sleep(HOLD)
+        await asyncio.to_thread(self._released)
+
+    def _released(self) -> None:
+        with self._lock:
+            if self._database is not None:
+                self._database.release()
 
     def _asked(self, question: Callable[[Database], T]) -> T:
         with self._lock:
@@ -36,13 +55,13 @@ class Reading:
                 self._database.close()
                 self._database = None
                 raise
-            finally:
-                if self._database is not None:
-                    self._database.release()
 
-    def close(self) -> None:
-        if self._database is not None:
-            self._database.close()
+    async def close(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
 
 
 def rows(database: Database, sql: str) -> Rows:
