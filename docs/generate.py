@@ -26,6 +26,7 @@ from streams.topics import (
     DELETED_MS,
     INPUTS,
     RELEASES,
+    REVIEWS,
     SEGMENT_MS,
     SIGNALS,
     TOPICS,
@@ -123,6 +124,8 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream source`"]
     if topic == SIGNALS:
         return ["`pvstream signals`"]
+    if topic == REVIEWS:
+        return ["`pvstream web`"]
     return ["`pvstream publish`, `rollback`, `shadow`"]
 
 
@@ -134,6 +137,7 @@ def _read_by(topic: Topic[Any]) -> list[str]:
 
 def _kept(topic: Topic[Any]) -> tuple[str, str]:
     kept = "the last of each key" if topic.compacted else f"{topic.retention_ms // DAY} days"
+    kept = "for ever" if topic == REVIEWS else kept
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
 
 
@@ -141,7 +145,7 @@ def removal_table() -> list[str]:
     """One row for each topic with texts: the longest time until one is gone."""
     rows = []
     for topic in TOPICS:
-        if topic == RELEASES:
+        if topic in (RELEASES, REVIEWS):
             continue
         kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
         deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept

@@ -24,6 +24,7 @@ from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
 from streams.cli.store import commands as store_commands
 from streams.cli.store import signals as signal_commands
+from streams.cli.store import web as web_commands
 from streams.cli.terminal import err
 
 app = typer.Typer(
@@ -33,7 +34,7 @@ app = typer.Typer(
 )  # fmt: skip
 GROUPS = (
     pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations,
-    store_commands, signal_commands,
+    store_commands, signal_commands, web_commands,
 )  # fmt: skip
 for group in GROUPS:
     app.add_typer(group.app)
@@ -74,13 +75,19 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from aiokafka.errors import KafkaError
 
     from models.releases.manifest import ReleaseError
+    from models.terminology import TerminologyError
     from streams.releases.publishing import GateError
+    from streams.reviews.chain import BrokenChain
     from streams.sources.source import SourceFailed
     from streams.store.database import DatabaseError
     from streams.topics import TopicsError
+    from streams.web.access import AccessError
     from streams.worker import WorkerFailed
 
-    own = (ReleaseError, GateError, SourceFailed, DatabaseError, TopicsError, WorkerFailed)
+    own = (
+        ReleaseError, GateError, SourceFailed, DatabaseError, TopicsError, WorkerFailed, TerminologyError,
+        BrokenChain, AccessError,
+    )  # fmt: skip
     return KafkaError, *own, OSError
 
 

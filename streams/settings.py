@@ -26,6 +26,8 @@ SECRETS = (
     "database_password",
     "x_token",
     "mastodon_token",
+    "web_token",
+    "web_reader_token",
 )
 #: Characters. Handles are known, so whoever guesses the key finds the handle of every hash.
 AUTHOR_KEY_LENGTH = 16
@@ -226,6 +228,38 @@ class Settings(BaseSettings):
     author_key_old_file: Path | None = None
     """File that holds the former key; a newline at its end is dropped."""
 
+    web_host: str = "127.0.0.1"
+    """Address on which `pvstream web` serves its page. Another than this machine's needs PV_WEB_TOKEN or
+    PV_WEB_USER_HEADER; put a proxy with TLS in front of it."""
+
+    web_port: int = Field(default=8080, ge=0, le=65535)
+    """Port of the page; 0 chooses any free port."""
+
+    web_token: SecretStr = SecretStr("")
+    """Token with which reviewers sign in, at least 16 characters."""
+
+    web_token_file: Path | None = None
+    """File that holds the token of reviewers; a newline at its end is dropped."""
+
+    web_reader_token: SecretStr = SecretStr("")
+    """Token with which those sign in who may only read, at least 16 characters."""
+
+    web_reader_token_file: Path | None = None
+    """File that holds the token of readers; a newline at its end is dropped."""
+
+    web_user_header: str = Field(default="", pattern="^[A-Za-z0-9-]*$")
+    """Header in which a reverse proxy names the user that it has signed in. Requests that do not come from
+    PV_WEB_PROXIES are then refused."""
+
+    web_proxies: str = "127.0.0.1,::1"
+    """Addresses, with commas, of the reverse proxies that are trusted with PV_WEB_USER_HEADER."""
+
+    web_reviewers: str = ""
+    """Users, with commas, who may review when PV_WEB_USER_HEADER names them; others may read."""
+
+    web_texts: bool = True
+    """Whether the page shows texts; without them it shows codes only."""
+
     keep_text: bool = False
     """States a right to keep the texts of sources whose terms forbid it. By default the final record of such
     a report (`aggregate_only`) has no text. Set it alike on all workers."""
@@ -288,7 +322,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _keys_that_nobody_guesses(self) -> Self:
-        for name in ("author_key", "author_key_old"):
+        for name in ("author_key", "author_key_old", "web_token", "web_reader_token"):
             if 0 < len(getattr(self, name)) < AUTHOR_KEY_LENGTH:
                 raise ValueError(f"PV_{name.upper()} must have at least {AUTHOR_KEY_LENGTH} characters")
         return self

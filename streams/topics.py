@@ -17,6 +17,7 @@ from streams.records import (
     Cursor,
     ExpandedReport,
     Report,
+    Review,
     Signal,
     Summary,
     TaggedReport,
@@ -110,12 +111,14 @@ SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
 RELEASES = Topic("releases", Announcement, partitions=1, compacted=True)
 CURSORS = Topic("cursors", Cursor, partitions=1, compacted=True)
 SIGNALS = Topic("signals", Signal, compacted=True)
+#: Append only: a chain of hashes, so it has one partition, and nothing of it is ever removed.
+REVIEWS = Topic("reviews", Review, partitions=1, retention_ms=-1, keyed=False)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
-    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS,
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS, REVIEWS,
     *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
 )  # fmt: skip
 

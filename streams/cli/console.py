@@ -194,7 +194,11 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> b
     for topic in topics.TOPICS:
         name, wanted = topic.name, topic.partitions or settings.partitions
         state = f"{partitions[name]} partitions" if name in partitions else "missing"
-        retention = "unlimited" if topic.compacted else f"{topic.retention_ms // topics.DAY} days"
+        retention = (
+            "unlimited"
+            if topic.compacted or topic.retention_ms < 0
+            else f"{topic.retention_ms // topics.DAY} days"
+        )
         state += " (created)" if name in created else ""
         cells = (str(wanted), topic.cleanup, retention, state)
         table.add_row(topics.broker_name(settings, name), *cells)

@@ -11,6 +11,7 @@ import numpy as np
 
 from streams.signals.statistics.tables import Counts, Floats
 from streams.store.database import Database
+from streams.store.tables import quoted
 
 Level = Literal["pt", "soc"]
 Pair = tuple[str, str]
@@ -51,8 +52,8 @@ class Population:
         conditions += ["serious"] if self.serious else []
         conditions += [f"reported_at >= {_literal(self.start)}"] if self.start else []
         conditions += [f"reported_at < {_literal(self.stop)}"] if self.stop else []
-        conditions += [f"source = {_quoted(self.source)}"] if self.source is not None else []
-        conditions += [f"language = {_quoted(self.language)}"] if self.language is not None else []
+        conditions += [f"source = {quoted(self.source)}"] if self.source is not None else []
+        conditions += [f"language = {quoted(self.language)}"] if self.language is not None else []
         return " AND ".join(conditions)
 
 
@@ -148,7 +149,3 @@ def _ask(
 
 def _literal(time: datetime) -> str:
     return f"TIMESTAMP '{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ')}'"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

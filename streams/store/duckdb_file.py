@@ -20,7 +20,7 @@ from streams.order import Revision
 from streams.store.batches import Batch, Offsets
 from streams.store.database import DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, Table, statements
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, statements
 
 #: Seconds to wait for the process that has the file open.
 PATIENCE = 30.0
@@ -70,6 +70,7 @@ class DuckDatabase:
             insert(connection, REPORTS, batch.rows.reports)
             insert(connection, EVENTS, batch.rows.events)
             insert(connection, PAIRS, batch.rows.pairs)
+            insert(connection, REVIEWS, batch.rows.reviews)
             insert(connection, OFFSETS, offsets)
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:

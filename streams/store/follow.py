@@ -20,10 +20,20 @@ from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import fold, next_offsets, read_all
 from streams.store.database import Database
-from streams.topics import EVENTS, SUMMARIES, TopicsError, broker_name, partition_counts, require, table_name
+from streams.store.decisions import apply_decisions, read_decisions
+from streams.topics import (
+    EVENTS,
+    REVIEWS,
+    SUMMARIES,
+    TopicsError,
+    broker_name,
+    partition_counts,
+    require,
+    table_name,
+)
 
 log = logging.getLogger(__name__)
-FOLLOWED = (EVENTS, SUMMARIES)
+FOLLOWED = (EVENTS, SUMMARIES, REVIEWS)
 #: Messages of a transaction, and the seconds for which it waits to have so many.
 BATCH = 5000
 WAIT = 0.5
@@ -72,8 +82,11 @@ class Follower:
 
     def apply(self, messages: Sequence[Inbound]) -> None:
         """Writes the messages in one transaction."""
-        found, unreadable = read_all(messages)
+        found, unreadable = read_all([m for m in messages if m.topic != REVIEWS.name])
         batch = fold(found, self._database.revisions([one.id for one in found]))
+        decisions, unreadable_decisions = read_decisions([m for m in messages if m.topic == REVIEWS.name])
+        unreadable += unreadable_decisions
+        apply_decisions(self._database, batch, decisions)
         batch.offsets = next_offsets(messages)
         self._database.write(batch)
         self.counts.update(

@@ -14,7 +14,7 @@ from streams.order import Revision
 from streams.store.batches import Batch, Offsets
 from streams.store.database import DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, Table, statements
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, statements
 
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
@@ -74,7 +74,7 @@ class PostgresDatabase:
                     )
             for table, rows in (
                 (REPORTS, batch.rows.reports), (EVENTS, batch.rows.events),
-                (PAIRS, batch.rows.pairs), (OFFSETS, offsets),
+                (PAIRS, batch.rows.pairs), (REVIEWS, batch.rows.reviews), (OFFSETS, offsets),
             ):  # fmt: skip
                 if rows:
                     self._connection.execute(_insert(table), [orjson.dumps(rows).decode()])

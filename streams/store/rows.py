@@ -14,6 +14,8 @@ from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
 from streams.store.tables import REPORTS
 
 Row = dict[str, Any]
+#: In the column `review` of an event that a reviewer found to be none.
+REJECTED = "reject"
 #: Columns of `reports` that `revision_from` reads, in its order.
 REVISION = ("origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases")
 
@@ -25,6 +27,7 @@ class Rows:
     reports: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     pairs: list[Row] = field(default_factory=list)
+    reviews: list[Row] = field(default_factory=list)
 
     def add(self, id_: str, revision: Revision, record: Report | None) -> None:
         """The rows of a record; of a deleted report (None) a row without contents stays, so that a stale
@@ -46,17 +49,16 @@ class Rows:
             "created_at": _time(record.created_at),
             "reported_at": reported_at,
             "report_group": group,
+            "mentions": _mentions(record),
             "summary": _text(record.summary.text) if isinstance(record, Summary) else None,
             "record_id": record.record_id,
         }
         self.reports.append(row)
         if isinstance(record, CodedReport):
             quotes = row["text"] is not None
-            self.events += [
-                _event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)
-            ]
-            shared = {name: row[name] for name in ("report_group", "source", "language", "reported_at")}
-            self.pairs += [{"report_id": id_, **shared, **pair} for pair in _pairs(record.events)]
+            events = [_event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)]
+            self.events += events
+            self.pairs += pairs_of(row, events)
 
 
 def revision_from(row: Sequence[Any]) -> Revision:
@@ -101,22 +103,42 @@ def _event(id_: str, position: int, event: CodedEvent, record: CodedReport, *, q
         "other_experiencer": event.other_experiencer,
         "serious": event.serious,
         "drug_evidence": event.drug_evidence,
+        "drugs": _json([_text(drug) for drug in event.drugs]),
+        "candidates": _json(event.candidates),
+        "review": None,
     }
 
 
-def _pairs(events: Sequence[CodedEvent]) -> list[Row]:
-    """Each suspected drug with each coded event, equal ones once."""
+#: Columns of a report that its pairs have too.
+SHARED = ("report_group", "source", "language", "reported_at")
+
+
+def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
+    """Each suspected drug with each coded event of a report, equal ones once; rejected events have none."""
     distinct = {
         (
-            _text(drug), event.pt, event.soc, not (event.negated or event.hypothetical),
-            event.other_experiencer, event.serious, event.drug_evidence,
+            drug, event["pt"], event["soc"], not (event["negated"] or event["hypothetical"]),
+            event["other_experiencer"], event["serious"], event["drug_evidence"],
         )
         for event in events
-        if event.pt is not None
-        for drug in event.drugs
+        if event["pt"] is not None and event["review"] != REJECTED
+        for drug in orjson.loads(event["drugs"])
     }  # fmt: skip
     names = ("drug", "pt", "soc", "affirmed", "other_experiencer", "serious", "drug_evidence")
-    return [dict(zip(names, pair, strict=True)) for pair in sorted(distinct, key=str)]
+    shared = {"report_id": report["id"]} | {name: report[name] for name in SHARED}
+    return [shared | dict(zip(names, pair, strict=True)) for pair in sorted(distinct, key=str)]
+
+
+def _mentions(record: Report) -> str | None:
+    """The mentions without their words, which are in the text if that is kept."""
+    if not isinstance(record, CodedReport):
+        return None
+    names = ("start", "end", "label", "score", "generic", "status", "status_score")
+    return _json([{name: getattr(m, name) for name in names} for m in record.mentions])
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode().replace("\\u0000", "�")
 
 
 def _text(text: str | None) -> str | None:

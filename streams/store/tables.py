@@ -44,6 +44,7 @@ REPORTS = Table(
         "received_at": "timestamp",
         "reported_at": "timestamp",  # created_at or, without it, received_at
         "report_group": "text",  # the report that this one repeats, else its own id
+        "mentions": "text",  # JSON; words of the text only where the text is kept
         "summary": "text",
         "record_id": "text",
         "deleted": "boolean",
@@ -74,6 +75,9 @@ EVENTS = Table(
         "other_experiencer": "boolean",
         "serious": "boolean",
         "drug_evidence": "text",
+        "drugs": "text",  # JSON
+        "candidates": "text",  # JSON
+        "review": "text",  # the last decision on it, if there is one
     },
 )
 PAIRS = Table(
@@ -96,7 +100,23 @@ PAIRS = Table(
 OFFSETS = Table(
     "offsets", {"topic": "text", "partition": "bigint", "next_offset": "bigint"}, ("topic", "partition")
 )
-TABLES = (REPORTS, EVENTS, PAIRS, OFFSETS)
+#: Every decision of a reviewer, in the order of the topic.
+REVIEWS = Table(
+    "reviews",
+    {
+        "sequence": "bigint",
+        "report_id": "text",
+        "span_start": "bigint",
+        "span_end": "bigint",
+        "fingerprint": "text",  # of the text that was reviewed
+        "reviewer": "text",
+        "decided_at": "timestamp",
+        "action": "text",
+        "outcome": "text",  # JSON, see ReviewedEvent
+    },
+    ("sequence",),
+)
+TABLES = (REPORTS, EVENTS, PAIRS, REVIEWS, OFFSETS)
 #: What a user reads; OFFSETS is the store's own.
 DATA = (REPORTS, EVENTS, PAIRS)
 
@@ -104,3 +124,8 @@ DATA = (REPORTS, EVENTS, PAIRS)
 def statements() -> Iterator[str]:
     """What creates all tables where they are missing."""
     return (table.ddl() for table in TABLES)
+
+
+def quoted(text: str) -> str:
+    """The text as a literal of SQL, for both databases."""
+    return "'" + text.replace("\0", "").replace("'", "''") + "'"

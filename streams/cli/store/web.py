@@ -1,0 +1,88 @@
+"""The commands `web` and `reviews`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.store.commands import reading
+from streams.cli.terminal import broker_settings, err, read_settings
+
+if TYPE_CHECKING:
+    from models.terminology import Term
+    from streams.settings import Settings
+
+app = typer.Typer()
+reviews = typer.Typer(help="Decisions of reviewers: `export`, `verify`.", no_args_is_help=True)
+app.add_typer(reviews, name="reviews")
+
+
+@app.command()
+def web(
+    terminology: Annotated[
+        Path | None,
+        typer.Option(help="table or MedDRA folder to choose codes from; by default the bundled one"),
+    ] = None,
+) -> None:
+    """Serves a page to look at reports and signals and to review events, from the database of PV_DATABASE.
+
+    With PV_BROKER it also shows reports as they arrive, and takes decisions.
+    """
+    from models.terminology import BUNDLED, load
+
+    settings = read_settings()
+    asyncio.run(_serve(settings, load(terminology or BUNDLED)))
+
+
+async def _serve(settings: Settings, terms: list[Term]) -> None:
+    from streams.web.app import application, start
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for stop_signal in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(stop_signal, stop.set)
+    runner, port = await start(application(settings, terms))
+    err.print(
+        f"http://{settings.web_host}:{port}/ serves {settings.database}", highlight=False, soft_wrap=True
+    )
+    try:
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+@reviews.command()
+def export() -> None:
+    """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines: one for each
+    report of which every event is decided.
+    """
+    from streams.reviews.gold import gold_lines
+
+    with reading(read_settings()) as database:
+        for line in gold_lines(database):
+            sys.stdout.write(line.decode())
+
+
+@reviews.command()
+def verify() -> None:
+    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain."""
+    count, last = asyncio.run(_verify(broker_settings()))
+    err.print(
+        f"{count} decisions, the chain is whole; last hash {last or 'none'}", highlight=False, soft_wrap=True
+    )
+
+
+async def _verify(settings: Settings) -> tuple[int, str]:
+    from streams.reviews.log import ReviewLog
+
+    log = ReviewLog(settings)
+    try:
+        await log.start()
+    finally:
+        await log.stop()
+    return len(log.reviews), log.reviews[-1].hash if log.reviews else ""

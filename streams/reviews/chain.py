@@ -1,0 +1,45 @@
+"""The chain of decisions: how one is hashed, and whether a chain is whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from streams.codec import encode
+from streams.records import Review
+
+
+class BrokenChain(Exception):
+    """A decision was changed, removed or added by another writer; the message names the first place."""
+
+
+def hash_of(review: Review) -> str:
+    """SHA-256 in hexadecimal of the record with an empty hash."""
+    return hashlib.sha256(encode(replace(review, hash=""))).hexdigest()
+
+
+def linked(review: Review, last: Review | None) -> Review:
+    """The decision as the next one of the chain."""
+    sequence, previous = (last.sequence + 1, last.hash) if last else (0, "")
+    placed = replace(review, sequence=sequence, previous=previous, hash="")
+    return replace(placed, hash=hash_of(placed))
+
+
+def follows(review: Review, last: Review | None) -> bool:
+    """Whether a decision is the next one of the chain and was not changed."""
+    sequence, previous = (last.sequence + 1, last.hash) if last else (0, "")
+    return (review.sequence, review.previous, review.hash) == (sequence, previous, hash_of(review))
+
+
+def verify(reviews: Iterable[Review], last: Review | None = None) -> Review | None:
+    """The last decision of a chain that is whole behind `last`; a repeated message does not break it. Raises
+    BrokenChain.
+    """
+    for review in reviews:
+        if last is not None and review == last:
+            continue
+        if not follows(review, last):
+            raise BrokenChain(f"decision {review.sequence} does not follow the one before it")
+        last = review
+    return last

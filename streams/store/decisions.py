@@ -1,0 +1,120 @@
+"""What reviewers decided wins over what the models found, in the tables `events` and `pairs`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC
+from typing import Any
+
+import orjson
+
+from streams.codec import BadRecord, decode
+from streams.records import Inbound, Review
+from streams.store.batches import Batch
+from streams.store.database import Database
+from streams.store.rows import SHARED, Row, pairs_of
+from streams.store.tables import EVENTS, REVIEWS, quoted
+
+log = logging.getLogger(__name__)
+#: Ids of reports in one question.
+CHUNK = 1000
+Place = tuple[str, int, int, str]
+"""Report, span and fingerprint of its text."""
+
+
+def fingerprint(record_id: str | None) -> str:
+    """Of the text of a record, from its `source/id/fingerprint/stage@versions`; ids may have slashes."""
+    parts = (record_id or "").rsplit("/", 2)
+    return parts[1] if len(parts) > 1 else ""
+
+
+def read_decisions(messages: Iterable[Inbound]) -> tuple[list[Review], int]:
+    """The decisions in the messages, and the number of messages that are none."""
+    found, unreadable = [], 0
+    for message in messages:
+        try:
+            found.append(decode(Review, message.value))
+        except BadRecord as error:
+            unreadable += 1
+            log.warning("reviews/%d@%d left out: %s", message.partition, message.offset, error)
+    return found, unreadable
+
+
+def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review]) -> None:
+    """Adds new decisions to a batch, and applies them and earlier ones to the reports that it changes."""
+    batch.rows.reviews += [_row(decision) for decision in decisions]
+    changed = {row["id"] for row in batch.rows.reports}
+    _load(database, batch, sorted({d.report_id for d in decisions} - changed))
+    concerned = changed | {d.report_id for d in decisions}
+    latest = _latest([*_kept(database, sorted(concerned)), *batch.rows.reviews])
+    if not latest:
+        return
+    reports = {row["id"]: row for row in _reports(database, batch, {place[0] for place in latest})}
+    touched = {id_ for id_, *_ in latest} & reports.keys()
+    for event in batch.rows.events:
+        if event["report_id"] in touched:
+            record_id = reports[event["report_id"]]["record_id"]
+            place = event["report_id"], event["span_start"], event["span_end"], fingerprint(record_id)
+            if place in latest:
+                event.update(orjson.loads(latest[place]))
+    batch.rows.pairs = [pair for pair in batch.rows.pairs if pair["report_id"] not in touched]
+    for id_ in sorted(touched):
+        events = [event for event in batch.rows.events if event["report_id"] == id_]
+        batch.rows.pairs += pairs_of(reports[id_], events)
+
+
+def _row(decision: Review) -> Row:
+    return {
+        "sequence": decision.sequence,
+        "report_id": decision.report_id,
+        "span_start": decision.start,
+        "span_end": decision.end,
+        "fingerprint": decision.fingerprint,
+        "reviewer": decision.reviewer,
+        "decided_at": decision.decided_at.astimezone(UTC).replace(tzinfo=None).isoformat(),
+        "action": decision.action,
+        "outcome": orjson.dumps(asdict(decision.after)).decode(),
+    }
+
+
+def _latest(rows: Iterable[Row]) -> dict[Place, str]:
+    """The outcome of the last decision on each event."""
+    ordered = sorted(rows, key=lambda row: int(row["sequence"]))
+    return {(r["report_id"], r["span_start"], r["span_end"], r["fingerprint"]): r["outcome"] for r in ordered}
+
+
+def _kept(database: Database, ids: Sequence[str]) -> Iterable[Row]:
+    """The decisions that the database has on some reports."""
+    # Read to the end, which ends the transaction of the question.
+    if not list(database.query(f"SELECT 1 FROM {REVIEWS.name} LIMIT 1")[1]):
+        return []
+    return _rows(database, f"SELECT * FROM {REVIEWS.name} WHERE report_id", ids)
+
+
+def _load(database: Database, batch: Batch, ids: Sequence[str]) -> None:
+    """Puts the stored events of some reports into the batch, to be written anew."""
+    columns = ", ".join(EVENTS.columns)
+    batch.rows.events += _rows(database, f"SELECT {columns} FROM {EVENTS.name} WHERE report_id", ids)
+    batch.replaced += ids
+
+
+def _reports(database: Database, batch: Batch, ids: set[str]) -> list[Row]:
+    """The rows of some reports, as they are after the batch."""
+    given = [row for row in batch.rows.reports if row["id"] in ids]
+    columns = ", ".join(["id", "record_id", *SHARED])
+    missing = sorted(ids - {row["id"] for row in given})
+    stored = _rows(database, f"SELECT {columns} FROM reports WHERE id", missing)
+    for row in stored:
+        row["reported_at"] = row["reported_at"].isoformat() if row["reported_at"] else None
+    return given + stored
+
+
+def _rows(database: Database, question: str, ids: Sequence[str]) -> list[Row]:
+    """The rows of a question that ends in the column of the ids."""
+    found: list[dict[str, Any]] = []
+    for i in range(0, len(ids), CHUNK):
+        names, rows = database.query(f"{question} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
+        found += [dict(zip(names, row, strict=True)) for row in rows]
+    return found

@@ -1,0 +1,1 @@
+"""A page on which people look at the results and review them."""

@@ -1,0 +1,136 @@
+"""The application: its routes and templates, and what runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from aiohttp import web
+
+from models.terminology import Term
+from streams.reviews.log import ReviewLog
+from streams.settings import EMBEDDED, Settings
+from streams.store.database import DatabaseError
+from streams.web import access
+from streams.web.access import ACCESS, USER, Access, Handler
+from streams.web.live import Live
+from streams.web.queue import Leases
+from streams.web.reading import Reading
+from streams.web.signalling import Signals
+
+HERE = Path(__file__).parent
+#: Seconds that open streams get at the end.
+SHUTDOWN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the handlers share."""
+
+    settings: Settings
+    templates: jinja2.Environment
+    reading: Reading
+    signals: Signals
+    leases: Leases
+    terms: dict[str, Term]
+    """By the lowest-level term in small letters."""
+    live: Live | None
+    """None, like `log`, without a broker."""
+    log: ReviewLog | None
+
+
+SITE: web.AppKey[Site] = web.AppKey("site", Site)
+
+
+def application(settings: Settings, terms: list[Term]) -> web.Application:
+    """The page of the store and, where PV_BROKER names a broker, with live reports and reviews. Raises
+    AccessError where the settings would let anybody in.
+    """
+    from streams.web import review, views  # noqa: PLC0415  they need SITE
+
+    app = web.Application(middlewares=[_told, access.guard])
+    app[ACCESS] = Access(settings)
+    templates = environment()
+    has_broker = settings.broker != EMBEDDED
+    reading = Reading(settings)
+    app[SITE] = Site(
+        settings, templates, reading, Signals(reading), Leases(), {t.llt.lower(): t for t in terms},
+        Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
+        ReviewLog(settings) if has_broker else None,
+    )  # fmt: skip
+    app.add_routes([*views.ROUTES, *review.ROUTES, web.static("/static", HERE / "static")])
+    app.on_response_prepare.append(access.add_headers)
+    app.cleanup_ctx.append(_beside)
+    return app
+
+
+async def start(app: web.Application) -> tuple[web.AppRunner, int]:
+    """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose cleanup ends it, and the port."""
+    settings = app[SITE].settings
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
+    await runner.setup()
+    await web.TCPSite(runner, settings.web_host, settings.web_port).start()
+    return runner, runner.addresses[0][1]
+
+
+def environment() -> jinja2.Environment:
+    """Templates in which every value is escaped and an unknown name is an error."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    made.filters["when"] = _when
+    return made
+
+
+def page(request: web.Request, template: str, status: int = 200, **values: Any) -> web.Response:
+    """A page with the names that all have."""
+    site, user = request.app[SITE], request[USER]
+    common = {
+        "user": user,
+        "csrf": request.app[ACCESS].csrf(user) if user else "",
+        "path": request.path,
+        "texts": site.settings.web_texts,
+        "has_broker": site.log is not None,
+        "can_sign_in": not request.app[ACCESS].by_header,
+        "by_token": request.app[ACCESS].by_token,
+    }
+    html = site.templates.get_template(template).render(common | values)
+    return web.Response(text=html, content_type="text/html", status=status)
+
+
+async def _beside(app: web.Application) -> AsyncIterator[None]:
+    site = app[SITE]
+    if site.log is not None:
+        await site.log.start()
+    task = asyncio.create_task(site.live.run()) if site.live is not None else None
+    yield
+    if task is not None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    if site.log is not None:
+        await site.log.stop()
+    await site.reading.close()
+
+
+@web.middleware
+async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A store that cannot be read is said in one line."""
+    try:
+        return await handler(request)
+    except DatabaseError as error:
+        return page(request, "message.html", 503, message=f"The store cannot be read: {error}")
+
+
+def _when(time: datetime | str | None) -> str:
+    """To the minute, in UTC."""
+    if time is None:
+        return ""
+    return (time if isinstance(time, str) else time.isoformat(" "))[:16].replace("T", " ")

@@ -1,0 +1,70 @@
+"""Questions to the store, one at a time, in a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from streams.settings import Settings
+from streams.store.database import Database, open_database
+
+T = TypeVar("T")
+Rows = list[dict[str, Any]]
+
+
+#: Seconds for which the store stays open: opening it takes longer than most questions, but meanwhile a DuckDB
+#: file cannot be written to.
+HOLD = 2.0
+
+
+class Reading:
+    """Opens the store when somebody asks and closes it soon, so that the process that writes can write."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._database: Database | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    async def ask(self, question: Callable[[Database], T]) -> T:
+        """What a function makes of the database. Raises DatabaseError."""
+        try:
+            return await asyncio.to_thread(self._asked, question)
+        finally:
+            if self._closing is None or self._closing.done():
+                self._closing = asyncio.create_task(self._release())
+
+    async def _release(self) -> None:
+        await asyncio.sleep(HOLD)
+        await asyncio.to_thread(self._released)
+
+    def _released(self) -> None:
+        with self._lock:
+            if self._database is not None:
+                self._database.release()
+
+    def _asked(self, question: Callable[[Database], T]) -> T:
+        with self._lock:
+            if self._database is None:
+                self._database = open_database(self._settings)
+            try:
+                return question(self._database)
+            except BaseException:
+                self._database.close()
+                self._database = None
+                raise
+
+    async def close(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+
+
+def rows(database: Database, sql: str) -> Rows:
+    """All rows of a question, each by the names of its columns."""
+    names, found = database.query(sql)
+    return [dict(zip(names, row, strict=True)) for row in found]

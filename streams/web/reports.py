@@ -1,0 +1,164 @@
+"""What the store knows of reports, and their texts cut into pieces that are highlighted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import orjson
+
+from models.types import LABELS
+from streams.store.database import Database
+from streams.store.tables import quoted
+from streams.web.reading import Rows, rows
+
+LATEST = 20
+REPORTS_OF_PAIR = 50
+EVENT_FLAGS = ("negated", "hypothetical", "other_experiencer", "serious")
+FLAG_NAMES = {
+    "negated": "negated", "hypothetical": "possible", "other_experiencer": "another person's",
+    "serious": "serious",
+}  # fmt: skip
+
+
+def latest(database: Database, *, texts: bool) -> Rows:
+    """The latest reports with an event, each with its events and pieces."""
+    where = "NOT deleted AND id IN (SELECT report_id FROM events)"
+    return _with_events(database, f"WHERE {where} ORDER BY reported_at DESC, id LIMIT {LATEST}", texts=texts)
+
+
+def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> Rows:
+    """The latest reports of a drug and a preferred term or organ class."""
+    same = f"drug = {quoted(drug)} AND (pt = {quoted(term)} OR soc = {quoted(term)})"
+    where = f"WHERE NOT deleted AND id IN (SELECT report_id FROM pairs WHERE {same})"
+    return _with_events(
+        database, f"{where} ORDER BY reported_at DESC, id LIMIT {REPORTS_OF_PAIR}", texts=texts
+    )
+
+
+def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
+    """A report with its events, its decisions and the reports of its group; None where there is none."""
+    found = _with_events(database, f"WHERE NOT deleted AND id = {quoted(id_)}", texts=texts)
+    if not found:
+        return None
+    report = found[0]
+    group = quoted(report["report_group"])
+    report["duplicates"] = rows(
+        database,
+        f"SELECT id, source, reported_at FROM reports WHERE report_group = {group} AND NOT deleted "
+        f"AND id <> {quoted(id_)} ORDER BY reported_at LIMIT {REPORTS_OF_PAIR}",
+    )
+    report["decisions"] = rows(
+        database, f"SELECT * FROM reviews WHERE report_id = {quoted(id_)} ORDER BY sequence"
+    )
+    return report
+
+
+def events_of(database: Database, id_: str) -> Rows:
+    """The events of a report with its `record_id`."""
+    return rows(
+        database,
+        "SELECT e.*, r.record_id FROM events e JOIN reports r ON r.id = e.report_id "
+        f"WHERE NOT r.deleted AND r.id = {quoted(id_)} ORDER BY e.position",
+    )
+
+
+def glance(database: Database) -> dict[str, Any]:
+    """Counts of everything, rates by the time of the report, and the releases behind the latest reports."""
+    (counts,) = rows(
+        database,
+        "SELECT count(*) AS reports, count(DISTINCT report_group) AS groups, "
+        "max(received_at) AS last_received FROM reports WHERE NOT deleted",
+    )
+    (events,) = rows(
+        database,
+        "SELECT count(*) AS events, sum(CASE WHEN review IS NOT NULL THEN 1 ELSE 0 END) AS reviewed, "
+        "sum(CASE WHEN nil THEN 1 ELSE 0 END) AS nil FROM events",
+    )
+    rates = rows(
+        database,
+        "SELECT source, count(*) AS reports, "
+        "sum(CASE WHEN received_at >= last - INTERVAL '1 hour' THEN 1 ELSE 0 END) AS hour, "
+        "sum(CASE WHEN received_at >= last - INTERVAL '1 day' THEN 1 ELSE 0 END) AS day "
+        "FROM reports, (SELECT max(received_at) AS last FROM reports) AS newest "
+        "WHERE NOT deleted GROUP BY source ORDER BY source",
+    )
+    releases = rows(
+        database,
+        "SELECT releases, count(*) AS reports FROM reports WHERE NOT deleted GROUP BY releases "
+        "ORDER BY reports DESC LIMIT 5",
+    )
+    for release in releases:
+        release["releases"] = orjson.loads(release["releases"] or "{}")
+    return counts | events | {"rates": rates, "releases": releases}
+
+
+def _with_events(database: Database, where: str, *, texts: bool) -> Rows:
+    found = rows(database, f"SELECT * FROM reports {where}")
+    by_id = {report["id"]: report for report in found}
+    for report in found:
+        report["events"] = []
+    if by_id:
+        ids = ", ".join(map(quoted, by_id))
+        sql = f"SELECT * FROM events WHERE report_id IN ({ids}) ORDER BY report_id, position"
+        for event in rows(database, sql):
+            by_id[event["report_id"]]["events"].append(opened(event))
+    for report in found:
+        _open(report, texts=texts)
+    return found
+
+
+def _open(report: dict[str, Any], *, texts: bool) -> None:
+    """Reads the columns of JSON and cuts the text; hides the words where texts are switched off."""
+    report["mentions"] = orjson.loads(report["mentions"] or "[]")
+    report["releases"] = orjson.loads(report["releases"] or "{}")
+    if not texts:
+        report["text"], report["summary"] = None, None
+    kept = report["text"]
+    for event in report["events"]:
+        whole = kept is not None and 0 <= event["span_start"] < event["span_end"] <= len(kept)
+        event["words"] = kept[event["span_start"] : event["span_end"]] if whole else ""
+    report["pieces"] = pieces(kept or "", report["mentions"], report["events"])
+
+
+def opened(event: dict[str, Any]) -> dict[str, Any]:
+    """An event with its columns of JSON read, and its flags in words."""
+    event["drugs"] = orjson.loads(event["drugs"] or "[]")
+    event["candidates"] = orjson.loads(event["candidates"] or "[]")
+    event["flags"] = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
+    return event
+
+
+def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[str, Any]]) -> Rows:
+    """The text from boundary to boundary of its mentions, which may overlap: each piece with its class and,
+    where a mention ends, with that mention's codes and flags.
+    """
+    inside = [m for m in mentions if 0 <= m["start"] < m["end"] <= len(text)]
+    codes = {(e["span_start"], e["span_end"]): e for e in events}
+    cuts = sorted({0, len(text), *(m["start"] for m in inside), *(m["end"] for m in inside)})
+    found: Rows = []
+    for start, end in pairwise(cuts):
+        covering = [m for m in inside if m["start"] <= start and end <= m["end"]]
+        shortest = min(covering, key=lambda m: m["end"] - m["start"], default=None)
+        found.append(
+            {
+                "text": text[start:end],
+                "label": _css_class(shortest["label"]) if shortest else None,
+                "notes": [_note(m, codes.get((m["start"], m["end"]))) for m in covering if m["end"] == end],
+                "negated": any((codes.get((m["start"], m["end"])) or {}).get("negated") for m in covering),
+            }
+        )
+    return found
+
+
+def _note(mention: dict[str, Any], event: dict[str, Any] | None) -> str:
+    """What stands behind a mention."""
+    if event is None:
+        return mention["generic"] or str(mention["label"]).lower()
+    flags = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
+    return ", ".join([event["pt"] or "NIL", *flags, *(["rejected"] if event["review"] == "reject" else [])])
+
+
+def _css_class(label: str) -> str:
+    return label.lower() if label in LABELS else "unknown"

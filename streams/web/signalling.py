@@ -1,0 +1,118 @@
+"""The signals as the page shows them: computed now and then from the store, filtered and sorted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from streams.records import Signal, WatchState, WindowStatistics
+from streams.signals.population import WINDOWS
+from streams.signals.surveillance import Options, Outcome, Surveillance
+from streams.store.database import Database
+from streams.web.reading import Reading, rows
+
+#: Seconds after which the signals are computed again when somebody asks.
+FRESH_SECONDS = 60.0
+SHOWN = 100
+SORTS: dict[str, Callable[[Signal, WindowStatistics], float | str]] = {
+    "eb05": lambda _, s: -s.ebgm.low,
+    "ic025": lambda _, s: -s.ic.low,
+    "prr": lambda _, s: -s.prr.value,
+    "ror": lambda _, s: -s.ror.value,
+    "n": lambda _, s: -s.n,
+    "drug": lambda signal, _: signal.drug,
+    "term": lambda signal, _: signal.term,
+}
+#: Width and height of a sparkline in pixels.
+SPARK = (120, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the table is asked for; empty texts ask for everything."""
+
+    drug: str = ""
+    term: str = ""
+    soc: str = ""
+    window: str = "all"
+    sort: str = "eb05"
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Wanted:
+        """From the query of an address; what is unknown becomes the default."""
+        window, sort = query.get("window", "all"), query.get("sort", "eb05")
+        return cls(
+            query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
+            window if window in WINDOWS else "all", sort if sort in SORTS else "eb05",
+        )  # fmt: skip
+
+
+class Signals:
+    """The last computation."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._lock = asyncio.Lock()
+        self._surveillance: Surveillance | None = None
+        self._computed_at = 0.0
+        self._renewal: asyncio.Task[None] | None = None
+        self._outcome: Outcome | None = None
+        self.organ_classes: dict[str, str] = {}
+        """Preferred term to organ class."""
+
+    async def outcome(self) -> Outcome:
+        """The last computation. Only the first one is waited for; the next runs behind the answer."""
+        async with self._lock:
+            if self._outcome is None:
+                await self._renew()
+            elif time.monotonic() - self._computed_at > FRESH_SECONDS and (
+                self._renewal is None or self._renewal.done()
+            ):
+                self._renewal = asyncio.create_task(self._renew())
+            assert self._outcome is not None
+            return self._outcome
+
+    async def _renew(self) -> None:
+        self._outcome = await self._reading.ask(self._compute)
+        self._computed_at = time.monotonic()
+
+    def _compute(self, database: Database) -> Outcome:
+        self.organ_classes = {
+            row["pt"]: row["soc"] for row in rows(database, "SELECT DISTINCT pt, soc FROM pairs")
+        }
+        if self._surveillance is None:
+            self._surveillance = Surveillance(database, Options())
+        self._surveillance.database = database
+        return self._surveillance.compute(datetime.now(UTC))
+
+    def chosen(self, outcome: Outcome, wanted: Wanted) -> list[tuple[Signal, WindowStatistics]]:
+        """The signals that are asked for, sorted, with their statistics in the window."""
+        found = [
+            (signal, signal.windows[wanted.window])
+            for signal in outcome.signals
+            if wanted.window in signal.windows
+            and wanted.drug.lower() in signal.drug.lower()
+            and wanted.term.lower() in signal.term.lower()
+            and wanted.soc in {"", self.organ_classes.get(signal.term)}
+        ]
+        return sorted(found, key=lambda one: SORTS[wanted.sort](*one))
+
+
+def sparkline(watch: WatchState | None) -> dict[str, str] | None:
+    """Points of two SVG lines: the weekly counts, and those that were expected."""
+    if watch is None or not watch.weeks:
+        return None
+    top = max(1.0, *watch.n, *watch.expected)
+    width, height = SPARK
+    step = width / max(1, len(watch.weeks) - 1)
+
+    def points(values: tuple[float, ...]) -> str:
+        return " ".join(
+            f"{i * step:.0f},{height - 2 - v / top * (height - 4):.1f}" for i, v in enumerate(values)
+        )
+
+    label = f"{sum(watch.n)} reports in {len(watch.weeks)} weeks, {sum(watch.expected):.1f} expected"
+    return {"n": points(tuple(map(float, watch.n))), "expected": points(watch.expected), "label": label}

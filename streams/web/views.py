@@ -1,0 +1,100 @@
+"""The pages to look at: overview, a report, signals, the reports of a pair; and signing in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from streams.signals.population import WINDOWS
+from streams.signals.surveillance import CAVEAT
+from streams.store.database import Database
+from streams.web import reports
+from streams.web.access import ACCESS, set_cookie
+from streams.web.app import SITE, page
+from streams.web.signalling import SHOWN, SORTS, Wanted, sparkline
+
+
+async def overview(request: web.Request) -> web.Response:
+    site = request.app[SITE]
+    texts = site.settings.web_texts
+
+    def question(database: Database) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        return reports.glance(database), reports.latest(database, texts=texts)
+
+    glance, latest = await site.reading.ask(question)
+    dead = site.live.dead_letters if site.live else {}
+    rate = site.live.rate if site.live else 0.0
+    return page(request, "overview.html", glance=glance, reports=latest, dead=dead, rate=rate)
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    stream = request.app[SITE].live
+    if stream is None:
+        raise web.HTTPNotFound(text="no broker")
+    return await stream.stream(request)
+
+
+async def report(request: web.Request) -> web.Response:
+    site, id_ = request.app[SITE], request.query.get("id", "")
+    texts = site.settings.web_texts
+    found = await site.reading.ask(lambda database: reports.one(database, id_, texts=texts))
+    if found is None:
+        return page(request, "message.html", 404, message="There is no such report, or it was deleted.")
+    return page(request, "report.html", report=found)
+
+
+async def signals(request: web.Request) -> web.Response:
+    site, wanted = request.app[SITE], Wanted.of(request.query)
+    outcome = await site.signals.outcome()
+    chosen = site.signals.chosen(outcome, wanted)
+    shown = [(signal, found, sparkline(signal.watch)) for signal, found in chosen[:SHOWN]]
+    return page(
+        request, "signals.html", wanted=wanted, shown=shown, found=len(chosen), outcome=outcome,
+        windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT,
+        socs=sorted({soc for soc in site.signals.organ_classes.values() if soc}),
+    )  # fmt: skip
+
+
+async def pair(request: web.Request) -> web.Response:
+    site, drug, term = request.app[SITE], request.query.get("drug", ""), request.query.get("term", "")
+    texts = site.settings.web_texts
+    found = await site.reading.ask(lambda database: reports.of_pair(database, drug, term, texts=texts))
+    return page(request, "pair.html", drug=drug, term=term, reports=found, caveat=CAVEAT)
+
+
+async def login(request: web.Request) -> web.Response:
+    return page(request, "login.html", wrong=False)
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    form, access = await request.post(), request.app[ACCESS]
+    if access.by_header:
+        raise web.HTTPNotFound
+    user = access.signed_in(str(form.get("token", "")), str(form.get("name", "")))
+    if user is None:
+        return page(request, "login.html", 403, wrong=True)
+    response = web.Response(status=303, headers={"Location": "/"})
+    set_cookie(request, response, user)
+    return response
+
+
+async def terms(request: web.Request) -> web.Response:
+    """Lowest-level terms with the words of the query in them, those that begin with it first, as JSON."""
+    wanted = request.query.get("q", "").strip().lower()[:100]
+    known = request.app[SITE].terms
+    found = [key for key in known if wanted and wanted in key]
+    found.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
+    return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in found[:12]])
+
+
+ROUTES = [
+    web.get("/", overview),
+    web.get("/live", live),
+    web.get("/report", report),
+    web.get("/signals", signals),
+    web.get("/pair", pair),
+    web.get("/terms", terms),
+    web.get("/login", login),
+    web.post("/login", sign_in),
+]

@@ -1,0 +1,100 @@
+"""The page in a real Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.codec import encode
+from streams.reviews.log import ReviewLog
+from streams.web.app import application, start
+from tests.streams.web.conftest import TERMS, Page, brokered, reports, stored
+from tests.streams.web.test_views import PAGES
+
+__all__ = ["brokered", "stored"]
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian has it as a package"),
+]
+MILLISECONDS = 60_000
+
+
+@asynccontextmanager
+async def chromium(page: Page) -> AsyncIterator[tuple[Any, str, list[str]]]:
+    """A browser, the address of the page, and what went wrong or elsewhere so far."""
+    playwright_api = pytest.importorskip("playwright.async_api")
+    settings = page.settings.model_copy(update={"web_port": 0})
+    runner, port = await start(application(settings, TERMS))
+    base = f"http://127.0.0.1:{port}"
+    wrong: list[str] = []
+    try:
+        async with playwright_api.async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            context = await browser.new_context(viewport={"width": 360, "height": 740})
+            context.set_default_timeout(MILLISECONDS)
+            view = await context.new_page()
+            view.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+            view.on("pageerror", lambda error: wrong.append(str(error)))
+            view.on("dialog", lambda dialog: wrong.append(f"dialog {dialog.message}"))
+            view.on("request", lambda r: None if r.url.startswith(base) else wrong.append(r.url))
+            yield view, base, wrong
+            await browser.close()
+    finally:
+        await runner.cleanup()
+
+
+async def test_views_run_no_hostile_text_ask_no_other_host_and_fit_a_small_screen(brokered: Page) -> None:
+    async with chromium(brokered) as (view, base, wrong):
+        for path in (*PAGES, "/review"):
+            await view.goto(base + path)
+            overflow = await view.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert overflow <= 0, path
+        assert wrong == []
+
+
+async def test_a_report_that_arrives_appears_without_a_reload(brokered: Page) -> None:
+    async with chromium(brokered) as (view, base, wrong):
+        await view.goto(base)
+        record = encode(reports(1)[0])
+        before = await view.locator("#live article").count()
+        async with AIOKafkaProducer(**brokered.settings.client()) as producer, asyncio.timeout(60):
+            while await view.locator("#live article").count() <= before:
+                await producer.send_and_wait("events", record, key=b"r0")
+                await asyncio.sleep(0.2)
+        assert wrong == []
+
+
+async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> None:
+    async with chromium(brokered) as (view, base, wrong):
+        await view.goto(f"{base}/review")
+        for key in ("a", "r"):
+            await press(view, key)
+        await view.keyboard.press("n")
+        await view.keyboard.press("t")
+        await view.keyboard.type("slee")
+        await view.wait_for_selector('#terms option[value="Sleepless"]', state="attached")
+        await view.keyboard.type("pless")
+        await view.keyboard.press("Escape")
+        await press(view, "c")
+        await press(view, "u")
+        assert wrong == []
+    log = ReviewLog(brokered.settings)
+    await log.start()
+    await log.stop()
+    assert [review.action for review in log.reviews] == ["accept", "reject", "correct", "undo"]
+    corrected = log.reviews[2].after
+    assert (corrected.pt, corrected.negated) == ("Insomnia", True)
+    assert log.reviews[3].after == log.reviews[2].before
+
+
+async def press(view: Any, key: str) -> None:
+    """A shortcut that sends a form."""
+    async with view.expect_navigation():
+        await view.keyboard.press(key)

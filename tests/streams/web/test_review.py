@@ -1,0 +1,222 @@
+"""The review queue: access, forms, leases, decisions, the chain, and what comes of it in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from streams.records import Review
+from streams.replay.gold import read_gold
+from streams.reviews.chain import BrokenChain, verify
+from streams.reviews.gold import gold_lines
+from streams.reviews.log import ReviewLog
+from streams.settings import Settings
+from streams.store.database import open_database
+from streams.store.follow import Follower
+from streams.web.access import Access, AccessError
+from streams.web.queue import LEASE_SECONDS, Leases
+from tests.streams.store.messages import event, message, report
+from tests.streams.web.conftest import Client, Page
+
+TOKEN, READER = "t" * 16, "r" * 16
+
+
+def fields(html: str) -> dict[str, str]:
+    """The hidden fields of the form of a decision."""
+    form = html[html.index('id="decision"') :]
+    hidden = r'<input type="hidden" name="(\w+)" value="([^"]*)">'
+    return {name: unescape(value) for name, value in re.findall(hidden, form[: form.index("</form>")])}
+
+
+async def given(client: Client) -> dict[str, str]:
+    """The event that the queue gives."""
+    answer = await client.get("/review")
+    assert answer.status == 200
+    return fields(await answer.text())
+
+
+async def sent(client: Client, path: str, data: dict[str, str]) -> int:
+    answer = await client.post(path, data=data, allow_redirects=False)
+    return answer.status
+
+
+async def follow(settings: Settings) -> None:
+    """What `pvstream store --until-end` does."""
+    database = open_database(settings, write=True)
+    try:
+        async with asyncio.timeout(60):
+            await Follower(settings, database).run(asyncio.Event(), until_end=True)
+    finally:
+        database.close()
+
+
+def stored_rows(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
+    database = open_database(settings)
+    found = list(database.query(sql)[1])
+    database.close()
+    return found
+
+
+async def test_a_form_without_its_secret_or_of_another_site_is_refused(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        client = browser()
+        form = await given(client)
+        wrong = form | {"action": "accept", "csrf": "0" * 64}
+        assert await sent(client, "/review", wrong) == 403
+        assert await sent(client, "/review/undo", wrong) == 403
+        assert await sent(client, "/login", wrong | {"name": "eve"}) == 403
+        other = {"Sec-Fetch-Site": "cross-site"}
+        answer = await client.post("/review", data=form | {"action": "accept"}, headers=other)
+        assert answer.status == 403
+        assert (await client.get("/", headers={"Host": "evil.example"})).status == 200  # the session is known
+        assert (await browser().get("/", headers={"Host": "evil.example"})).status == 403
+
+
+async def test_tokens_give_roles(brokered: Page) -> None:
+    tokens = {"web_token": SecretStr(TOKEN), "web_reader_token": SecretStr(READER)}
+    async with brokered.served(**tokens) as browser:
+        nobody, reader, reviewer = browser(), browser(), browser()
+        assert (await nobody.get("/", allow_redirects=False)).headers["Location"] == "/login"
+        assert (await nobody.post("/review", data={})).status == 403
+        assert (await nobody.get("/live", allow_redirects=False)).status == 303
+        assert await sent(nobody, "/login", {"token": "x" * 16, "name": "eve"}) == 403
+        assert await sent(reader, "/login", {"token": READER, "name": "ann"}) == 303
+        assert (await reader.get("/")).status == 200
+        assert (await reader.get("/review")).status == 403
+        assert await sent(reviewer, "/login", {"token": TOKEN, "name": "bob"}) == 303
+        form = await given(reviewer)
+        forged = form | {"action": "accept", "csrf": await secret(reader)}
+        assert await sent(reader, "/review", forged) == 403
+        assert await sent(reviewer, "/review", form | {"action": "accept"}) == 303
+
+
+async def secret(client: Client) -> str:
+    html = await (await client.get("/login")).text()
+    return re.findall(r'name="csrf" value="(\w+)"', html)[0]
+
+
+async def test_only_a_trusted_proxy_names_users(stored: Page) -> None:
+    header = {"web_user_header": "X-User", "web_reviewers": "bob"}
+    async with stored.served(**header) as browser:
+        client = browser()
+        assert (await client.get("/")).status == 403
+        assert "ann, reader" in await (await client.get("/", headers={"X-User": "ann"})).text()
+        assert "bob, reviewer" in await (await client.get("/", headers={"X-User": "bob"})).text()
+    async with stored.served(**header, web_proxies="192.0.2.1") as browser:
+        assert (await browser().get("/", headers={"X-User": "bob"})).status == 403
+
+
+def test_an_open_page_is_refused_on_an_outer_address() -> None:
+    with pytest.raises(AccessError):
+        Access(Settings(web_host="0.0.0.0"))
+    assert Access(Settings(web_host="0.0.0.0", web_token=SecretStr(TOKEN))).by_token
+    with pytest.raises(ValueError, match="PV_WEB_TOKEN"):
+        Settings(web_token=SecretStr("short"))
+
+
+async def test_two_reviewers_at_once_never_get_the_same_event(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        one, two = browser(), browser()
+        for client in (one, two):
+            await client.get("/")
+        decided = []
+        for _ in range(3):
+            forms = await asyncio.gather(given(one), given(two))
+            assert forms[0]["report"] != forms[1]["report"]
+            stolen = forms[0] | {"csrf": forms[1]["csrf"], "action": "accept"}
+            assert await sent(two, "/review", stolen) == 409
+            pairs = zip((one, two), forms, strict=True)
+            done = [sent(client, "/review", form | {"action": "accept"}) for client, form in pairs]
+            assert await asyncio.gather(*done) == [303, 303]
+            decided += [form["report"] for form in forms]
+        assert len(set(decided)) == 6
+        assert "No event waits" in await (await one.get("/review")).text()
+    log = ReviewLog(brokered.settings)
+    await log.start()
+    await log.stop()
+    assert sorted(review.report_id for review in log.reviews) == sorted(decided)
+    assert verify(log.reviews) == log.reviews[-1]
+    changed = [replace(log.reviews[0], reviewer="eve"), *log.reviews[1:]]
+    for broken in (changed, log.reviews[1:], [*log.reviews[:2], *log.reviews[3:]]):
+        with pytest.raises(BrokenChain):
+            verify(broken)
+
+
+async def test_decisions_win_in_the_store_also_over_a_later_release_and_become_gold(brokered: Page) -> None:
+    settings = brokered.settings
+    async with brokered.served() as browser:
+        client = browser()
+        form = await given(client)
+        assert form["report"] == "r5"  # of the lowest cosine
+        assert await sent(client, "/review", form | {"action": "correct", "term": "no such term"}) == 400
+        corrected = form | {"action": "correct", "term": "sleepless", "negated": "on", "reason": "reads so"}
+        assert await sent(client, "/review", corrected) == 303
+        assert await sent(client, "/review", corrected) == 409
+        form = await given(client)
+        assert form["report"] == "r4"
+        assert await sent(client, "/review", form | {"action": "reject"}) == 303
+        await follow(settings)
+        where = "WHERE report_id IN ('r4', 'r5')"
+        sql = f"SELECT pt, serious, negated, review FROM events {where} ORDER BY report_id"
+        expected = [("Nausea", False, False, "reject"), ("Insomnia", True, True, "correct")]
+        assert stored_rows(settings, sql) == expected
+        pairs = f"SELECT pt, affirmed FROM pairs {where}"
+        assert stored_rows(settings, pairs) == [("Insomnia", False)]
+        write_again(settings, "r5", 5)
+        assert stored_rows(settings, sql) == expected
+        database = open_database(settings)
+        lines = list(gold_lines(database))
+        database.close()
+        gold = read_gold(iter(lines))  # type: ignore[arg-type]
+        assert gold.records["r4"]["event"] == frozenset()
+        assert [d[3] for d in gold.records["r5"]["event"]] == ["Insomnia"]
+        html = await (await client.get("/review")).text()
+        undo = dict(re.findall(r'name="(csrf|sequence)" value="(\w+)"', html[html.index("/review/undo") :]))
+        assert await sent(client, "/review/undo", undo) == 303
+        assert await sent(client, "/review/undo", undo) == 409
+        await follow(settings)
+        assert stored_rows(settings, sql)[0] == ("Nausea", False, False, None)
+        assert len(stored_rows(settings, pairs)) == 2
+
+
+def write_again(settings: Settings, id_: str, i: int) -> None:
+    """The same text by a later release, with the same span; the place leaves the consumer where it is."""
+    at, text = len("took sertraline and "), f"took sertraline and felt sick {i}"
+    made = report(id_, 900, event(), text=text, record_id=f"posts/{id_}/f{i}/normalization@2")
+    mention = replace(made.mentions[0], start=at, end=at + 9)
+    database = open_database(settings, write=True)
+    Follower(settings, database).apply([message(-1, replace(made, mentions=(mention,)))])
+    database.close()
+
+
+def test_a_lease_ends_and_a_skipped_event_does_not_come_back() -> None:
+    now = [0.0]
+    leases = Leases(lambda: now[0])
+    places = [("a", 0, 1, ""), ("b", 0, 1, "")]
+    assert leases.take(places, "one") == places[0] == leases.take(places, "one")
+    assert leases.take(places, "two") == places[1]
+    assert leases.take(places, "three") is None
+    leases.skip(places[0], "one")
+    assert leases.take(places, "one") is None
+    assert leases.take(places, "three") == places[0]
+    now[0] = LEASE_SECONDS + 1
+    assert not leases.holds(places[1], "two")
+    assert leases.take(places, "one") == places[1]
+
+
+def test_a_decision_names_no_word_of_a_report() -> None:
+    assert {"text", "mention", "words"}.isdisjoint(Review.__slots__)
+
+
+async def test_without_a_broker_nothing_can_be_reviewed(stored: Page, tmp_path: Path) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        assert "set PV_BROKER" in await (await client.get("/review")).text()
+        assert await sent(client, "/review", {"csrf": await secret(client), "action": "accept"}) == 403

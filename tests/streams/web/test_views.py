@@ -1,0 +1,110 @@
+"""What the pages show, and that they show hostile texts as texts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.codec import encode
+from streams.records import CodedReport, WatchState
+from streams.settings import Settings
+from streams.web.reports import pieces
+from streams.web.signalling import sparkline
+from tests.streams.web.conftest import HOSTILE, Page, reports
+
+PAGES = ("/", "/signals", "/report?id=r0%22%3E%3Cscript%3E", "/pair?drug=sertraline&term=Nausea")
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_hostile_texts_ids_and_drugs_are_escaped(stored: Page, path: str) -> None:
+    async with stored.served() as browser:
+        answer = await browser().get(path)
+        html = await answer.text()
+        assert answer.status == 200
+        assert "onerror=alert(2)&gt;" in html or path == "/signals"
+        assert re.findall(r"<script[^>]*>", html) == ['<script src="/static/page.js" defer>']
+        assert "<img" not in html and " style=" not in html and "<style" not in html
+        assert not re.search(r'(src|href|action)="(https?:)?//', html)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_a_query_is_shown_as_text_and_cannot_change_the_question(stored: Page) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        html = await (
+            await client.get("/signals", params={"drug": HOSTILE, "sort": "'", "window": "x"})
+        ).text()
+        assert "alert(1)" in html and "<script>alert" not in html
+        answer = await client.get("/pair", params={"drug": "x' OR '1'='1", "term": "Nausea"})
+        assert "No report has this pair." in await answer.text()
+        assert (await client.get("/report", params={"id": "' OR 1=1 --"})).status == 404
+
+
+async def test_a_report_has_its_candidates_status_and_origin(stored: Page) -> None:
+    async with stored.served() as browser:
+        html = await (await browser().get("/report?id=r3")).text()
+        for expected in ("0.870", "Feeling sick", "probability 0.87", "posts/0@3", "ner 000000000000"):
+            assert expected in html
+        assert '<mark class="ade">felt sick</mark><small class="note">Nausea</small>' in html
+
+
+async def test_texts_can_be_switched_off(stored: Page) -> None:
+    async with stored.served(web_texts=False) as browser:
+        client = browser()
+        for path in ("/", "/report?id=r3", "/pair?drug=sertraline&term=Nausea"):
+            html = await (await client.get(path)).text()
+            assert "felt sick" not in html and "Nausea" in html
+
+
+async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Page) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        html = await (await client.get("/signals?drug=sertr&soc=Gastrointestinal+disorders&sort=n")).text()
+        assert "WEB-RADR" in html and "/pair?drug=sertraline&amp;term=Nausea" in html
+        assert "No pair." in await (await client.get("/signals?drug=nobody")).text()
+        assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
+
+
+async def test_a_report_that_arrives_is_sent_to_who_looks(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        client = browser()
+        async with client.get("/live") as stream:
+            async with asyncio.timeout(30):
+                assert await stream.content.readline() == b": hello\n"
+                await produce(brokered.settings, reports(1)[0])
+                shown = b""
+                while b"</article>" not in shown:
+                    shown += await stream.content.readline()
+        assert b"event: report" in shown and b"<script" not in shown and b"&lt;script&gt;" in shown
+
+
+async def produce(settings: Settings, record: CodedReport) -> None:
+    """Again and again, because the page may not yet follow the end of the topic."""
+    async with AIOKafkaProducer(**settings.client()) as producer:
+        for _ in range(20):
+            await producer.send_and_wait("events", encode(record), key=record.id.encode())
+            await asyncio.sleep(0.1)
+
+
+def test_overlapping_mentions_are_cut_at_every_boundary() -> None:
+    outer = {"start": 0, "end": 6, "label": "ADE", "generic": None}
+    inner = {"start": 2, "end": 4, "label": "DRUG", "generic": "lithium"}
+    found = pieces("abcdefgh", [outer, inner, {"start": 7, "end": 99, "label": "ADE", "generic": None}], [])
+    assert [(p["text"], p["label"], p["notes"]) for p in found] == [
+        ("ab", "ade", []), ("cd", "drug", ["lithium"]), ("ef", "ade", ["ade"]), ("gh", None, []),
+    ]  # fmt: skip
+
+
+def test_a_sparkline_has_a_point_for_each_week_inside_its_box() -> None:
+    state = WatchState(
+        weeks=("a", "b", "c"), n=(0, 4, 2), expected=(1.0, 1.5, 2.0), ratio=1.0, critical=3.0, signalled=False
+    )
+    drawn = sparkline(state)
+    assert drawn is not None
+    assert drawn["n"] == "0,22.0 60,2.0 120,12.0"
+    assert drawn["label"] == "6 reports in 3 weeks, 4.5 expected"
