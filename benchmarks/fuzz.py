@@ -129,7 +129,9 @@ class Ledger:
             self.twice += orjson.loads(value)["origin"]["offset"] != record.offset
         self.twice += record.offset in self.outcomes
         self.outcomes[record.offset] = outcome
-        return _done()
+        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        confirmed.set_result(None)
+        return confirmed
 
     def _check_letter(self, record: Inbound, headers: dict[str, bytes | None]) -> None:
         reason = (headers.get("pv-reason") or b"").decode()
@@ -143,10 +145,6 @@ class Ledger:
 
     def observe(self, processed: Sequence[Processed]) -> None:
         """No shadow and no drift here."""
-
-
-async def _done() -> None:
-    """A confirmed delivery."""
 
 
 def _dropped(stage: str) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.chaos_disturbances import store_away
 from benchmarks.chaos_records import EDITIONS, Result, count_errors, make_records
 from tests.variants import MARKER
 
@@ -35,6 +37,23 @@ def test_the_editions_of_a_report_are_sent_in_order() -> None:
     editions = [int(text.rsplit(" ", 1)[1]) for id_, text in records if id_ == "7-0"]
     assert editions == list(range(1, EDITIONS + 1))
     assert all(MARKER in text for _, text in records)
+
+
+@pytest.mark.parametrize("error", ["unaccounted", "aborted_read"])
+def test_a_round_with_a_lost_hostile_record_or_one_of_an_aborted_transaction_is_not_sound(error: str) -> None:
+    result = Result(0, 2)
+    assert result.sound
+    setattr(result, error, 1)
+    assert not result.sound
+
+
+def test_the_store_is_back_after_an_outage_whatever_happens(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    with pytest.raises(InterruptedError), store_away(store):
+        assert not store.exists()
+        raise InterruptedError
+    assert store.is_dir()
 
 
 @pytest.mark.parametrize(
