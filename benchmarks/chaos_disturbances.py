@@ -74,7 +74,8 @@ def store_away(store: Path) -> Iterator[None]:
 
 def hang_soon() -> None:
     """The tagger of this process hangs in one of its first batches, for ever."""
-    predict, seen = NerModel.predict, []
+    predict = NerModel.predict
+    seen: list[str] = []
 
     def hanging(self: NerModel, batch: Sequence[str]) -> Any:
         seen.extend(batch[:1] if any(WORD in text for text in batch) else [])

@@ -41,7 +41,7 @@ class Pool:
 
     real: Sequence[dict[str, Any]]
     values: Sequence[Any]
-    bytes: Sequence[bytes]
+    data: Sequence[bytes]
 
 
 def draw_pool(topic: str, number: int, examples: int) -> Pool:
@@ -111,7 +111,7 @@ def _bytes_of(pool: Pool, rng: random.Random) -> Value:
         case "json":
             return _dumped(rng.choice(pool.values))
         case "bytes":
-            return rng.choice(pool.bytes)
+            return rng.choice(pool.data)
         case "special":
             return rng.choice(_SPECIAL)(rng)
         case _:
@@ -203,7 +203,7 @@ def _damaged(value: Value, pool: Pool, rng: random.Random) -> Value:
         case 1:
             return value[:place] + bytes((rng.randrange(256),)) + value[place + 1 :]
         case _:
-            return value[:place] + rng.choice(pool.bytes) + value[place:]
+            return value[:place] + rng.choice(pool.data) + value[place:]
 
 
 def _timestamp(rng: random.Random) -> float:
@@ -218,5 +218,5 @@ def _headers(pool: Pool, rng: random.Random) -> Headers:
     names = ("origin", "traceparent", "pv-attempts", "pv-reason", "", rng.choice(string.printable))
     return tuple(
         (rng.choice((*names, data.decode(errors="backslashreplace"))), rng.choice((None, data)))
-        for data in rng.choices(pool.bytes, k=3)
+        for data in rng.choices(pool.data, k=3)
     )

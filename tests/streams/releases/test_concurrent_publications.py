@@ -13,7 +13,7 @@ from models.releases.store import open_release, sign
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Announcement, Inbound
-from streams.releases import announcements, publishing
+from streams.releases import announcements
 from streams.releases.announcements import Announcements
 from streams.releases.publishing import GateError, publish
 from streams.settings import Settings
@@ -32,7 +32,7 @@ async def publish_both(
         await barrier.wait()
         await announce(*arguments)
 
-    patch.setattr(publishing.announcements, "announce", together)
+    patch.setattr(announcements, "announce", together)
     paths = [store.root / "summarization" / version for version in store.sound[:2]]
     key = keys.private if keys else None
     async with asyncio.timeout(60):
