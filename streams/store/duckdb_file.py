@@ -24,6 +24,8 @@ from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 
 #: Seconds to wait for the process that has the file open.
 PATIENCE = 30.0
+#: In the errors where another process, or another part of this one, has the file open.
+BUSY = ("lock", "different configuration")
 CHUNK = 10_000
 #: No statement of a reader opens files, loads extensions or changes that.
 READER = {"enable_external_access": "false", "lock_configuration": "true"}
@@ -107,8 +109,8 @@ class DuckDatabase:
             try:
                 config: Any = {} if self._write else READER
                 self._connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
-            except duckdb.IOException as error:
-                if "lock" not in str(error) or time.monotonic() > end:
+            except (duckdb.IOException, duckdb.ConnectionException) as error:
+                if not any(words in str(error) for words in BUSY) or time.monotonic() > end:
                     raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
                 time.sleep(0.02)
         return self._connection

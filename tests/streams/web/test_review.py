@@ -49,7 +49,7 @@ async def sent(client: Client, path: str, data: dict[str, str]) -> int:
 
 async def follow(settings: Settings) -> None:
     """What `pvstream store --until-end` does."""
-    database = open_database(settings, write=True)
+    database = await asyncio.to_thread(open_database, settings, write=True)
     try:
         async with asyncio.timeout(60):
             await Follower(settings, database).run(asyncio.Event(), until_end=True)
@@ -169,7 +169,7 @@ async def test_decisions_win_in_the_store_also_over_a_later_release_and_become_g
         assert stored_rows(settings, sql) == expected
         pairs = f"SELECT pt, affirmed FROM pairs {where}"
         assert stored_rows(settings, pairs) == [("Insomnia", False)]
-        write_again(settings, "r5", 5)
+        await asyncio.to_thread(write_again, settings, "r5", 5)
         assert stored_rows(settings, sql) == expected
         database = open_database(settings)
         lines = list(gold_lines(database))
