@@ -9,11 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from models import terminology
 from models.terminology import Term
 from models.types import Query
 from training.common.corpora import GoldCoding
 
 SEED = 42
+#: The first terms of the bundled terminology, by which the mentions are split.
+SPLIT_TERMS = 10_163
 #: Shares of the drugs (at least one) and of the preferred terms of the other drugs.
 TEST_DRUGS, TEST_TERMS = 0.2, 0.05
 #: Shares of the rest: of its preferred terms, and of its rows including those of these terms.
@@ -39,6 +42,13 @@ def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
     for term in terms:
         found.setdefault(term.llt.lower(), set()).add(term.pt)
     return found
+
+
+def split_groups() -> dict[str, set[str]]:
+    """By what `heldout_split` groups names: the terms that the bundled terminology had when the split was
+    made. With later ones other mentions would be held out than those that releases were not trained on.
+    """
+    return pts_by_term(terminology.load()[:SPLIT_TERMS])
 
 
 def right_terms(gold: GoldCoding, by_term: Mapping[str, set[str]]) -> set[str]:

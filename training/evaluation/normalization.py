@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models import terminology
 from models.scores import Counts, Measure, accuracy_at, ratio
 from models.terminology import Term
 from models.types import Coding, Query
-from training.common.coding_split import heldout_split, pts_by_term, query, right_terms
+from training.common.coding_split import heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation import end_to_end
 from training.evaluation.coding import removed_terms
@@ -61,7 +60,7 @@ def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
         return removed_terms.read(data, limit)
     path = data / "psytar/normalization.csv"
     golds = list(read_psytar_codes(path))
-    parts = heldout_split(golds, pts_by_term(terminology.load()))
+    parts = heldout_split(golds, split_groups())
     trained = parts.train + parts.valid
     if split == END_TO_END:
         records: Sequence[Any] = end_to_end.read(data, parts.test)

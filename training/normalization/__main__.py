@@ -52,7 +52,7 @@ def main(
             raise typer.BadParameter("--calibrate requires --like and --data")
         release = recalibrated(open_release(like), data, output)
     elif like is not None:
-        release = over_terms(open_release(like), terminology.load(options.terms), output)
+        release = over_terms(open_release(like), terminology.load(options.terms), output, data)
     elif zero_shot:
         release = zero_shot_release(settings.base, options, data, output)
     else:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models import terminology
 from models.encoder.model import Encoder
 from models.normalization.context_refining import marked_sentences
 from models.terminology import Term
 from models.types import Query
-from training.common.coding_split import Split, heldout_split, pts_by_term, query, right_terms
+from training.common.coding_split import Split, heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 
 
@@ -33,7 +32,7 @@ class Example:
 def read(data: Path | None) -> Split:
     """PsyTAR's coded mentions in three parts; empty ones without data."""
     golds = list(read_psytar_codes(data / "psytar/normalization.csv")) if data else []
-    return heldout_split(golds, pts_by_term(terminology.load())) if golds else Split([], [], [])
+    return heldout_split(golds, split_groups()) if golds else Split([], [], [])
 
 
 def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encoder) -> list[Example]:

@@ -38,9 +38,11 @@ def zero_shot_release(base: str, options: ReleaseOptions, data: Path | None, out
     return publish(Parts(terms, vectors), configuration, base=base, sources=sources, data=data, output=output)
 
 
-def over_terms(release: Release, terms: Sequence[terminology.Term], output: Path) -> Release:
-    """A release over other terms with the encoders and the threshold of this one. Term vectors come from
-    S_isolated, so no trained tensor depends on the terms.
+def over_terms(
+    release: Release, terms: Sequence[terminology.Term], output: Path, data: Path | None = None
+) -> Release:
+    """A release over other terms with the encoders and the threshold of this one, with scores where there is
+    data. Term vectors come from S_isolated, so no trained tensor depends on the terms.
     """
     manifest = release.manifest
     model = NormalizationModel.load(release)
@@ -57,6 +59,6 @@ def over_terms(release: Release, terms: Sequence[terminology.Term], output: Path
         configuration,
         base=manifest.base,
         sources=manifest.training_data,
-        data=None,
+        data=data,
         output=output,
     )

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models import terminology
 from models.scores import Counts, Measure, ratio
 from models.types import Coding
-from training.common.coding_split import heldout_split, pts_by_term, query
+from training.common.coding_split import heldout_split, pts_by_term, query, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.common.removed_terms import Draw, draws
 from training.evaluation.result import Part, Result
@@ -41,7 +40,7 @@ class Removed(NamedTuple):
 def read(data: Path, limit: int) -> Removed:
     """Mentions that no release is trained on; with a limit so many of each source."""
     golds = list(read_psytar_codes(data / "psytar/normalization.csv"))
-    test = heldout_split(golds, pts_by_term(terminology.load())).test
+    test = heldout_split(golds, split_groups()).test
     sources = [list(dict.fromkeys(own))[: limit or None] for own in (test, phrases("held_out"))]
     return Removed(DATA, [g for own in sources for g in own], len(sources[0]))
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from models import terminology
 from models.drugs import DrugLexicon
 from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
-from training.common.coding_split import heldout_split, pts_by_term
+from training.common.coding_split import heldout_split, split_groups
 from training.common.corpora import GoldCoding, GoldText, read_psytar, read_psytar_codes
 from training.teaching.markup import NONE, MarkedText
 from training.teaching.readers import marked_texts
@@ -108,7 +107,7 @@ def psytar(data: Path, limit: int = 0) -> Corpus:
     for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
         codes.setdefault(_key(gold.sentence), []).append(gold)
     mapped = list(read_psytar_codes(data / "psytar/normalization.csv"))
-    test = set(heldout_split(mapped, pts_by_term(terminology.load())).test)
+    test = set(heldout_split(mapped, split_groups()).test)
     posts = [_sentence(t, codes.get(_key(t.text), ()), test) for t in texts]
     own = [p for p in posts if p.events]
     share = sum(p.weight for p in own) / max(1, len(own))
