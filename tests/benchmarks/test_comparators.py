@@ -18,7 +18,7 @@ def test_scores_of_two_releases_are_written_with_their_settings(tmp_path: Path) 
     content = json.loads(file.read_bytes())
     assert content["rows"]["one"] == content["rows"]["same"]
     trained_with, *names = content["rows"]["one"]
-    assert "epochs 4" in content["rows"]["one"][trained_with]
+    assert "epochs 3" in content["rows"]["one"][trained_with]
     assert names
     assert all(name.startswith("strict_micro_f1, ") for name in names)
     assert set(content["definitions"]) == {"strict_micro_f1"}

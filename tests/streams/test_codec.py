@@ -24,6 +24,7 @@ from streams.records import (
     Masked,
     Origin,
     Report,
+    Review,
     Signal,
     Summary,
     TaggedReport,
@@ -246,6 +247,7 @@ def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> Non
         Announcement: {"task", "version"},
         Cursor: {"source", "position"},
         Signal: {"drug", "term"},
+        Review: {"report_id", "action", "before", "after"},
     }
     for topic in TOPICS:
         if topic.record is not None:

@@ -65,6 +65,6 @@ def test_every_topic_with_texts_forgets_them_and_keeps_tombstones_as_long_as_the
             assert entries["cleanup.policy"] == "compact,delete", topic.name
             assert entries["delete.retention.ms"] == entries["retention.ms"]
             assert int(entries["max.compaction.lag.ms"]) < 24 * 3600 * 1000
-        if topic.name not in {"releases", "cursors", "signals"}:
+        if topic.name not in {"releases", "cursors", "signals", "reviews"}:
             assert 0 < int(entries["retention.ms"]) <= 30 * 24 * 3600 * 1000
             assert int(entries["segment.ms"]) <= 24 * 3600 * 1000
