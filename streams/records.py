@@ -273,6 +273,9 @@ class ReviewedEvent:
     """The decision that is valid; null before the first one and after an undo of it."""
 
 
+Action = Literal["accept", "reject", "correct", "undo"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """A reviewer's decision on one event. The decisions are a chain: each names the hash of the one before,
@@ -288,7 +291,7 @@ class Review:
     """Of the text that was reviewed; a decision says nothing about another text of the report."""
     reviewer: str
     decided_at: datetime
-    action: Literal["accept", "reject", "correct", "undo"]
+    action: Action
     before: ReviewedEvent
     after: ReviewedEvent
     reason: str = ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from models.terminology import Term
-from streams.records import Review, ReviewedEvent
+from streams.records import Action, Review, ReviewedEvent
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.web import reports
@@ -72,7 +72,7 @@ async def decide(request: web.Request) -> web.Response:
     await log.append(
         Review(
             sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
-            reviewer=user.name, decided_at=datetime.now(UTC), action=action, before=before, after=after,
+            reviewer=user.name, decided_at=datetime.now(UTC), action=cast(Action, action), before=before, after=after,
             reason=str(form.get("reason", ""))[:REASON_LENGTH],
         )
     )  # fmt: skip
@@ -134,7 +134,7 @@ def _after(
         return replace(before, review="accept")
     if action == "reject":
         return replace(before, review="reject")
-    flags = {name: name in form for name in FLAGS}
+    flags: dict[str, Any] = {name: name in form for name in FLAGS}
     wanted = str(form.get("term", "")).strip()
     corrected = replace(before, review="correct", **flags)
     if not wanted or wanted.lower() == (before.llt or NIL).lower():

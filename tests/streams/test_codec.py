@@ -105,7 +105,11 @@ OLD = FIRST | SECOND | THIRD
 GOLDEN = next_version(THIRD, **SOURCE)
 # The status of an effect and whether a term is serious, which records before them do not have.
 JUDGED = (MENTIONS[0], replace(MENTIONS[1], status="own", status_score=0.97))
-for name, added in (("tagged-v4", {}), ("coded-v6", {"events": (replace(WITH_CONTEXT, serious=True),)})):
+LATEST: dict[str, dict[str, Any]] = {
+    "tagged-v4": {},
+    "coded-v6": {"events": (replace(WITH_CONTEXT, serious=True),)},
+}
+for name, added in LATEST.items():
     GOLDEN[name] = replace(GOLDEN[name], read=False, mentions=JUDGED, **added)  # type: ignore[call-arg]
 AGGREGATE = without_text(replace(GOLDEN["coded-v6"], aggregate_only=True))
 

@@ -58,7 +58,7 @@ def make(
     if settings.phrase_epochs:
         data_taught = taught_phrases(split, terms)
         own = taught(settings, isolated, terms, data_taught, split, run=run, device=device)
-        merge_adapter(isolated.model, own)
+        merge_adapter(isolated.model, dict(own))
         adapter = joined(adapter, own)
         sources.append(teaching_source(len(data_taught)))
     trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)

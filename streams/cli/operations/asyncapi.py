@@ -152,8 +152,8 @@ def _operations(settings: Settings) -> dict[str, Any]:
     operations["source.resume"] = _operation("receive", CURSORS)
     operations["source.position"] = _operation("send", CURSORS)
     operations["signals"] = _operation("send", SIGNALS)
-    for topic in FOLLOWED:
-        operations[f"store.{topic.name}"] = _operation("receive", topic)
+    for followed in FOLLOWED:
+        operations[f"store.{followed.name}"] = _operation("receive", followed)
     return operations
 
 

@@ -77,8 +77,9 @@ def test_the_threshold_decides_for_the_writers_own_events(small: Encoder) -> Non
 def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
     model = tagger(small, own=5.0)
     assert model.status_head is not None
-    model.status_head.status[0].weight.data[0, -N_RULES] = 1.0
-    model.status_head.status[-1].weight.data[STATUSES.index(NEGATED), 0] = 20.0
+    first, last = (m for m in model.status_head.status if isinstance(m, torch.nn.Linear))
+    first.weight.data[0, -N_RULES] = 1.0
+    last.weight.data[STATUSES.index(NEGATED), 0] = 20.0
     places = [Mention(3, 11, "headache", ADE, 1.0)]
     for text, status in (("ok headache", OWN), ("no headache", NEGATED)):
         [sentence] = model._sentences([text])

@@ -12,7 +12,7 @@ from streams import metrics
 from streams.inputs import as_input, read_report
 from streams.intake.authors import AuthorKeys
 from streams.intake.intake import PostIntake
-from streams.intake.items import Intake, Post
+from streams.intake.items import Post
 from streams.records import MAX_TEXT, Masked
 from streams.settings import Settings
 
@@ -39,7 +39,8 @@ def passed(outcome: str) -> float:
 
 
 def test_a_post_becomes_a_report_that_is_read_back_from_the_topic() -> None:
-    taken: Intake = intake()
+    taken = intake()
+    assert isinstance(taken, PostIntake)
     report = taken.take(POST)
     assert report is not None
     assert report.text == "@user my zoloft keeps me awake all night, see [url]"

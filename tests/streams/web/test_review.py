@@ -99,7 +99,7 @@ async def test_tokens_give_roles(brokered: Page) -> None:
 
 async def secret(client: Client) -> str:
     html = await (await client.get("/login")).text()
-    return re.findall(r'name="csrf" value="(\w+)"', html)[0]
+    return str(re.findall(r'name="csrf" value="(\w+)"', html)[0])
 
 
 async def test_only_a_trusted_proxy_names_users(stored: Page) -> None:
