@@ -72,8 +72,8 @@ async def decide(request: web.Request) -> web.Response:
     await log.append(
         Review(
             sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
-            reviewer=user.name, decided_at=datetime.now(UTC), action=cast(Action, action), before=before, after=after,
-            reason=str(form.get("reason", ""))[:REASON_LENGTH],
+            reviewer=user.name, decided_at=datetime.now(UTC), action=cast(Action, action),
+            before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
         )
     )  # fmt: skip
     site.leases.release(where)
