@@ -60,7 +60,7 @@ def make(
         own = taught(settings, isolated, terms, data_taught, split, run=run, device=device)
         merge_adapter(isolated.model, dict(own))
         adapter = joined(adapter, own)
-        sources.append(teaching_source(len(data_taught)))
+        sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
     trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
     network = trainee.network
     configuration = _configuration(settings, options, len(terms)) | {"training_seconds": round(loop.seconds)}

@@ -19,15 +19,19 @@ from models.encoder.model import Encoder
 from models.normalization.context_refining import pool_with_gradients
 from models.terminology import Term
 from training.common.adapter import adapter_tensors, trainable
+from training.common.batching import length_batches
 from training.common.coding_split import Split, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
 from training.common.precision import Precision, mixed
 from training.normalization.losses import softmax_loss
+from training.normalization.trainer import SEED_STEP
 from training.teaching.batches import MARKED
 from training.teaching.readers import codings, phrases
 
 RANK, LR, BATCH, TEMPERATURE = 16, 5e-4, 96, 0.05
+#: Batches out of which phrases of like length are put together: few, so that a batch has many organs.
+POOL = 10
 
 
 class Phrase(NamedTuple):
@@ -71,7 +75,7 @@ class PhraseTrainee(Trainee):
         for term in terms:
             self._names.setdefault(term.pt, []).append(term.llt.lower())
         self.validation = validation
-        self.rng = random.Random(seed)
+        self._seed, self.rng = seed, random.Random(seed)
         self.optimizer = torch.optim.AdamW(self.parameters(), lr=LR, fused=True)
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer, max_lr=LR, total_steps=steps_of(epochs, len(data), BATCH), pct_start=0.1
@@ -81,9 +85,12 @@ class PhraseTrainee(Trainee):
         return [self.encoder.model]
 
     def epoch(self, number: int) -> dict[str, float]:
-        order = self.data.copy()
-        random.Random(f"{number} {self.rng.random()}").shuffle(order)
-        batches = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+        # Dropout is drawn anew in each epoch, so that a resumed run does what one in a piece does.
+        torch.manual_seed(self._seed * SEED_STEP + number)
+        self.rng = random.Random(self._seed * SEED_STEP + number)
+        batches = length_batches(
+            self.data, size=BATCH, pool=POOL, length=lambda p: len(p.words), rng=self.rng
+        )
         return self.one_pass(batches, self.loss, number)
 
     def validate(self, number: int) -> dict[str, float]:

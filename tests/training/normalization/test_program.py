@@ -66,6 +66,13 @@ def test_the_program_publishes_a_release_that_reads_the_sentence(
     assert names["acc@1"].baseline is not None
 
 
+def test_a_run_that_learns_lay_phrases_names_them_and_stores_s_isolated(folder: Path, tiny_bert: str) -> None:
+    release = open_release(published(folder, tiny_bert, phrase_epochs=1))
+    assert "isolated.safetensors" in release.manifest.files
+    assert "synthetic" in release.manifest.training_data[1].name
+    assert load(release, dtype="float32").passes_canary()
+
+
 def test_a_release_can_begin_with_anothers_adapter(folder: Path, tiny_bert: str) -> None:
     first = published(folder, tiny_bert)
     second = open_release(published(folder, tiny_bert, start=first, start_isolated=first))
