@@ -11,6 +11,7 @@ import pytest
 from benchmarks.sources_kills import kill_run
 from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
+from tests.integration.long_tests import long_test
 
 
 @pytest.fixture
@@ -20,6 +21,7 @@ def bootstrap() -> Iterator[str]:
 
 
 @pytest.mark.slow
+@long_test
 def test_nothing_is_lost_and_no_deletion_missed_when_a_process_with_five_sources_is_killed() -> None:
     figures = asyncio.run(kill_run(kills=2, seed=5))
     assert figures["posts"] > 500

@@ -21,6 +21,7 @@ from streams.store.database import DatabaseError, open_database
 from streams.topics import EVENTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
+from tests.integration.long_tests import long_test
 from tests.integration.site import Site
 from tests.postgres_server import PostgresUnavailable, postgres
 from tests.streams.store.messages import deletion, event, report
@@ -75,6 +76,7 @@ def expected(kafka: LocalKafka) -> dict[str, Any]:
     return {str(key): value for key, value in latest.items()}
 
 
+@long_test
 def test_twenty_kills_of_the_store_lose_nothing_and_double_nothing(
     kafka: LocalKafka, tmp_path: Path, database: str
 ) -> None:

@@ -1,0 +1,11 @@
+"""Tests of many minutes, which run only where they are asked for: PV_LONG_TESTS=1 make integration."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+long_test = pytest.mark.skipif(
+    not os.environ.get("PV_LONG_TESTS"), reason="takes many minutes; PV_LONG_TESTS=1 runs it"
+)
