@@ -107,7 +107,9 @@ class Drift:
         self._chosen += [
             p
             for p in processed
-            if is_chosen(p.report.id, self._share) and p.output.releases.get(self._stage) == self._version
+            if p.report is not None
+            and is_chosen(p.report.id, self._share)
+            and p.output.releases.get(self._stage) == self._version
         ]
         if len(self._chosen) >= self._together:
             chosen, self._chosen = self._chosen, []

@@ -229,3 +229,11 @@ def test_a_stage_finds_what_its_reference_counts(stage: Any, tiny: dict[str, Rel
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
     assert any(found)
+
+
+async def test_deletions_are_not_sampled(live: Loaded) -> None:
+    measured = Drift("ner", 1.0, now, 1)
+    records = processed(3, SHORT, live)
+    deletions = [replace(p, report=None, output=None) for p in records]
+    await offered(measured, [*deletions, *records], live)
+    await offered(measured, deletions, live)
