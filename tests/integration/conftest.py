@@ -12,6 +12,7 @@ import pytest
 from models.releases.manifest import Release
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
+from tests.integration.long_tests import BY_DEFAULT, long_test
 from tests.integration.site import Site
 
 
@@ -85,3 +86,11 @@ def _found() -> KafkaServer:
         if os.environ.get("PV_REQUIRE_KAFKA") == "1":
             pytest.fail(str(reason))
         pytest.skip(str(reason))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of this folder that take long run only with PV_LONG_TESTS=1."""
+    for item in items:
+        folder, module = item.path.parent.name, item.path.stem
+        if folder == "integration" and module not in BY_DEFAULT:
+            item.add_marker(long_test)
