@@ -102,8 +102,8 @@ async def test_what_was_missed_is_read_from_the_timeline() -> None:
         world.publish(100)
         missed = source(api.url, rewind=0.0)
         async with running(runner(missed, second, first.positions[-1][1])):
-            await until(lambda: len(second.state()) >= 100)
-    assert {f"post {n}" for n in range(150, 250)} <= set(second.state().values())
+            expected = {f"post {n}" for n in range(150, 250)}
+            await until(lambda: expected <= set(second.state().values()))
     assert api.pages >= 3
     assert missed.missed.is_set()
 
