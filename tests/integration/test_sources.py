@@ -54,7 +54,7 @@ def test_the_terms_of_x_are_stated_at_the_start_and_no_output_quotes_a_post_or_a
     env = processes.environment(bootstrap, 0, PV_X_TOKEN="planted-token")
     server = f"http://127.0.0.1:{processes.free_port()}"
     log = tmp_path / "log"
-    arguments = ("source", "x", "ndjson", "--x-server", server, "--path", str(lines))
+    arguments = ("source", "x", "ndjson", "--all", "--x-server", server, "--path", str(lines))
     with processes.running(*arguments, env=env, log=log):
         processes.wait_until(lambda: processes.count(bootstrap, "posts") == 1, "the post is sent")
         processes.wait_until(lambda: "x: network" in log.read_text(), "the interruption is logged")
