@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, long_test]
 UNANSWERED = {
     "pv_release_fallback": "no worker runs another release than the announced one",
     "pv_reload_seconds_bucket": "the releases are pinned, so no announcement is followed",
+    "pv_announcements_refused": "nor refused",
+    "pv_source_lag_seconds": "lines of a file have no age",
 }
 WITHIN_S = 240.0
 
@@ -56,7 +60,13 @@ def test_every_query_of_the_dashboard_is_answered(
         pytest.skip("prometheus is not on PATH")
     site = tiny_site
     topics = ("posts", "sentences", "questions")
-    with prometheus(tmp_path, site.port, at_once()) as server, site.running("up", PV_DRIFT_SAMPLE="1"):
+    lines, port = tmp_path / "lines.jsonl", processes.free_port()
+    lines.write_text(json.dumps({"id": "1", "text": "Zoloft", "created_at": datetime.now(UTC).isoformat()}))
+    source = processes.running(
+        "source", "ndjson", "--path", str(lines), env=site.env | {"PV_HTTP_PORT": str(port)}, log=tmp_path / "source"
+    )
+    server_of = prometheus(tmp_path, site.port, at_once(), port)
+    with server_of as server, site.running("up", PV_DRIFT_SAMPLE="1"), source:
         site.wait_ready()
         site.must("shadow", "ner", str(tiny["ner"].path), "--share", "1.0")
         processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
