@@ -1,4 +1,4 @@
-"""Settings, read once from the environment by the command line and passed on as an object."""
+"""Settings of the connections to the broker, of the topics, and of workers and their models."""
 
 from __future__ import annotations
 
@@ -10,34 +10,16 @@ from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from streams.credentials.secret_files import read_secret
+from streams.settings.secrets import SettingsWithSecrets
 
 EMBEDDED = "embedded"
 OAUTH = "OAUTHBEARER"
-#: Settings that may also be given as a file, by the variable of the same name with _FILE.
-SECRETS = (
-    "sasl_password",
-    "ssl_key_password",
-    "oauth_client_secret",
-    "author_key",
-    "author_key_old",
-    "database_password",
-    "x_token",
-    "mastodon_token",
-    "web_token",
-    "web_reader_token",
-)
-#: Characters. Handles are known, so whoever guesses the key finds the handle of every hash.
-AUTHOR_KEY_LENGTH = 16
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
 
 
-class Settings(BaseSettings):
-    """Each field is the environment variable of the same name in capitals with the prefix PV_."""
-
-    model_config = SettingsConfigDict(env_prefix="PV_", use_attribute_docstrings=True)
+class PipelineSettings(SettingsWithSecrets):
+    """What stages and their clients need."""
 
     broker: str = EMBEDDED
     """Address of the broker: `kafka://host:port,host:port`, or `embedded` for one inside the process. It has
@@ -94,18 +76,6 @@ class Settings(BaseSettings):
     ssl_key_password_file: Path | None = None
     """File that holds the password of the private key; a newline at its end is dropped."""
 
-    x_token: SecretStr = SecretStr("")
-    """Bearer token of X's API, for the source `x`."""
-
-    x_token_file: Path | None = None
-    """File that holds the bearer token of X's API; a newline at its end is dropped."""
-
-    mastodon_token: SecretStr = SecretStr("")
-    """Access token of the Mastodon servers, for the source `mastodon`. Most servers ask for one."""
-
-    mastodon_token_file: Path | None = None
-    """File that holds the access token of the Mastodon servers; a newline at its end is dropped."""
-
     prefix: str = Field(default="", max_length=100, pattern="^([A-Za-z0-9][A-Za-z0-9._-]*)?$")
     """Put in front of the name of every topic and consumer group, for example `staging.`, so that several
     pipelines can share a cluster. Letters, digits, `.`, `_` and `-`."""
@@ -117,7 +87,7 @@ class Settings(BaseSettings):
     replication: int = Field(default=1, ge=1)
     """Replication factor of the topics that pvstream creates. 1 suits a single broker; use 3 on a cluster."""
 
-    releases: dict[str, Path] = {}
+    releases: dict[str, Path] = Field(default={})
     """Release directories by task, as JSON. Such a release replaces the bundled one, and announcements do not
     change it."""
 
@@ -129,16 +99,6 @@ class Settings(BaseSettings):
     store_deadline: float = Field(default=60.0, ge=1)
     """Seconds that copying a release from the store may take. After that the store counts as unavailable: a
     worker that starts takes a release that it has kept, and one that runs tries again later."""
-
-    database: str = "~/.local/share/pvstream/events.duckdb"
-    """Database of `pvstream store`: a DuckDB file, or the URL of a PostgreSQL server without a password,
-    `postgresql://user@host/name`."""
-
-    database_password: SecretStr = SecretStr("")
-    """Password of the database's user."""
-
-    database_password_file: Path | None = None
-    """File that holds the password of the database's user; a newline at its end is dropped."""
 
     release_key: Path | None = None
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
@@ -214,71 +174,6 @@ class Settings(BaseSettings):
     grace: float = Field(default=30.0, gt=0)
     """Seconds that a stopping worker may take to finish the records it has read."""
 
-    author_key: SecretStr = SecretStr("")
-    """Key of the keyed hash (HMAC-SHA256) that stands for an author, at least 16 characters. Without one the
-    field `author` is left out."""
-
-    author_key_file: Path | None = None
-    """File that holds the key of the authors' hash; a newline at its end is dropped."""
-
-    author_key_old: SecretStr = SecretStr("")
-    """The former key while keys are rotated: it hashes nothing new, but `pvstream forget` still finds the
-    reports that it hashed."""
-
-    author_key_old_file: Path | None = None
-    """File that holds the former key; a newline at its end is dropped."""
-
-    web_host: str = "127.0.0.1"
-    """Address on which `pvstream web` serves its page. Another than this machine's needs PV_WEB_TOKEN or
-    PV_WEB_USER_HEADER; put a proxy with TLS in front of it."""
-
-    web_port: int = Field(default=8080, ge=0, le=65535)
-    """Port of the page; 0 chooses any free port."""
-
-    web_token: SecretStr = SecretStr("")
-    """Token with which reviewers sign in, at least 16 characters."""
-
-    web_token_file: Path | None = None
-    """File that holds the token of reviewers; a newline at its end is dropped."""
-
-    web_reader_token: SecretStr = SecretStr("")
-    """Token with which those sign in who may only read, at least 16 characters."""
-
-    web_reader_token_file: Path | None = None
-    """File that holds the token of readers; a newline at its end is dropped."""
-
-    web_user_header: str = Field(default="", pattern="^[A-Za-z0-9-]*$")
-    """Header in which a reverse proxy names the user that it has signed in. Requests that do not come from
-    PV_WEB_PROXIES are then refused."""
-
-    web_proxies: str = "127.0.0.1,::1"
-    """Addresses, with commas, of the reverse proxies that are trusted with PV_WEB_USER_HEADER."""
-
-    web_reviewers: str = ""
-    """Users, with commas, who may review when PV_WEB_USER_HEADER names them; others may read."""
-
-    web_texts: bool = True
-    """Whether the page shows texts; without them it shows codes only."""
-
-    keep_text: bool = False
-    """States a right to keep the texts of sources whose terms forbid it. By default the final record of such
-    a report (`aggregate_only`) has no text. Set it alike on all workers."""
-
-    languages: str = Field(default="en", pattern="^[a-z]{2,3}(,[a-z]{2,3})*$")
-    """ISO 639-1 codes, with commas, of the languages whose posts pass the filter of a source."""
-
-    terms: Path | None = None
-    """File of terms, one a line, with which a post passes the filter of a source without a drug's name."""
-
-    phone_regions: str = Field(default="US,GB", pattern="^([A-Z]{2}(,[A-Z]{2})*)?$")
-    """Countries, with commas, whose national phone numbers are masked; international ones always are."""
-
-    duplicate_days: float = Field(default=7.0, gt=0)
-    """Days for which a repost is recognized after the first sighting."""
-
-    duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)
-    """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.7 kB."""
-
     @field_validator("broker")
     @classmethod
     def _known_scheme(cls, value: str) -> str:
@@ -286,13 +181,6 @@ class Settings(BaseSettings):
             raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
         if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
-        return value
-
-    @field_validator("database")
-    @classmethod
-    def _without_password(cls, value: str) -> str:
-        if "://" in value and (urlsplit(value).password or "password=" in value):
-            raise ValueError("a password belongs in PV_DATABASE_PASSWORD_FILE")
         return value
 
     @field_validator("oauth_token_url")
@@ -303,29 +191,6 @@ class Settings(BaseSettings):
         if value and url.scheme != "https" and not (url.scheme == "http" and _is_local(url.hostname or "")):
             raise ValueError("must be an https URL, or an http URL of this machine")
         return value
-
-    @model_validator(mode="after")
-    def _read_secrets(self) -> Self:
-        for name in SECRETS:
-            path = getattr(self, f"{name}_file")
-            if path is None:
-                continue
-            if name in self.model_fields_set:
-                variable = f"PV_{name.upper()}"
-                raise ValueError(f"{variable} and {variable}_FILE are both set; one of them is enough")
-            try:
-                setattr(self, name, SecretStr(read_secret(path)))
-            except ValueError as error:
-                raise ValueError(f"PV_{name.upper()}_FILE: {error}") from None
-            self.model_fields_set.discard(name)
-        return self
-
-    @model_validator(mode="after")
-    def _keys_that_nobody_guesses(self) -> Self:
-        for name in ("author_key", "author_key_old", "web_token", "web_reader_token"):
-            if 0 < len(getattr(self, name)) < AUTHOR_KEY_LENGTH:
-                raise ValueError(f"PV_{name.upper()} must have at least {AUTHOR_KEY_LENGTH} characters")
-        return self
 
     @model_validator(mode="after")
     def _one_source_of_tokens(self) -> Self:

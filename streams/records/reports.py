@@ -1,4 +1,4 @@
-"""The records in the topics. Fields are only ever added, with defaults, so that old records stay readable."""
+"""Reports, and what the stages add to them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from models.scores import Comparison
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
 
-#: A shadow is announced under the key task + SHADOW.
-SHADOW = ".shadow"
 Headers = Sequence[tuple[str, bytes | None]]
 
 
@@ -54,7 +51,6 @@ Id = Annotated[
     AfterValidator(_printable),
     AfterValidator(_not_blank),
 ]
-Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_not_blank)]
 #: The text of a final record: empty where the terms of its source forbid keeping it.
 KeptText = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
@@ -216,144 +212,3 @@ R = TypeVar("R", bound=Report)
 def extend(kind: type[R], report: Report, **added: Any) -> R:
     """A record of type `kind` with all fields of `report` and the fields that a stage adds or replaces."""
     return kind(**({f.name: getattr(report, f.name) for f in fields(report)} | added))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announcement:
-    """A release becomes live or a shadow. The last announcement under a key is valid, whatever its time, so a
-    rollback is one more announcement. Where signatures are required, only one with a higher sequence replaces
-    another.
-    """
-
-    task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
-    version: Version
-    reason: Literal["publish", "rollback", "shadow", "shadow_end"]
-    """`shadow_end` ends a shadow as a null value does, which cannot be signed."""
-    announced_at: datetime
-    previous: Version | None = None
-    """The release that was live before. A worker that starts and cannot load `version` loads this one, which
-    the running workers have kept.
-    """
-    forced: bool = False
-    """Published although it was not compared with the live release, or was worse."""
-    compared: Comparison | None = None
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """The share of the records that a shadow processes."""
-    sequence: Annotated[int, Field(ge=0, lt=2**53)] = 0
-    """Rises by one with each announcement of a key; 0 in those of earlier versions."""
-
-    @property
-    def key(self) -> str:
-        return self.task + (SHADOW if self.reason in {"shadow", "shadow_end"} else "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """Where a source of live posts resumes; the broker has confirmed everything before it."""
-
-    source: str
-    """The key on the topic: the protocol and, where there may be several, the server or the feed."""
-    position: dict[str, Any]
-    """Has the protocol's own fields; no text, no author and no credentials."""
-    written_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewedEvent:
-    """What an event is, before or after a decision; NIL has no llt, pt and soc."""
-
-    llt: str | None
-    pt: str | None
-    soc: str | None
-    negated: bool
-    hypothetical: bool
-    other_experiencer: bool
-    serious: bool = False
-    review: Literal["accept", "reject", "correct"] | None = None
-    """The decision that is valid; null before the first one and after an undo of it."""
-
-
-Action = Literal["accept", "reject", "correct", "undo"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """A reviewer's decision on one event. The decisions are a chain: each names the hash of the one before,
-    so a change or a removal of an earlier one shows. It has no words of the report.
-    """
-
-    sequence: Annotated[int, Field(ge=0)]
-    """0 for the first decision, then one more for each."""
-    report_id: Id
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(gt=0)]
-    fingerprint: str
-    """Of the text that was reviewed; a decision says nothing about another text of the report."""
-    reviewer: str
-    decided_at: datetime
-    action: Action
-    before: ReviewedEvent
-    after: ReviewedEvent
-    reason: str = ""
-    previous: str = ""
-    """Hash of the decision before; empty for the first one."""
-    hash: str = ""
-    """SHA-256 of the record with this field empty, in hexadecimal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """An estimate with the limits of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowStatistics:
-    """Statistics of a pair of drug and term over the reports of a window; see docs/signals.md."""
-
-    n: int
-    """Unique reports with both."""
-    expected: float
-    prr: Limits
-    chi_square: float
-    chi_square_yates: float
-    ror: Limits
-    ic: Limits
-    ebgm: Limits
-    """EBGM with EB05 and EB95."""
-    criteria: tuple[str, ...]
-    """Names of the criteria that are met."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchState:
-    """The sequential test of a pair over the last weeks."""
-
-    weeks: tuple[str, ...]
-    n: tuple[int, ...]
-    expected: tuple[float, ...]
-    ratio: float
-    """Log likelihood ratio of all weeks together."""
-    critical: float
-    signalled: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
-    """Disproportionality of a drug and a term. It is no evidence that the drug causes the event."""
-
-    drug: str
-    term: str
-    level: Literal["pt", "soc"]
-    computed_at: datetime
-    windows: dict[str, WindowStatistics]
-    """By the name of the window: all, 90d, 7d; one without a report of the pair is left out."""
-    watch: WatchState | None = None
-    caveat: str = ""
-
-    @property
-    def key(self) -> str:
-        return f"{self.drug}|{self.term}"
