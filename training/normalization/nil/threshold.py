@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from models.normalization.model import NormalizationModel
-from training.common.coding_split import pts_by_term, query, right_terms
+from training.common.codings.split import pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 
 DEFAULT_NIL = 0.45

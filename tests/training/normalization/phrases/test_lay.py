@@ -10,10 +10,10 @@ from models.encoder.model import Encoder
 from models.encoder.weights import merge_adapter
 from models.terminology import Term
 from tests.training.normalization.small_terms import TERMS
-from training.common.coding_split import Split
+from training.common.codings.split import Split
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
-from training.normalization.lay_phrases import Phrase, PhraseTrainee, taught_phrases
+from training.normalization.phrases.lay import Phrase, PhraseTrainee, taught_phrases
 from training.teaching.readers import phrases
 
 INSOMNIA = [Term(name, "Insomnia", "Psychiatric disorders") for name in ("Insomnia", "Sleeplessness")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from training.common.corpora import GoldMention, GoldText
-from training.common.spans import DictionaryTagger, gold_spans
+from training.common.tagging.spans import DictionaryTagger, gold_spans
 
 
 def gold(text: str, *mentions: tuple[str, str]) -> GoldText:

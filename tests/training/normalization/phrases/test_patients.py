@@ -11,9 +11,9 @@ from models.encoder.model import Encoder
 from models.normalization import patient_phrases as files
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.coding_split import mention_key, pts_by_term, right_terms
+from training.common.codings.split import mention_key, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
-from training.normalization.patient_phrases import (
+from training.normalization.phrases.patients import (
     DRAWS,
     GRID,
     Effect,

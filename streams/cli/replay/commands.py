@@ -59,7 +59,7 @@ def replay(
 
     The same range through the same releases gives the same bytes.
     """
-    from streams.cli.replay_runs import Range, check_target, run_replays, send_to
+    from streams.cli.replay.runs import Range, check_target, run_replays, send_to
     from streams.codec import encode
     from streams.replay.report import table
 
@@ -182,7 +182,7 @@ def diff(
     show: Annotated[int, typer.Option(min=0, help="maximum number of changes printed")] = 50,
 ) -> None:
     """Lists the mentions in a range of `mentions` that the two releases code differently."""
-    from streams.cli.replay_runs import Range, run_replays
+    from streams.cli.replay.runs import Range, run_replays
 
     first, second = ({"normalization": version_or_path(name)} for name in (old, new))
     comparison = asyncio.run(run_replays(Range("mentions", start, stop), first, second, None))

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from training.common.coding_split import right_terms
+from training.common.codings.split import right_terms
 from training.common.corpora import GoldCoding
 
 Half = Literal["development", "test"]

@@ -18,7 +18,7 @@ from torch import Tensor
 from models.encoder.model import Encoder
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.coding_split import mention_key, pts_by_term, query, right_terms
+from training.common.codings.split import mention_key, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 
 GRID = (0.0, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)

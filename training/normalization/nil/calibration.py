@@ -22,14 +22,14 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule
 from models.releases.manifest import Manifest, Release, Score, TrainingData
-from training.common.coding_split import pts_by_term, query
+from training.common.codings.removed_terms import Half, draws, shares
+from training.common.codings.split import pts_by_term, query
 from training.common.corpora import GoldCoding
 from training.common.publish import publish_release
-from training.common.removed_terms import Half, draws, shares
 from training.evaluation import end_to_end
 from training.evaluation.evaluate import manifest_scores
 from training.normalization.data import read
-from training.normalization.nil_threshold import decisions, risk_coverage
+from training.normalization.nil.threshold import decisions, risk_coverage
 from training.normalization.release import CALIBRATION, CANARY
 from training.teaching.readers import phrases
 

@@ -20,7 +20,7 @@ from models.normalization.context_refining import pool_with_gradients
 from models.terminology import Term
 from training.common.adapter import adapter_tensors, trainable
 from training.common.batching import length_batches
-from training.common.coding_split import Split, pts_by_term, right_terms
+from training.common.codings.split import Split, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
 from training.common.precision import Precision, mixed

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from models.types import Query
 from tests.training.normalization.small_terms import BY_TERM, TERMS, gold
-from training.common.coding_split import Split, heldout_split, listed, mention_key, query, right_terms
+from training.common.codings.split import Split, heldout_split, listed, mention_key, query, right_terms
 from training.common.corpora import GoldCoding
 
 rows = st.builds(

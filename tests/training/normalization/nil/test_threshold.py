@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.normalization.nil_threshold import best_threshold, risk_coverage
+from training.normalization.nil.threshold import best_threshold, risk_coverage
 
 
 def test_the_risk_coverage_curve_counts_coded_mentions_and_right_codings() -> None:
