@@ -14,7 +14,7 @@ from tests.integration import processes
 from tests.integration.hanging import HANG, hang
 from tests.integration.prometheus import Prometheus, prometheus
 from tests.integration.site import Site
-from tests.integration.test_hostile_records import produce_raw, report
+from tests.integration.workers.test_hostile_records import produce_raw, report
 from tests.test_dashboard import panels
 from tests.test_deploy import alerts
 

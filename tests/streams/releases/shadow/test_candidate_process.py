@@ -17,7 +17,7 @@ from models.releases.store import bundled, open_release
 from streams.releases.opening import load_release
 from streams.releases.shadow import CandidateProcess
 from streams.settings import Settings
-from tests.streams.releases.shadowing import NO_VERSION, STAGE, reports
+from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, reports
 
 #: Limit for a test, most of it for the start of a process, which runs at the lowest priority.
 SECONDS = 300.0

@@ -18,7 +18,7 @@ from streams.topics import POSTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site, stop
-from tests.integration.test_intake_topics import KEYS, reports
+from tests.integration.sources.test_intake_topics import KEYS, reports
 
 pytestmark = pytest.mark.kafka
 

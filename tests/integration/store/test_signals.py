@@ -10,7 +10,7 @@ import pytest
 from streams.records import Inbound
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site
-from tests.integration.test_store import produce
+from tests.integration.store.test_store import produce
 from tests.streams.store.messages import deletion, event, message, report
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]

@@ -19,7 +19,7 @@ from streams.settings import Settings
 from streams.stage import Processed
 from tests.fakes import inbound
 from tests.streams.polling import until
-from tests.streams.releases.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
+from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
 
 
 class FakeCandidate:

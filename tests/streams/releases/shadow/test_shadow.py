@@ -19,7 +19,7 @@ from streams.releases import shadow as module
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow, is_chosen
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.releases.shadowing import NO_VERSION, STAGE, processed, processed_live, reports
+from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed, processed_live, reports
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from tests.integration import processes
+from tests.integration.broker.test_prefix import documented_rights
 from tests.integration.kafka_server import LIMITED, PASSWORD, LocalKafka
-from tests.integration.test_prefix import documented_rights
 
 pytestmark = pytest.mark.kafka
 
