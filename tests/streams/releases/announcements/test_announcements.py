@@ -15,7 +15,7 @@ from streams.codec import decode, encode
 from streams.records import Announcement
 from streams.releases.announcements import Announcements, apply_message
 
-WIRE = Path(__file__).parents[2] / "data/wire"
+WIRE = Path(__file__).parents[3] / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
 COMPARISON = Comparison(
     score="f1",

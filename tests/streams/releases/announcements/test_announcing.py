@@ -27,7 +27,7 @@ from tests.streams.conftest import Keys
 from tests.streams.releases.reloading import WHEN
 from tests.variants import variant
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
