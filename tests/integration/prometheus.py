@@ -52,7 +52,9 @@ def prometheus(
     configuration = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.yml"],
-        "scrape_configs": [{"job_name": "pvstream", "honor_labels": True, "static_configs": [target, further]}],
+        "scrape_configs": [
+            {"job_name": "pvstream", "honor_labels": True, "static_configs": [target, further]}
+        ],
     }
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "tested", "rules": list(rules)}]}))
     (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from models import terminology
 from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, device_of, program
@@ -52,7 +51,7 @@ def main(
             raise typer.BadParameter("--calibrate requires --like and --data")
         release = recalibrated(open_release(like), data, output)
     elif like is not None:
-        release = over_terms(open_release(like), terminology.load(options.terms), output, data)
+        release = over_terms(open_release(like), options, output, data)
     elif zero_shot:
         release = zero_shot_release(settings.base, options, data, output)
     else:

@@ -28,7 +28,7 @@ from training.common.loop import TrainingLoop
 from training.normalization.data import read
 from training.normalization.network import Encoders, RefiningNetwork
 from training.normalization.nil.threshold import calibrated
-from training.normalization.phrases.lay import Phrase, PhraseTrainee, taught_phrases
+from training.normalization.phrases.lay import Phrase, PhraseTrainee, entries, taught_phrases
 from training.normalization.phrases.patients import effects, phrases_of, threshold
 from training.normalization.release import MAX_PIECES, TRAINED, Parts, joined, publish, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
@@ -60,6 +60,7 @@ def make(
         own = taught(settings, isolated, terms, data_taught, split, run=run, device=device)
         merge_adapter(isolated.model, dict(own))
         adapter = joined(adapter, own)
+    if settings.phrase_epochs or options.taught:
         sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
     trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
     network = trainee.network
@@ -68,11 +69,13 @@ def make(
     if options.phrases:
         phrases, chosen = phrases_of_training(network, split.train, settings.seed)
         configuration |= chosen
-    model = network.model(options.k, phrases=phrases)
+    taught_entries = entries(network.isolated, terms, options.taught_penalty) if options.taught else None
+    configuration |= {"taught_penalty": options.taught_penalty, "vote": options.vote}
+    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=options.vote)
     configuration |= calibrated(model, split.valid, options.nil_below)
     trained = trained_files(network, adapter_of(options.start), adapter)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
-    parts = Parts(terms, network.vectors, phrases, trained)
+    parts = Parts(terms, network.vectors, phrases, taught_entries, trained)
     return publish(parts, configuration, base=settings.base, sources=sources, data=data, output=output)
 
 

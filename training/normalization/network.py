@@ -68,7 +68,14 @@ class RefiningNetwork:
         """Encoders and matrices as they are served: the matrices on the CPU."""
         return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu())
 
-    def model(self, k: int = 5, nil_below: float = 0.0, phrases: Phrases | None = None) -> NormalizationModel:
+    def model(
+        self,
+        k: int = 5,
+        nil_below: float = 0.0,
+        phrases: Phrases | None = None,
+        taught: Phrases | None = None,
+        vote: float = 0.0,
+    ) -> NormalizationModel:
         """The network as it is served."""
         return NormalizationModel(
             self.isolated,
@@ -78,6 +85,8 @@ class RefiningNetwork:
             nil_below=nil_below,
             refiner=self.refiner(),
             phrases=phrases,
+            taught=taught,
+            vote=vote,
         )
 
     def refined(self, batch: Sequence[Example]) -> Tensor:

@@ -16,7 +16,15 @@ from models import terminology
 from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
 from models.normalization import patient_phrases
 from models.normalization.context_refining import stored_tensors
-from models.normalization.model import DCR, ISOLATED, PHRASE_VECTORS, PHRASES, NormalizationModel
+from models.normalization.model import (
+    DCR,
+    ISOLATED,
+    PHRASE_VECTORS,
+    PHRASES,
+    TAUGHT,
+    TAUGHT_VECTORS,
+    NormalizationModel,
+)
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import Query
@@ -68,6 +76,7 @@ class Parts:
     vectors: Tensor
     """(terms, dimension), by S_isolated"""
     phrases: Phrases | None = None
+    taught: Phrases | None = None
     trained: Mapping[str, dict[str, Tensor]] = field(default_factory=dict)
     """file name to tensors; empty for a release without training"""
 
@@ -127,10 +136,13 @@ def _write(folder: Path, parts: Parts) -> None:
     rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\t{t.serious:d}\n" for t in parts.terms)
     (folder / "terminology.tsv").write_text("llt\tpt\tsoc\tserious\n" + rows, encoding="utf-8")
     save_file(NormalizationModel.pack(parts.vectors), folder / "vectors.safetensors")
-    phrases = parts.phrases
-    if phrases is not None and phrases.texts:
-        patient_phrases.write(folder / PHRASES, phrases.texts, phrases.pts)
-        save_file(NormalizationModel.pack(phrases.vectors), folder / PHRASE_VECTORS)
+    for phrases, table, packed in (
+        (parts.phrases, PHRASES, PHRASE_VECTORS),
+        (parts.taught, TAUGHT, TAUGHT_VECTORS),
+    ):
+        if phrases is not None and phrases.texts:
+            patient_phrases.write(folder / table, phrases.texts, phrases.pts)
+            save_file(NormalizationModel.pack(phrases.vectors), folder / packed)
     for name, content in parts.trained.items():
         save_file(content, folder / name)
 

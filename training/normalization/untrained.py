@@ -4,7 +4,6 @@ release over other terms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,12 +12,15 @@ from models import terminology
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.normalization.model import DCR, ISOLATED, NormalizationModel
-from models.releases.manifest import Release
+from models.normalization.patient_phrases import Phrases
+from models.releases.manifest import Release, TrainingData
 from models.releases.tensors import read_tensors
 from training.normalization.data import read
 from training.normalization.nil.threshold import calibrated
+from training.normalization.phrases.lay import entries
 from training.normalization.release import CALIBRATION, MAX_PIECES, Parts, publish
 from training.normalization.settings import ReleaseOptions
+from training.teaching.readers import teaching_source
 
 console = Console()
 
@@ -38,12 +40,12 @@ def zero_shot_release(base: str, options: ReleaseOptions, data: Path | None, out
     return publish(Parts(terms, vectors), configuration, base=base, sources=sources, data=data, output=output)
 
 
-def over_terms(
-    release: Release, terms: Sequence[terminology.Term], output: Path, data: Path | None = None
-) -> Release:
-    """A release over other terms with the encoders and the threshold of this one, with scores where there is
-    data. Term vectors come from S_isolated, so no trained tensor depends on the terms.
+def over_terms(release: Release, options: ReleaseOptions, output: Path, data: Path | None = None) -> Release:
+    """A release over the terms of the options, and with written phrases as they say, with the encoders and
+    the threshold of this one, with scores where there is data. Term vectors come from S_isolated, so no
+    trained tensor depends on the terms.
     """
+    terms = terminology.load(options.terms)
     manifest = release.manifest
     model = NormalizationModel.load(release)
     vectors = model.encoder.embed([t.llt for t in terms])
@@ -54,11 +56,17 @@ def over_terms(
     curves = {"risk_coverage", "phrases"}
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(terms), "like": release.version}
+    configuration |= {"taught_penalty": options.taught_penalty, "vote": options.vote}
+    taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
     return publish(
-        Parts(terms, vectors, phrases, trained),
+        Parts(terms, vectors, phrases, taught, trained),
         configuration,
         base=manifest.base,
-        sources=manifest.training_data,
+        sources=list(dict.fromkeys([*manifest.training_data, *_taught_source(taught)])),
         data=data,
         output=output,
     )
+
+
+def _taught_source(taught: Phrases | None) -> list[TrainingData]:
+    return [teaching_source(len(taught.texts))] if taught else []

@@ -63,7 +63,12 @@ def test_every_query_of_the_dashboard_is_answered(
     lines, port = tmp_path / "lines.jsonl", processes.free_port()
     lines.write_text(json.dumps({"id": "1", "text": "Zoloft", "created_at": datetime.now(UTC).isoformat()}))
     source = processes.running(
-        "source", "ndjson", "--path", str(lines), env=site.env | {"PV_HTTP_PORT": str(port)}, log=tmp_path / "source"
+        "source",
+        "ndjson",
+        "--path",
+        str(lines),
+        env=site.env | {"PV_HTTP_PORT": str(port)},
+        log=tmp_path / "source",
     )
     server_of = prometheus(tmp_path, site.port, at_once(), port)
     with server_of as server, site.running("up", PV_DRIFT_SAMPLE="1"), source:

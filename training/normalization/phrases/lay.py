@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.normalization.context_refining import pool_with_gradients
+from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
 from training.common.adapter import adapter_tensors, trainable
 from training.common.batching import length_batches
@@ -48,6 +49,13 @@ def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
     pairs = {(g.mention.lower(), pt) for g in golds for pt in g.terms if pt in pts}
     pairs |= {(g.mention.lower(), pt) for g in split.train for pt in right_terms(g, by_term)}
     return [Phrase(*pair) for pair in sorted(pairs)]
+
+
+def entries(isolated: Encoder, terms: Sequence[Term], penalty: float) -> Phrases:
+    """The phrases of the teaching corpus as they are searched beside the terms."""
+    found = taught_phrases(Split([], [], []), terms)
+    words = tuple(p.words for p in found)
+    return Phrases(words, tuple(p.pt for p in found), isolated.embed(words), -2.0, penalty)
 
 
 class PhraseTrainee(Trainee):
