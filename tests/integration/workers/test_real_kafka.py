@@ -220,6 +220,8 @@ def test_topics_names_every_difference_and_fails_where_the_pipeline_cannot_work(
     assert "summaries: topic is missing, expected there" in missing.stdout
     for name, future in processes.admin(kafka.bootstrap).create_topics([*broken.values()]).items():
         assert future.result() is None, name
+    client = processes.admin(kafka.bootstrap)
+    processes.wait_until(lambda: broken.keys() <= client.list_topics(timeout=10).topics.keys(), "the topics")
     answer = processes.forked_command("topics", env=env | {"COLUMNS": "200"})
     assert answer.returncode == 1
     lines = [line for line in answer.stdout.splitlines() if " expected " in line]
