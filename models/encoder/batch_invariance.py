@@ -21,16 +21,14 @@ class BlockedLinear(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., in) to (..., out), in the number format of the inputs; the blocks are summed in 32 bits."""
-        return blocked_linear(inputs, self.weights, self.bias)
+        return blocked_linear(inputs, self.weights, self.bias).to(inputs.dtype)
 
 
 def blocked_linear(inputs: Tensor, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
-    """(..., in) to (..., out) with the weights (out, BLOCK or less) of each block of inputs."""
+    """(..., in) to (..., out), in 32 bits, with the weights (out, BLOCK or less) of each block of inputs."""
     parts = zip(blocks(inputs), weights, strict=True)
     total = sum(nn.functional.linear(part, weight).float() for part, weight in parts)
-    if bias is not None:
-        total = total + bias
-    return torch.as_tensor(total, dtype=inputs.dtype)
+    return torch.as_tensor(total if bias is None else total + bias)
 
 
 def blocks(values: Tensor) -> tuple[Tensor, ...]:

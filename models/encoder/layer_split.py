@@ -33,8 +33,8 @@ class EncodedSentence(NamedTuple):
     vectors: Tensor
     """(words, dimension), as `Encoder.word_vectors`"""
     split_states: list[Tensor]
-    """(pieces + 2, dimension) of each window: hidden states of the last lower layer, in the encoder's number
-    format"""
+    """(pieces + 2, dimension) of each window: hidden states of the last lower layer, in the number format of
+    the model's layers"""
 
 
 class SplitEncoder(Encoder):

@@ -2,7 +2,8 @@
 
 Sequences are sorted by length and laid one behind the other. Linear layers see all pieces as the rows of one
 matrix; attention runs over the sequences of each length together, so that it needs no mask. Query, key and
-value are one product. The hidden states are those of transformers' BertModel, to 1e-5 in 32 bits.
+value are one product. The hidden states are those of transformers' BertModel, to 1e-5 in 32 bits. In 16 bits
+only the inputs of products are rounded: what passes from layer to layer keeps 32.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Linear(NamedTuple):
     bias: Tensor
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """(rows, in) to (rows, out)."""
+        """(rows, in) to (rows, out); in 32 bits where there are several blocks."""
         if len(self.weights) == 1:
             return functional.linear(inputs, self.weights[0], self.bias)
         return blocked_linear(inputs, self.weights, self.bias)
@@ -66,7 +67,7 @@ class Embeddings:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One transformer layer in the number format in which it is computed."""
+    """One transformer layer; its products are in their number format, its normalizations in 32 bits."""
 
     query_key_value: Linear
     attended: Linear
@@ -84,7 +85,7 @@ class Group(NamedTuple):
     last: Tensor
     """(sequences, pieces, dimension), 32-bit: hidden states of the last layer"""
     at_split: Tensor
-    """likewise of the layer below the split, in the encoder's number format"""
+    """likewise of the layer below the split"""
 
 
 class PackedBert:
@@ -105,7 +106,7 @@ class PackedBert:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The number format of the layers."""
+        """The number format of the products."""
         return self.layers[0].inner.bias.dtype
 
     @property
@@ -136,7 +137,7 @@ class PackedBert:
     def run_states(self, states: Sequence[Tensor]) -> Iterator[Group]:
         """Groups of sequences given by their hidden states (pieces, dimension) below the first layer."""
         for runs in _passes([len(s) for s in states]):
-            rows = torch.cat([states[i] for run in runs for i in run]).to(self.device, self.dtype)
+            rows = torch.cat([states[i] for run in runs for i in run]).to(self.device).float()
             yield from self._groups(rows, _lengths(runs, states), runs, 0)
 
     def _groups(
@@ -150,30 +151,30 @@ class PackedBert:
         at_split = hidden
         for layer in self.layers[split:]:
             hidden = self._layer(layer, hidden, blocks)
-        last, start = hidden.float(), 0
+        start = 0
         for run, (n, length) in zip(runs, blocks, strict=True):
             end = start + n * length
-            yield Group(run, *(t[start:end].view(n, length, -1) for t in (last, at_split)))
+            yield Group(run, *(t[start:end].view(n, length, -1) for t in (hidden, at_split)))
             start = end
 
     def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """(pieces, dimension) in the layers' number format."""
+        """(pieces, dimension)."""
         own, ids, positions = self.embeddings, ids.to(self.device), positions.to(self.device)
         words = functional.embedding(ids.clamp(max=self.vocabulary_size - 1), own.words)
         if self.added is not None:
             is_added = ids >= self.vocabulary_size
             words[is_added] = self.added[ids[is_added] - self.vocabulary_size]
         words += functional.embedding(positions, own.positions)
-        words = functional.layer_norm(words, words.shape[1:], *own.norm, self.config.layer_norm_eps)
-        return words.to(self.dtype)
+        return functional.layer_norm(words, words.shape[1:], *own.norm, self.config.layer_norm_eps)
 
     def _layer(self, layer: Layer, hidden: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
         """(pieces, dimension) to (pieces, dimension)."""
         shape, eps = hidden.shape[1:], self.config.layer_norm_eps
-        attended = layer.attended(self._attended(layer.query_key_value(hidden), blocks))
-        hidden = functional.layer_norm(attended.add_(hidden), shape, *layer.attended_norm, eps)
-        outer = layer.outer(functional.gelu(layer.inner(hidden)))
-        return functional.layer_norm(outer.add_(hidden), shape, *layer.outer_norm, eps)
+        attended = self._attended(layer.query_key_value(hidden.to(self.dtype)), blocks)
+        hidden = hidden + layer.attended(attended)
+        hidden = functional.layer_norm(hidden, shape, *layer.attended_norm, eps)
+        hidden = hidden + layer.outer(functional.gelu(layer.inner(hidden.to(self.dtype))))
+        return functional.layer_norm(hidden, shape, *layer.outer_norm, eps)
 
     def _attended(self, query_key_value: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
         """(pieces, dimension) from query, key and value beside each other, (pieces, 3 dimension)."""

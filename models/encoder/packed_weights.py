@@ -123,7 +123,7 @@ def _embeddings(parameters: _Parameters, device: str) -> Embeddings:
 def _layers(parameters: _Parameters, config: BertConfig, device: str, dtype: torch.dtype) -> list[Layer]:
     in_blocks = dtype == torch.bfloat16 and torch.device(device).type == "cpu"
 
-    def stored(number: int, *parts: str) -> list[Tensor]:
+    def stored(number: int, *parts: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
         """Weight and bias of the parts of a layer, one below the other."""
         names = [f"encoder.layer.{number}.{part}" for part in parts]
         # Concatenated also where there is one, because it would stay a map of the file.
@@ -133,7 +133,7 @@ def _layers(parameters: _Parameters, config: BertConfig, device: str, dtype: tor
         ]
 
     def linear(number: int, *parts: str) -> Linear:
-        weight, bias = stored(number, *parts)
+        weight, bias = stored(number, *parts, dtype=dtype)
         return Linear(tuple(b.contiguous() for b in blocks(weight)) if in_blocks else (weight,), bias)
 
     return [
