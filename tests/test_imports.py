@@ -22,3 +22,23 @@ def test_the_command_line_starts_without_a_model_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert answer.stdout.strip() == "False"
+
+
+SERVED = """
+import sys
+from models.releases.loading import load
+from models.releases.store import BUNDLED, open_release
+folders = [path for path in BUNDLED.glob("*/*") if (path / "manifest.json").is_file()]
+loaded = [load(open_release(path)) for path in folders]  # runs each on its canary inputs
+others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
+print(len(loaded), sorted(others & set(sys.modules)))
+"""
+
+
+def test_the_bundled_releases_are_served_without_transformers() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", SERVED], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded, others = answer.stdout.strip().split(maxsplit=1)
+    assert int(loaded) >= 5
+    assert others == "[]"

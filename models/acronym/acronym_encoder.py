@@ -91,7 +91,7 @@ class AcronymEncoder(Encoder):
         if len(self._counts) > _COUNT_CACHE_SIZE:
             self._counts.clear()
         if text not in self._counts:
-            self._counts[text] = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+            self._counts[text] = len(self.tokenizer([text], add_special_tokens=False)["input_ids"][0])
         return self._counts[text]
 
     def vectors(self, texts: Sequence[MarkedPieces], cached: Set[MarkedPieces] = frozenset()) -> Vectors:
@@ -116,9 +116,8 @@ class AcronymEncoder(Encoder):
         """Vectors of one row for each text, in the order of the texts."""
         out = [self._no_vectors()] * len(texts)
         with torch.inference_mode():
-            for batch in self._batches([len(t.pieces) + 2 for t in texts]):
-                own = [texts[i] for i in batch]
-                pooled = means(self.forward([t.pieces for t in own]), own)
+            for batch, hidden in self.hidden([t.pieces for t in texts]):
+                pooled = means(hidden, [texts[i] for i in batch])
                 for row, i in enumerate(batch):
                     out[i] = Vectors(*(part[row : row + 1].cpu() for part in pooled))
         return out

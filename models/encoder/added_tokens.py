@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
+from models.encoder.packed import PackedBert
 
 
 class ExtendedEmbedding(nn.Module):
@@ -29,19 +30,30 @@ class ExtendedEmbedding(nn.Module):
         return own.where((ids >= self.first).unsqueeze(-1), known)
 
 
-def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> ExtendedEmbedding:
+def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> None:
     """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension) to the encoder's
-    model, in place; the model must not be shared with another encoder.
+    model, in place unless it is packed; a model of transformers must not be shared with another encoder.
 
     Raises ValueError when the rows do not have the encoder's dimension.
     """
     if rows.ndim != 2 or rows.shape[1] != encoder.dimension:  # noqa: PLR2004  a matrix
         raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {encoder.dimension})")
-    embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
-    encoder.model.set_input_embeddings(embedding)
-    return embedding
+    if isinstance(encoder.model, PackedBert):
+        encoder.model = encoder.model.with_added(rows)
+    else:
+        embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
+        encoder.model.set_input_embeddings(embedding)
 
 
 def extended_embedding(encoder: Encoder) -> ExtendedEmbedding:
-    """The extended embedding of an encoder's model, also when an adapter wraps the model."""
+    """The extended embedding of an encoder's model, also when an adapter wraps the model; not of a packed
+    one.
+    """
     return next(m for m in encoder.model.modules() if isinstance(m, ExtendedEmbedding))
+
+
+def first_added(encoder: Encoder) -> int:
+    """The number of the first token that `extend_embedding` added."""
+    if isinstance(encoder.model, PackedBert):
+        return encoder.model.vocabulary_size
+    return extended_embedding(encoder).first

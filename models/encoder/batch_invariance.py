@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -14,19 +16,23 @@ class BlockedLinear(nn.Module):
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()
-        self.weights = [w.contiguous() for w in _blocks(layer.weight.detach())]
+        self.weights = [w.contiguous() for w in blocks(layer.weight.detach())]
         self.bias = layer.bias
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., in) to (..., out), in the number format of the inputs; the blocks are summed in 32 bits."""
-        parts = _blocks(inputs)
-        total = sum(nn.functional.linear(x, w).float() for x, w in zip(parts, self.weights, strict=True))
-        if self.bias is not None:
-            total = total + self.bias
-        return torch.as_tensor(total, dtype=inputs.dtype)
+        return blocked_linear(inputs, self.weights, self.bias).to(inputs.dtype)
 
 
-def _blocks(values: Tensor) -> tuple[Tensor, ...]:
+def blocked_linear(inputs: Tensor, weights: Sequence[Tensor], bias: Tensor | None) -> Tensor:
+    """(..., in) to (..., out), in 32 bits, with the weights (out, BLOCK or less) of each block of inputs."""
+    parts = zip(blocks(inputs), weights, strict=True)
+    total = sum(nn.functional.linear(part, weight).float() for part, weight in parts)
+    return torch.as_tensor(total if bias is None else total + bias)
+
+
+def blocks(values: Tensor) -> tuple[Tensor, ...]:
+    """The values in blocks of at most BLOCK of the last dimension."""
     return torch.tensor_split(values, list(range(BLOCK, values.shape[-1], BLOCK)), dim=-1)
 
 

@@ -4,13 +4,14 @@ cached hidden states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder, WordPieces, padded
+from models.encoder.packed import PackedBert
 
 
 def layers_of(model: Any) -> nn.ModuleList:
@@ -32,8 +33,8 @@ class EncodedSentence(NamedTuple):
     vectors: Tensor
     """(words, dimension), as `Encoder.word_vectors`"""
     split_states: list[Tensor]
-    """(pieces + 2, dimension) of each window: hidden states of the last lower layer, in the encoder's number
-    format"""
+    """(pieces + 2, dimension) of each window: hidden states of the last lower layer, in the number format of
+    the model's layers"""
 
 
 class SplitEncoder(Encoder):
@@ -42,10 +43,10 @@ class SplitEncoder(Encoder):
     def __init__(self, encoder: Encoder, below: int) -> None:
         """Raises ValueError unless at least one layer is below the split and one above it."""
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        layers = layers_of(self.model)
+        layers: Any = self.model.layers if isinstance(self.model, PackedBert) else layers_of(self.model)
         if not 1 <= below < len(layers):
             raise ValueError(f"cannot split {len(layers)} layers after layer {below}")
-        self._split_layer = layers[below - 1]
+        self._below, self._split_layer = below, layers[below - 1]
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[EncodedSentence]:
         """Each sentence, given as its words; nothing is truncated."""
@@ -63,20 +64,28 @@ class SplitEncoder(Encoder):
         """Of each sequence the hidden states of the last layer (pieces, dimension), and those at the split
         with the special tokens (pieces + 2, dimension).
         """
+        states: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(sequences)
+        for batch, hidden, at_split in self._hidden_at_split(sequences):
+            for row, i in enumerate(batch):
+                end = len(sequences[i]) + 2
+                states[i] = hidden[row, 1 : end - 1], at_split[row, :end]
+        return states
+
+    def _hidden_at_split(
+        self, sequences: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+        """As `hidden`, with the hidden states at the split beside those of the last layer."""
+        if isinstance(self.model, PackedBert):
+            yield from self.model.run(self.with_special(sequences), self._below)
+            return
         caught: list[Tensor] = []
         # Registered only during the call: the encoders of a base share its modules.
         hook = self._split_layer.register_forward_hook(lambda _, __, out: caught.append(_states(out)))
-        states: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(sequences)
         try:
-            for batch in self._batches([len(s) + 2 for s in sequences]):
-                hidden = self.forward([sequences[i] for i in batch])
-                at_split = caught.pop()
-                for row, i in enumerate(batch):
-                    end = len(sequences[i]) + 2
-                    states[i] = hidden[row, 1 : end - 1], at_split[row, :end]
+            for batch, hidden in self.hidden(sequences):
+                yield batch, hidden, caught.pop()
         finally:
             hook.remove()
-        return states
 
 
 class _CachedStates(nn.Module):
@@ -92,12 +101,15 @@ class _CachedStates(nn.Module):
 
 
 class UpperLayers(Encoder):
-    """The layers above the first `below` of an encoder, whose model is changed in place: its lower layers
-    are removed.
+    """The layers above the first `below` of an encoder. A model of transformers is changed in place: its
+    lower layers are removed.
     """
 
     def __init__(self, encoder: Encoder, below: int) -> None:
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
+        if isinstance(self.model, PackedBert):
+            self.model = self.model.above(below)
+            return
         layers = layers_of(self.model)
         self._cached = _CachedStates(returns_tuples(self, layers[0]))
         for i in range(below):
@@ -105,7 +117,7 @@ class UpperLayers(Encoder):
 
     def forward_states(self, states: Sequence[Tensor]) -> Tensor:
         """Hidden states (batch, padded pieces, dimension), 32-bit, from those at the split, (pieces + 2,
-        dimension) each; gradients flow through the upper layers.
+        dimension) each; gradients flow through the upper layers. Not for a packed model.
         """
         width = padded(max(len(s) for s in states))
         cached = torch.zeros((len(states), width, self.dimension), dtype=self.model.dtype)
@@ -123,12 +135,20 @@ class UpperLayers(Encoder):
         """(words, dimension) of each sentence, by the upper layers."""
         windows = [states for s in sentences for states in s.split_states]
         last: list[Tensor] = [torch.empty(0)] * len(windows)
-        for batch in self._batches([len(w) for w in windows]):
-            hidden = self.forward_states([windows[i] for i in batch])
+        for batch, hidden in self._hidden_above(windows):
             for row, i in enumerate(batch):
                 last[i] = hidden[row, 1 : len(windows[i]) - 1]
         states = iter(last)
         return [self._pool_words(s.pieces, [next(states) for _ in s.split_states]) for s in sentences]
+
+    def _hidden_above(self, states: Sequence[Tensor]) -> Iterator[tuple[list[int], Tensor]]:
+        """As `hidden`, from the hidden states at the split."""
+        if isinstance(self.model, PackedBert):
+            for group in self.model.run_states(states):
+                yield group.members, group.last
+            return
+        for batch in self._batches([len(s) for s in states]):
+            yield batch, self.forward_states([states[i] for i in batch])
 
 
 def _states(output: Any) -> Tensor:

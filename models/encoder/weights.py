@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.batch_invariance import block_linear_layers
+from models.encoder.merging import changed_parameters, check_changes, with_changes
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
 
@@ -42,10 +44,12 @@ def resolve_base(base: str) -> str:
 @cache
 def base_digest(base: str) -> str:
     """The sha256 of a base model's weights, by which a release is refused on any other base."""
-    from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
+    weights = Path(resolve_base(base)) / "model.safetensors"
+    if not weights.is_file():
+        from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
 
-    weights = cached_file(resolve_base(base), "model.safetensors")
-    with Path(str(weights)).open("rb") as file:
+        weights = Path(str(cached_file(resolve_base(base), "model.safetensors")))
+    with weights.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -84,65 +88,31 @@ def load_tokenizer(base: str) -> Any:
 
 
 def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Replaces the model's weights by trained ones; embeddings and pooler may be missing and then stay.
+    """Replaces the model's weights by trained ones; raises ValueError as `checked_weights`."""
+    model.load_state_dict(checked_weights(model.state_dict(), tensors), strict=False)
+
+
+def checked_weights(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Trained weights in the number formats of a model's `own`; embeddings and pooler may be missing.
 
     Raises ValueError when names or shapes are not those of the model.
     """
-    own = model.state_dict()
     missing = {n for n in own.keys() - tensors.keys() if "embeddings." not in n and "pooler" not in n}
     if missing or tensors.keys() - own.keys():
         raise ValueError(f"{WEIGHTS} does not hold the weights of this base")
     if any(own[name].shape != tensor.shape for name, tensor in tensors.items()):
         raise ValueError(f"{WEIGHTS} holds weights of other shapes than this base's")
-    model.load_state_dict(
-        {name: tensor.to(own[name].dtype) for name, tensor in tensors.items()}, strict=False
-    )
+    return {name: tensor.to(own[name].dtype) for name, tensor in tensors.items()}
 
 
 def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Adds the changes in `tensors` to the model's parameters.
-
-    A pair `LAYER.lora_a` (r, in), `LAYER.lora_b` (out, r) adds b a to the weight of a linear layer (LoRA, Hu
-    et al. 2021). `PARAMETER.delta` adds itself, or, if it is of 8 bits, itself times `PARAMETER.scale` (out,)
-    row by row. Both may change the same layer. Raises ValueError for other tensors, names that the model does
-    not have, and shapes that are not the model's.
+    """Adds the changes in `tensors` to the model's parameters, as `with_changes` does; raises ValueError as
+    `check_changes`.
     """
-    low_rank = {n: t for n, t in tensors.items() if not n.endswith((".delta", ".scale"))}
-    _merge_pairs(model, low_rank)
-    _merge_deltas(model, {n: t for n, t in tensors.items() if n not in low_rank})
-
-
-def _merge_pairs(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    modules = dict(model.named_modules())
-    names = {name.rsplit(".", 1)[0] for name in tensors}
-    pairs = {f"{name}.{half}" for name in names for half in ("lora_a", "lora_b")}
-    if pairs != tensors.keys() or any(t.ndim != 2 for t in tensors.values()):  # noqa: PLR2004  matrices
-        raise ValueError("an adapter holds pairs lora_a, lora_b and deltas, and nothing else")
-    for name in sorted(names):
-        layer = modules.get(name)
-        if not isinstance(layer, nn.Linear):
-            raise ValueError(f"the adapter names {name}, which is no linear layer of the base")
-        a, b = tensors[f"{name}.lora_a"].float(), tensors[f"{name}.lora_b"].float()
-        if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
-            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
-        layer.weight.data.add_(b @ a)
-
-
-def _merge_deltas(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
-    names = {name.removesuffix(".delta") for name in tensors if name.endswith(".delta")}
-    rounded = {n for n in names if tensors[f"{n}.delta"].dtype == torch.int8}
-    if tensors.keys() != {f"{n}.delta" for n in names} | {f"{n}.scale" for n in rounded}:
-        raise ValueError("an adapter holds a scale for each delta of 8 bits and for no other")
-    for name in sorted(names):
-        delta = tensors[f"{name}.delta"]
-        if name not in parameters:
-            raise ValueError(f"the adapter names {name}, which is no parameter of the base")
-        scale = tensors[f"{name}.scale"] if name in rounded else torch.ones(len(delta))
-        if delta.shape != parameters[name].shape or scale.shape != delta.shape[:1]:
-            raise ValueError(f"the adapter's shapes for {name} do not fit the base")
-        rows = scale.float().reshape(-1, *[1] * (delta.ndim - 1))
-        parameters[name].data.add_(delta.float() * rows)
+    check_changes({name: p.shape for name, p in parameters.items()}, tensors)
+    for name in changed_parameters(tensors):
+        parameters[name].data.copy_(with_changes(name, parameters[name].data, tensors))
 
 
 def _base_model(base: str) -> Any:

@@ -16,8 +16,9 @@ import torch
 from tokenizers import AddedToken
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import ExtendedEmbedding, extend_embedding
+from models.encoder.added_tokens import extend_embedding
 from models.encoder.model import Encoder, encoder_of
+from models.encoder.packed import PackedBert
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
 
@@ -56,7 +57,7 @@ def idiom_token(expression: str) -> str:
     return f"ID{''.join(expression.split())}ID"
 
 
-def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding:
+def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> None:
     """Adds tokens with the embeddings `rows` (tokens, dimension) to an encoder, in place; its model must not
     be shared with another encoder.
 
@@ -70,7 +71,7 @@ def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> Extende
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):
         raise ValueError("a token is in the vocabulary already, or twice in the list")
-    return extend_embedding(encoder, first, rows)
+    extend_embedding(encoder, first, rows)
 
 
 class LastTwoLayers(nn.Module):
@@ -119,13 +120,14 @@ class IdiomModel:
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> IdiomModel:
         """Raises ReleaseError when the installed base is not the one the release was trained on."""
         configuration = release.manifest.configuration
-        encoder = encoder_of(release, device=device, dtype=dtype)
+        pooling = configuration["pooling"]
+        encoder = encoder_of(release, device=device, dtype=dtype, packed=pooling == LAST)
         marker = Marker(configuration["expressions"])
         if marker.tokens:
-            # Without an adapter the model is shared by all encoders of its base and must not be changed.
-            encoder = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+            if not isinstance(encoder.model, PackedBert):
+                # Without an adapter the model is shared by all encoders of its base and must not be changed.
+                encoder = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
             add_tokens(encoder, marker.tokens, read_tensors(release.file(TOKENS))["rows"])
-        pooling = configuration["pooling"]
         return cls(with_pooling(encoder, pooling), marker, release.manifest.base, pooling)
 
     def predict(self, batch: Sequence[str]) -> Tensor:

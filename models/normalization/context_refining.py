@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import extend_embedding, extended_embedding
+from models.encoder.added_tokens import extend_embedding, extended_embedding, first_added
 from models.encoder.model import Encoder
+from models.encoder.packed import PackedBert
 from models.text import sentences
 from models.types import Query, Span
 
@@ -46,22 +47,27 @@ class DynamicContextRefining(nn.Module):
 
 def context_encoder(encoder: Encoder, rows: Tensor | None, window: int) -> Encoder:
     """S_context with a window of `window` pieces, made from an encoder whose model is changed in place: it
-    gets the embeddings `rows` (2, d) of [S] and [E], by default both the mean of the vocabulary.
+    gets the embeddings `rows` (2, d) of [S] and [E], for training by default both the mean of the vocabulary.
 
     Raises ValueError when the rows have another shape.
     """
-    embedding = encoder.model.get_input_embeddings()
-    if rows is None:
-        rows = embedding.weight.detach().float().mean(0).repeat(2, 1)
+    if isinstance(encoder.model, PackedBert):
+        first = encoder.model.vocabulary_size
+    else:
+        embedding = encoder.model.get_input_embeddings()
+        first = embedding.num_embeddings
+        if rows is None:
+            rows = embedding.weight.detach().float().mean(0).repeat(2, 1)
+    assert rows is not None, "a packed encoder is not trained"
     if rows.shape != (2, encoder.dimension):
         raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {encoder.dimension})")
-    extend_embedding(encoder, embedding.num_embeddings, rows)
+    extend_embedding(encoder, first, rows)
     return Encoder(encoder.model, encoder.tokenizer, window)
 
 
 def marker_tokens(context: Encoder) -> tuple[int, int]:
     """The token numbers of [S] and [E]."""
-    first = extended_embedding(context).first
+    first = first_added(context)
     return first, first + 1
 
 

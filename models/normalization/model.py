@@ -306,8 +306,8 @@ def _load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
     if parts[ADAPTER] is None and parts[WEIGHTS] is None:
         raise ReleaseError(f"{release.version}: {DCR} without a trained S_context")
     common: dict[str, Any] = {"device": device, "dtype": dtype, "max_pieces": settings["max_pieces"]}
-    isolated = Encoder.load(manifest.base, adapter=parts[ISOLATED], **common)
-    context = Encoder.load(context_base, adapter=parts[ADAPTER], weights=parts[WEIGHTS], **common)
+    isolated = Encoder.for_inference(manifest.base, adapter=parts[ISOLATED], **common)
+    context = Encoder.for_inference(context_base, adapter=parts[ADAPTER], weights=parts[WEIGHTS], **common)
     stored = read_tensors(release.file(DCR))
     return Refiner(
         isolated,

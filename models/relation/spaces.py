@@ -58,7 +58,7 @@ class EmbeddingSpaces:
         if UPPER_ADAPTER in manifest.files:
             below = manifest.configuration["below"]
             encoder = SplitEncoder(encoder, below)
-            whole = Encoder.load(
+            whole = Encoder.for_inference(
                 manifest.base,
                 device=device,
                 dtype=dtype,

@@ -14,6 +14,9 @@ from models.releases.manifest import Release, ReleaseError
 
 log = logging.getLogger(__name__)
 
+#: Key of the configuration of a release whose scores are lower in 16 bits.
+FLOAT32_ONLY = "float32_only"
+
 
 class Model(Protocol):
     """The interface of the model classes; inputs and outputs are plain strings or records of models.types."""
@@ -53,11 +56,13 @@ class Loaded:
 
 
 def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
-    """The model in the fastest number format in which it passes the canary check, or in `dtype`.
+    """The model in the fastest number format in which it passes the canary check, or in `dtype`; in 32 bits
+    where its configuration says so (`FLOAT32_ONLY`).
 
     Raises ReleaseError when it passes in no such format, or when anything in the release is invalid.
     """
-    for name in number_formats(device) if dtype == "auto" else [dtype]:
+    formats = number_formats(device) if dtype == "auto" else [dtype]
+    for name in ["float32"] if release.manifest.configuration.get(FLOAT32_ONLY) else formats:
         try:
             loaded = _load_as(release, device, name)
             passed = loaded.passes_canary()
@@ -109,8 +114,11 @@ def number_formats(device: str) -> list[str]:
 
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    # Without AMX the 16-bit product is slower, not faster (benchmarks/encoder.py).
-    return ["bfloat16", "float32"] if torch.cpu._is_amx_tile_supported() else ["float32"]
+    # AVX-512 alone multiplies 16 bits faster than 32 on AMD, but slower on the Intel processors that were
+    # measured (benchmarks/encoder.py).
+    by_vectors = torch.cpu._is_avx512_bf16_supported() and "AMD" in torch.cpu.get_capabilities()["cpu_name"]
+    is_fast = by_vectors or torch.cpu._is_amx_tile_supported()
+    return ["bfloat16", "float32"] if is_fast else ["float32"]
 
 
 def _load_as(release: Release, device: str, dtype: str) -> Loaded:

@@ -92,7 +92,7 @@ class OwnRecogniser:
         lexicon = DrugLexicon.load(release.file(DRUGS))
         if adapter is not None:
             base = release.manifest.configuration["focus_base"]
-            encoder = Encoder.load(base, device=device, dtype=dtype, adapter=adapter)
+            encoder = Encoder.for_inference(base, device=device, dtype=dtype, adapter=adapter)
             head = Head(encoder.dimension, len(tags_of(LABELS)))
             stored = read_tensors(release.file(HEAD))
             head.load_state_dict({k: v.float() for k, v in stored.items()})

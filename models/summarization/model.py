@@ -62,7 +62,7 @@ class SummarizationModel:
             return cls(encoder_of(release, device=device, dtype=dtype))
         recogniser = OwnRecogniser.load(release, device=device, dtype=dtype)
         base, max_pieces = configuration["sentence_base"], configuration["max_pieces"]
-        encoder = Encoder.load(base, device=device, dtype=dtype, max_pieces=max_pieces)
+        encoder = Encoder.for_inference(base, device=device, dtype=dtype, max_pieces=max_pieces)
         settings = Search(**configuration["search"])
         known_words = None
         if WORDS in files:

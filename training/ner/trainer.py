@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.model import Encoder
+from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
 from models.ner.decoding import Floats, tags_of
 from models.ner.head import EventHead, Head
@@ -196,5 +196,4 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head]:
     release = open_release(made[0] if len(made) == 1 else folder)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
-    model = NerModel.load(release)
-    return model.encoder, model.head
+    return encoder_of(release, packed=False), NerModel.load(release).head

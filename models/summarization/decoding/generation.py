@@ -56,7 +56,7 @@ class PointerWriter:
         """The trained encoder of a release, and its decoder over the encoder's embeddings; raises
         ReleaseError where the decoder does not fit.
         """
-        encoder = encoder_of(release, device=device, dtype=dtype)
+        encoder = encoder_of(release, device=device, dtype=dtype, packed=False)
         stored = read_tensors(release.file(DECODER))
         generated = stored.pop("generated").tolist()
         config = DecoderConfig(**release.manifest.configuration["decoder"])

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from models.encoder.added_tokens import extended_embedding
 from models.encoder.model import Encoder
 from models.encoder.weights import base_digest
 from models.idiom.model import (
@@ -71,7 +72,8 @@ def test_a_token_is_the_expression_without_spaces_between_two_ids() -> None:
 
 
 def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
-    extended = add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
+    add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
+    extended = extended_embedding(own)
     assert own.model.get_input_embeddings() is extended
     pieces = own.tokenizer(["IDbigfishID", "pain"], add_special_tokens=False)["input_ids"]
     assert len(pieces[0]) == 1

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 
 from models.encoder.weights import base_digest
 from models.normalization.model import unpack
-from models.releases.loading import Loaded, as_json, load, model_class, same_answers
+from models.releases.loading import (
+    FLOAT32_ONLY,
+    Loaded,
+    as_json,
+    load,
+    model_class,
+    number_formats,
+    same_answers,
+)
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import bundled, open_release
 from models.summarization.model import SummarizationModel
@@ -172,10 +180,13 @@ def imprecise(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return changed(release, tmp_path, third)
 
 
-def set_processor(monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
-    """Makes torch report that this processor has fast 16-bit products, or that it has not."""
-    for question in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
-        monkeypatch.setattr(torch.cpu, question, lambda: fast)
+def set_processor(
+    monkeypatch: pytest.MonkeyPatch, *, amx: bool = False, avx512: bool = False, name: str = "Intel Xeon"
+) -> None:
+    """Makes torch report that this is another processor."""
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": name})
 
 
 def number_format_of(loaded: Loaded) -> torch.dtype:
@@ -187,14 +198,39 @@ def number_format_of(loaded: Loaded) -> torch.dtype:
 def test_the_fast_format_is_chosen_where_it_passes_the_canary_check(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_processor(monkeypatch, fast=True)
+    set_processor(monkeypatch, amx=True)
     assert number_format_of(load(release)) == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("processor", "formats"),
+    [
+        ({"avx512": True, "name": "AMD EPYC"}, ["bfloat16", "float32"]),
+        ({"avx512": True, "name": "Intel Xeon"}, ["float32"]),
+        ({"avx512": False, "name": "AMD EPYC"}, ["float32"]),
+        ({"avx512": True, "amx": True}, ["bfloat16", "float32"]),
+    ],
+)
+def test_16_bits_are_tried_where_their_products_are_faster(
+    processor: dict[str, Any], formats: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_processor(monkeypatch, **processor)
+    assert number_formats("cpu") == formats
+
+
+@pytest.mark.parametrize("dtype", ["auto", "bfloat16"])
+def test_a_release_that_says_so_is_loaded_in_32_bits(
+    dtype: str, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_processor(monkeypatch, amx=True)
+    only = changed(release, tmp_path, lambda m: m["configuration"].update({FLOAT32_ONLY: True}))
+    assert number_format_of(load(only, dtype=dtype)) == torch.float32
 
 
 def test_32_bits_are_chosen_where_the_fast_format_fails_the_canary_check(
     imprecise: Release, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    set_processor(monkeypatch, fast=True)
+    set_processor(monkeypatch, amx=True)
     with caplog.at_level(logging.WARNING, "models.releases.loading"):
         loaded = load(imprecise)
     assert isinstance(loaded.model, RoundedThird)
@@ -207,7 +243,7 @@ def test_32_bits_are_chosen_where_the_fast_format_fails_the_canary_check(
 def test_32_bits_are_chosen_where_the_processor_lacks_the_fast_format(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_processor(monkeypatch, fast=False)
+    set_processor(monkeypatch)
     assert number_format_of(load(release)) == torch.float32
 
 

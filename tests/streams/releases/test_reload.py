@@ -110,8 +110,7 @@ async def test_after_a_swap_the_old_model_is_freed_when_no_batch_uses_it(tmp_pat
     settings = Settings(store=str(tmp_path), dtype="float32")
     handle = Handle(load_release("ner", None, settings))
     old = weakref.ref(handle.current.model)
-    # The weights themselves, which the model's modules refer to in cycles.
-    weights = weakref.ref(next(handle.current.model.encoder.model.parameters()))  # type: ignore[attr-defined]
+    weights = weakref.ref(handle.current.model.encoder.model.layers[0].inner.bias)  # type: ignore[attr-defined]
     batch: list[Loaded] = [handle.current]
     async with reloading(handle, settings) as (_, announce):
         announce(release.version)

@@ -10,7 +10,7 @@ import torch
 import typer
 from safetensors.torch import load_file
 
-from models.encoder.model import Encoder
+from models.encoder.model import Encoder, encoder_of
 from models.ner.model import TRANSITIONS, NerModel
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
@@ -138,7 +138,8 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
         tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path / "one"))).head.linear.weight,
         model.head.linear.weight,
     )
-    begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, model.encoder.model))
+    stored = encoder_of(open_release(start), packed=False).model
+    begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, stored))
     assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
     with pytest.raises(ReleaseError, match="--rank 0"):
         loop_of(base, rank=4, start=str(start))

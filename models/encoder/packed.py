@@ -1,0 +1,211 @@
+"""A BERT whose batch is one row of pieces without padding, for inference.
+
+Sequences are sorted by length and laid one behind the other. Linear layers see all pieces as the rows of one
+matrix; attention runs over the sequences of each length together, so that it needs no mask. Query, key and
+value are one product. The hidden states are those of transformers' BertModel, to 1e-5 in 32 bits. In 16 bits
+only the inputs of products are rounded: what passes from layer to layer keeps 32.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from models.encoder.batch_invariance import blocked_linear
+
+#: Pieces in one forward pass: what a layer computes of them fits the processor's cache.
+PIECES = 1024
+#: The number of rows of a product is a multiple of this: a product of few rows has other last bits.
+ROWS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class BertConfig:
+    """Sizes of a BERT, under the names of its config.json."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    layer_norm_eps: float
+
+
+class Norm(NamedTuple):
+    """Weight and bias of a layer normalization, (dimension,) each."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class Linear(NamedTuple):
+    """Weights (out, in) of a linear layer, or those of each block of its inputs, and its bias (out,)."""
+
+    weights: tuple[Tensor, ...]
+    bias: Tensor
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """(rows, in) to (rows, out); in 32 bits where there are several blocks."""
+        if len(self.weights) == 1:
+            return functional.linear(inputs, self.weights[0], self.bias)
+        return blocked_linear(inputs, self.weights, self.bias)
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Tables (entries, dimension) in 32 bits, and the normalization of their sum."""
+
+    words: Tensor
+    positions: Tensor
+    """with the vector of token type 0 added"""
+    norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One transformer layer; its products are in their number format, its normalizations in 32 bits."""
+
+    query_key_value: Linear
+    attended: Linear
+    attended_norm: Norm
+    inner: Linear
+    outer: Linear
+    outer_norm: Norm
+
+
+class Group(NamedTuple):
+    """Sequences of one length."""
+
+    members: list[int]
+    """their positions in the batch"""
+    last: Tensor
+    """(sequences, pieces, dimension), 32-bit: hidden states of the last layer"""
+    at_split: Tensor
+    """likewise of the layer below the split"""
+
+
+class PackedBert:
+    """The layers of a BERT over shared embeddings; nothing in it changes, so threads may share it."""
+
+    def __init__(
+        self, config: BertConfig, embeddings: Embeddings, layers: Sequence[Layer], added: Tensor | None = None
+    ) -> None:
+        """`added`: (tokens, dimension), embeddings of the tokens that follow the vocabulary."""
+        self.config = config
+        self.embeddings = embeddings
+        self.layers = list(layers)
+        self.added = added
+
+    @property
+    def device(self) -> torch.device:
+        return self.embeddings.words.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of the products."""
+        return self.layers[0].inner.bias.dtype
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of the first added token."""
+        return len(self.embeddings.words)
+
+    def with_added(self, rows: Tensor) -> PackedBert:
+        """The same weights with embeddings `rows` (tokens, dimension) for the tokens after the vocabulary."""
+        return PackedBert(self.config, self.embeddings, self.layers, rows.to(self.embeddings.words))
+
+    def above(self, below: int) -> PackedBert:
+        """Only the layers above the first `below`, for `run_states`."""
+        upper = copy.copy(self)
+        upper.layers = self.layers[below:]
+        return upper
+
+    def run(self, sequences: Sequence[Sequence[int]], split: int = 0) -> Iterator[Group]:
+        """Groups of all sequences, which are token numbers with special tokens; the split is after layer
+        number `split`.
+        """
+        for runs in _passes([len(s) for s in sequences]):
+            members = [i for run in runs for i in run]
+            ids = torch.tensor([t for i in members for t in sequences[i]])
+            positions = torch.cat([torch.arange(len(sequences[i])) for i in members])
+            yield from self._groups(self._embedded(ids, positions), _lengths(runs, sequences), runs, split)
+
+    def run_states(self, states: Sequence[Tensor]) -> Iterator[Group]:
+        """Groups of sequences given by their hidden states (pieces, dimension) below the first layer."""
+        for runs in _passes([len(s) for s in states]):
+            rows = torch.cat([states[i] for run in runs for i in run]).to(self.device).float()
+            yield from self._groups(rows, _lengths(runs, states), runs, 0)
+
+    def _groups(
+        self, rows: Tensor, lengths: Sequence[int], runs: Sequence[list[int]], split: int
+    ) -> Iterator[Group]:
+        """The groups of one forward pass over hidden states (pieces, dimension)."""
+        blocks = [(len(run), length) for run, length in zip(runs, lengths, strict=True)]
+        hidden = functional.pad(rows, (0, 0, 0, -len(rows) % ROWS))
+        for layer in self.layers[:split]:
+            hidden = self._layer(layer, hidden, blocks)
+        at_split = hidden
+        for layer in self.layers[split:]:
+            hidden = self._layer(layer, hidden, blocks)
+        start = 0
+        for run, (n, length) in zip(runs, blocks, strict=True):
+            end = start + n * length
+            yield Group(run, *(t[start:end].view(n, length, -1) for t in (hidden, at_split)))
+            start = end
+
+    def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
+        """(pieces, dimension)."""
+        own, ids, positions = self.embeddings, ids.to(self.device), positions.to(self.device)
+        words = functional.embedding(ids.clamp(max=self.vocabulary_size - 1), own.words)
+        if self.added is not None:
+            is_added = ids >= self.vocabulary_size
+            words[is_added] = self.added[ids[is_added] - self.vocabulary_size]
+        words += functional.embedding(positions, own.positions)
+        return functional.layer_norm(words, words.shape[1:], *own.norm, self.config.layer_norm_eps)
+
+    def _layer(self, layer: Layer, hidden: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
+        """(pieces, dimension) to (pieces, dimension)."""
+        shape, eps = hidden.shape[1:], self.config.layer_norm_eps
+        attended = self._attended(layer.query_key_value(hidden.to(self.dtype)), blocks)
+        hidden = hidden + layer.attended(attended)
+        hidden = functional.layer_norm(hidden, shape, *layer.attended_norm, eps)
+        hidden = hidden + layer.outer(functional.gelu(layer.inner(hidden.to(self.dtype))))
+        return functional.layer_norm(hidden, shape, *layer.outer_norm, eps)
+
+    def _attended(self, query_key_value: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
+        """(pieces, dimension) from query, key and value beside each other, (pieces, 3 dimension)."""
+        heads, dimension = self.config.num_attention_heads, self.config.hidden_size
+        attended = query_key_value.new_zeros(len(query_key_value), dimension)
+        start = 0
+        for n, length in blocks:
+            end = start + n * length
+            parts = query_key_value[start:end].view(n, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
+            out = functional.scaled_dot_product_attention(*parts)
+            attended[start:end] = out.transpose(1, 2).reshape(-1, dimension)
+            start = end
+        return attended
+
+
+def _passes(lengths: Sequence[int]) -> Iterator[list[list[int]]]:
+    """Forward passes of about PIECES pieces: the positions of the sequences, those of one length together."""
+    runs: list[list[int]] = []
+    pieces = 0
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if runs and pieces + lengths[i] > PIECES:
+            yield runs
+            runs, pieces = [], 0
+        if runs and lengths[runs[-1][0]] == lengths[i]:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+        pieces += lengths[i]
+    if runs:
+        yield runs
+
+
+def _lengths(runs: Sequence[list[int]], sequences: Sequence[Sequence[int] | Tensor]) -> list[int]:
+    return [len(sequences[run[0]]) for run in runs]

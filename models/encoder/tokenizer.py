@@ -1,0 +1,90 @@
+"""A WordPiece tokenizer read from its file, with the part of transformers' interface that inference uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Encoding, Tokenizer
+
+#: The special tokens of a BERT.
+_SPECIAL = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]"}
+
+
+class Pieces:
+    """What a tokenizer made of texts."""
+
+    def __init__(self, encoded: Sequence[Encoding]) -> None:
+        self._encoded = encoded
+
+    def __getitem__(self, key: str) -> list[Any]:
+        """Of each text its token numbers (`input_ids`) or their spans in the text (`offset_mapping`)."""
+        match key:
+            case "input_ids":
+                return [e.ids for e in self._encoded]
+            case "offset_mapping":
+                return [e.offsets for e in self._encoded]
+        raise KeyError(key)
+
+    def word_ids(self, text: int) -> list[int | None]:
+        """Of each piece of a text the word that it belongs to."""
+        return self._encoded[text].word_ids
+
+
+class WordPieceTokenizer:
+    """Splits texts as transformers' BertTokenizer does, without truncation; threads may share it."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """The tokenizer must have the special tokens; it is changed."""
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+        numbers = {name: tokenizer.token_to_id(token) for name, token in _SPECIAL.items()}
+        self.cls_token_id, self.sep_token_id = numbers["cls"], numbers["sep"]
+        self.pad_token_id, self.unk_token_id = numbers["pad"], numbers["unk"]
+        self.bos_token_id = self.eos_token_id = None
+
+    def __len__(self) -> int:
+        """Number of tokens, added ones included."""
+        return int(self._tokenizer.get_vocab_size())
+
+    def __call__(self, texts: Sequence[Any], *, is_split_into_words: bool = False, **_: Any) -> Pieces:
+        """The pieces of each text, or of each list of words, without special tokens. Other options of
+        transformers' tokenizers have no effect.
+        """
+        return Pieces(
+            self._tokenizer.encode_batch(
+                list(texts), is_pretokenized=is_split_into_words, add_special_tokens=False
+            )
+        )
+
+    def add_tokens(self, tokens: Sequence[AddedToken]) -> int:
+        """Adds tokens, and returns the number of those that were new."""
+        return int(self._tokenizer.add_tokens(list(tokens)))
+
+
+def load_wordpiece(folder: Path) -> WordPieceTokenizer | None:
+    """The tokenizer in the folder of a base; None where transformers would make another one of its files."""
+    try:
+        settings = json.loads((folder / "tokenizer_config.json").read_bytes())
+        stored = json.loads((folder / "tokenizer.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
+        "strip_accents": settings.get("strip_accents"),
+        "lowercase": settings.get("do_lower_case", True),
+    }
+    kinds = [stored["model"].get("type"), (stored["pre_tokenizer"] or {}).get("type")]
+    special = {settings.get(f"{name}_token", token) for name, token in _SPECIAL.items()}
+    if (
+        stored["normalizer"] != normalizer
+        or kinds != ["WordPiece", "BertPreTokenizer"]
+        or not special == set(_SPECIAL.values()) <= stored["model"]["vocab"].keys()
+    ):
+        return None
+    return WordPieceTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))

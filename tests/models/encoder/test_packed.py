@@ -1,0 +1,182 @@
+"""The packed model returns the hidden states of transformers' BERT, whatever the other texts of the batch."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from models.encoder.added_tokens import extend_embedding, first_added
+from models.encoder.layer_split import SplitEncoder, UpperLayers
+from models.encoder.model import Encoder
+from models.encoder.packed import PIECES, PackedBert
+from models.encoder.packed_weights import load_packed
+from models.encoder.weights import ADAPTER, WEIGHTS
+from tests.models import tiny
+
+ROOT = Path(__file__).parents[3]
+#: Pieces of a sequence: none, one, many of one length, and more than one forward pass holds.
+LENGTHS = [0, 1, 30, 7, 7, 7, 12, 0, 1, 30, 29, 3]
+
+
+@pytest.fixture(scope="module")
+def packed(tiny_bert: str) -> Encoder:
+    encoder = Encoder.for_inference(tiny_bert, max_pieces=32)
+    assert isinstance(encoder.model, PackedBert)
+    return encoder
+
+
+def sequences(lengths: list[int] = LENGTHS) -> list[list[int]]:
+    rng = random.Random(3)
+    return [[rng.randrange(5, 60) for _ in range(n)] for n in lengths]
+
+
+def furthest(one: list[Tensor], other: list[Tensor]) -> float:
+    """The largest difference between the values of two lists of tensors of equal shapes."""
+    assert [t.shape for t in one] == [t.shape for t in other]
+    return max(float((a - b).abs().max()) for a, b in zip(one, other, strict=True) if a.numel())
+
+
+def test_hidden_states_are_those_of_transformers(small: Encoder, packed: Encoder) -> None:
+    many = sequences(LENGTHS * (2 * PIECES // sum(LENGTHS)))
+    with torch.inference_mode():
+        assert furthest(packed.encode_pieces(many), small.encode_pieces(many)) < 1e-5
+
+
+def test_a_text_alone_has_the_vector_that_it_has_in_company(packed: Encoder) -> None:
+    together = packed.pool(sequences())
+    alone = torch.cat([packed.pool([s]) for s in sequences()])
+    assert (together - alone).abs().max() < 1e-6
+
+
+def test_no_sequences_have_no_hidden_states(packed: Encoder) -> None:
+    assert packed.encode_pieces([]) == []
+    assert packed.embed([]).shape == (0, packed.dimension)
+
+
+def test_a_long_window_has_the_positions_of_transformers(tiny_bert: str) -> None:
+    own, theirs = (
+        load(tiny_bert, max_pieces=tiny.POSITIONS).pool([[5] * 290])
+        for load in (Encoder.for_inference, Encoder.load)
+    )
+    assert (own - theirs).abs().max() < 1e-5
+
+
+def changes(kind: str, folder: Path, base: str) -> dict[str, Any]:
+    """A file of a release that changes weights of the tiny BERT: linear layers, norms and embeddings."""
+    torch.manual_seed(5)
+    stored = load_file(Path(base) / "model.safetensors")
+    path = folder / (WEIGHTS if kind == "weights" else ADAPTER)
+    query, norm = "encoder.layer.1.attention.self.query", "encoder.layer.0.output.LayerNorm.bias"
+    if kind == "weights":
+        save_file({n: t + torch.randn_like(t) / 20 for n, t in stored.items() if "pooler" not in n}, path)
+        return {"weights": path}
+    tensors = {
+        f"{query}.lora_a": torch.randn(2, 32).half(),
+        f"{query}.lora_b": torch.randn(32, 2).half() / 5,
+        f"{query}.weight.delta": torch.randint(-9, 9, (32, 32), dtype=torch.int8),
+        f"{query}.weight.scale": torch.full((32,), 0.01).half(),
+        f"{norm}.delta": torch.randn(32).half(),
+    }
+    if kind == "embeddings":
+        name = "embeddings.word_embeddings.weight"
+        tensors[f"{name}.delta"] = torch.randn_like(stored[name]) / 5
+    save_file(tensors, path)
+    return {"adapter": path}
+
+
+@pytest.mark.parametrize("kind", ["weights", "adapter", "embeddings"])
+def test_what_a_release_changes_is_merged_as_for_transformers(
+    kind: str, tiny_bert: str, tmp_path: Path, packed: Encoder
+) -> None:
+    files = changes(kind, tmp_path, tiny_bert)
+    own, theirs = (
+        load(tiny_bert, max_pieces=32, **files).encode_pieces(sequences())
+        for load in (Encoder.for_inference, Encoder.load)
+    )
+    with torch.inference_mode():
+        assert furthest(own, theirs) < 1e-5
+        assert furthest(own, packed.encode_pieces(sequences())) > 0.01
+
+
+def test_the_files_of_a_release_do_not_change_those_of_the_base(tiny_bert: str, tmp_path: Path) -> None:
+    path = Path(tiny_bert) / "model.safetensors"
+    before = path.read_bytes()
+    load_packed(tiny_bert, **changes("embeddings", tmp_path, tiny_bert))
+    assert path.read_bytes() == before
+
+
+def test_releases_of_one_base_share_its_embeddings(tiny_bert: str, tmp_path: Path) -> None:
+    base = load_packed(tiny_bert)
+    assert base is load_packed(tiny_bert)
+    for kind, shares in (("adapter", True), ("embeddings", False)):
+        changed = load_packed(tiny_bert, **changes(kind, tmp_path, tiny_bert))
+        assert base is not None and changed is not None
+        assert (base.embeddings is changed.embeddings) is shares
+        assert changed.dtype == torch.float32
+
+
+def test_an_adapter_that_does_not_fit_is_refused(tiny_bert: str, tmp_path: Path) -> None:
+    save_file({"encoder.layer.9.output.dense.bias.delta": torch.zeros(32)}, tmp_path / ADAPTER)
+    with pytest.raises(ValueError, match="no parameter"):
+        load_packed(tiny_bert, adapter=tmp_path / ADAPTER)
+
+
+def test_lower_then_upper_layers_equal_the_whole_encoder(packed: Encoder) -> None:
+    words = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
+    whole, lower, upper = packed.word_vectors(words), SplitEncoder(packed, 1), UpperLayers(packed, 1)
+    encoded = lower.encode(words)
+    assert len(upper.model.layers) == 1
+    assert len(packed.model.layers) == 2
+    assert furthest([e.vectors for e in encoded], whole) < 1e-6
+    assert furthest(upper.word_vectors_above(encoded), whole) < 1e-6
+
+
+def test_added_tokens_have_their_rows_and_leave_the_shared_model_alone(
+    packed: Encoder, tiny_bert: str
+) -> None:
+    own, plain = Encoder(packed.model, packed.tokenizer, 32), packed.model
+    rows = plain.embeddings.words[[5, 6]]
+    extend_embedding(own, plain.vocabulary_size, rows)
+    first = first_added(own)
+    states = own.encode_pieces([[7, first, first + 1]])
+    assert furthest(states, packed.encode_pieces([[7, 5, 6]])) < 1e-6
+    assert packed.model is plain and plain.added is None
+    with pytest.raises(ValueError, match="rows of added tokens"):
+        extend_embedding(own, first, torch.zeros(2, 7))
+
+
+@pytest.mark.parametrize("make", [tiny.roberta, tiny.mpnet])
+def test_other_families_go_through_transformers(make: object, tmp_path: Path) -> None:
+    base = make(tmp_path)  # type: ignore[operator]
+    assert load_packed(base) is None
+    vectors = [
+        load(base, max_pieces=32).embed(["the pain", "drug"])
+        for load in (Encoder.for_inference, Encoder.load)
+    ]
+    assert torch.equal(*vectors)
+
+
+@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"is_decoder": True}, {"num_hidden_layers": 3}])
+def test_a_bert_of_another_kind_goes_through_transformers(
+    change: dict[str, object], tiny_bert: str, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_bert, tmp_path / "bert")
+    path = tmp_path / "bert" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | change))
+    assert load_packed(str(tmp_path / "bert")) is None
+
+
+@pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="this CPU has no AVX512 bfloat16")
+def test_a_text_has_the_same_bits_alone_and_in_company_in_bfloat16() -> None:
+    encoder = Encoder.for_inference("mini", dtype=torch.bfloat16)
+    rows = sequences([*LENGTHS, 100, 61])
+    alone = torch.cat([encoder.pool([s]) for s in rows])
+    assert torch.equal(encoder.pool(rows), alone)

@@ -1,0 +1,81 @@
+"""The tokenizer of inference gives the pieces, words and offsets of transformers' tokenizer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken
+
+from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
+from models.encoder.weights import load_tokenizer, resolve_base
+from streams.cli.demo.run import samples
+
+OPTIONS = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+THEIRS = load_tokenizer("mini")
+TEXTS = [
+    "I\u2019m on 20mg Z\u00fcrich-Pill\u2026 \U0001f922\U0001f922 \u75db\u307f \0 \u200b [SEP] [MASK]x ##ing",
+    "",
+    " ",
+    "x" * 500,
+    "na\u0308usea \ufb01ne \u0130stanbul e\u0301",
+]
+
+
+@pytest.fixture(scope="module")
+def own() -> WordPieceTokenizer:
+    tokenizer = load_wordpiece(Path(resolve_base("mini")))
+    assert tokenizer is not None
+    return tokenizer
+
+
+def assert_equal(own: WordPieceTokenizer, texts: list[str]) -> None:
+    ours, theirs = own(texts, **OPTIONS), THEIRS(texts, **OPTIONS)
+    assert ours["input_ids"] == theirs["input_ids"]
+    assert ours["offset_mapping"] == theirs["offset_mapping"]
+
+
+def test_texts_have_the_pieces_of_transformers(own: WordPieceTokenizer) -> None:
+    lines = [json.loads(line)["text"] for p in samples().values() for line in p.read_text().splitlines()]
+    assert_equal(own, [*TEXTS, *lines])
+    assert (len(own), own.cls_token_id, own.unk_token_id) == (len(THEIRS), 101, 100)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_any_text_has_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[str]) -> None:
+    assert_equal(own, texts)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=5), min_size=1, max_size=3))
+def test_words_have_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[list[str]]) -> None:
+    options = {"is_split_into_words": True, "add_special_tokens": False}
+    ours, theirs = own(texts, **options), THEIRS(texts, **options)
+    assert ours["input_ids"] == theirs["input_ids"]
+    for i in range(len(texts)):
+        assert ours.word_ids(i) == theirs.word_ids(i)
+
+
+def test_an_added_token_is_one_piece_of_this_tokenizer_only(own: WordPieceTokenizer) -> None:
+    other = load_wordpiece(Path(resolve_base("mini")))
+    assert other is not None
+    assert other.add_tokens([AddedToken("IDbigfishID", normalized=False, special=False)]) == 1
+    assert other(["a IDbigfishID"])["input_ids"] == [[1037, len(own)]]
+    assert len(other) == len(own) + 1
+    assert len(own(["IDbigfishID"])["input_ids"][0]) > 1
+
+
+@pytest.mark.parametrize("setting", [{"do_lower_case": False}, {"cls_token": "<s>"}, None])
+def test_another_tokenizer_is_left_to_transformers(setting: dict[str, object] | None, tmp_path: Path) -> None:
+    shutil.copytree(resolve_base("mini"), tmp_path / "base", ignore=lambda *_: ["model.safetensors"])
+    path = tmp_path / "base" / "tokenizer_config.json"
+    if setting is None:
+        path.unlink()
+    else:
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | setting))
+    assert load_wordpiece(tmp_path / "base") is None
