@@ -20,7 +20,7 @@ from streams.records import ExpandedReport, Headers, Inbound, Origin, TaggedRepo
 from streams.topics import EXPANDED, MENTIONS, POSTS, SENTENCES, by_name
 
 #: Texts with this word raise in the stub model.
-POISON = "poison"
+POISON = "unreadable"
 NOW = 1_760_000_000.0
 #: Records of 30 are sound, and must come out as outputs.
 SOUND_OF_30 = 6
