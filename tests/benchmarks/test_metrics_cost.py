@@ -37,5 +37,7 @@ def test_the_share_of_the_metrics_is_that_of_their_calls() -> None:
     found = figures(turns * 2, 1000, calls, 0.03)
     assert (found["on_against_off"], found["on_against_off_quartiles"]) == (0.05, "0.0500 to 0.0500")
     assert (found["calls_a_record"], found["share_of_scrapes_every_15_s"]) == (1, 0.002)
-    assert found["share_of_metrics"] == pytest.approx(found["microseconds_of_metrics_a_record"] / 1050, abs=1e-4)
+    assert found["share_of_metrics"] == pytest.approx(
+        found["microseconds_of_metrics_a_record"] / 1050, abs=1e-4
+    )
     assert found["microseconds_of_processor_a_record"] == 1050
