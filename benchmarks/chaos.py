@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import signal
 import tempfile
@@ -113,8 +114,7 @@ class Chaos:
         rng = random.Random(f"{plan.seed}/{number}")
         result = Result(number, plan.records)
         started = time.monotonic()
-        self.workers.restore()
-        processes.wait_until(self.workers.are_ready, "two workers that are ready")
+        self.workers.wait_ready()
         records = make_records(rng, number, plan.records)
         sender = threading.Thread(target=send, args=(self.kafka.bootstrap, records, rng.uniform(1, 5)))
         sender.start()
@@ -168,8 +168,9 @@ class Chaos:
                 self.publish(rng)
                 result.published += 1
             case "hostile records":
-                self._hostile |= send_hostile(self.kafka.bootstrap, result.number, rng)
-                result.hostile += len(self._hostile)
+                sent = send_hostile(self.kafka.bootstrap, result.number, rng)
+                self._hostile |= sent
+                result.hostile += len(sent)
             case "abort transaction":
                 abort_transaction(self.kafka.bootstrap)
                 result.aborted += 1
@@ -210,8 +211,13 @@ class Chaos:
         return outputs
 
 
-def run(kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path) -> list[Result]:
-    """Runs the rounds with these numbers on two workers; stops after the first round with an error."""
+def run(
+    kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path, minutes: float = math.inf
+) -> list[Result]:
+    """Runs the rounds with these numbers on two workers; stops after the first round with an error, and
+    begins none after so many minutes.
+    """
+    end = time.monotonic() + 60 * minutes
     with ExitStack() as stack:
         chaos = Chaos(kafka, plan, folder, logs)
         stack.callback(chaos.workers.close)
@@ -221,7 +227,7 @@ def run(kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs
         for number in rounds:
             results.append(chaos.round(number))
             print(json.dumps(asdict(results[-1])), flush=True)
-            if not results[-1].sound:
+            if not results[-1].sound or time.monotonic() > end:
                 break
         return results
 
@@ -232,6 +238,7 @@ def main(
     records: Annotated[int, typer.Option(help="number of records in each round")] = 1000,
     actions: Annotated[int, typer.Option(min=0, max=len(SOAK), help="number of actions in each round")] = 4,
     soak: Annotated[bool, typer.Option(help="hostile records, transactions, outages and hangs too")] = False,
+    minutes: Annotated[float, typer.Option(help="after so many begin no further round")] = math.inf,
     only: Annotated[int | None, typer.Option(help="repeat only the round with this number")] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for the logs of the workers")] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
@@ -246,7 +253,7 @@ def main(
             tiny = tiny_release("ner", tiny_bert(Path(folder)), Path(folder) / "tiny")
             plan = replace(plan, chosen_from=SOAK, batch=4, original=tiny, forked=True)
         with own_kafka() as kafka:
-            results = run(kafka, numbers, plan, Path(folder), logs or Path(folder))
+            results = run(kafka, numbers, plan, Path(folder), logs or Path(folder), minutes)
     names = (
         "records", "kills", "suspended", "published", "hostile", "aborted", "outages", "hung", "restarted",
         "missing", "unaccounted", "aborted_read", "mixed", "stale", "out_of_order", "repeated",

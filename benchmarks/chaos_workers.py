@@ -14,6 +14,8 @@ from tests.integration.fork_server import ForkedProcess
 WORKERS = 2
 #: Seconds that a worker may take to end after SIGTERM.
 STOP_SECONDS = 90
+#: Seconds until all workers must be ready; on a busy machine a start takes a minute, and some may end first.
+READY_SECONDS = 400
 
 
 class Workers:
@@ -96,5 +98,12 @@ class Workers:
         ready = [i for i, w in enumerate(self._processes) if processes.is_ready(self._ports[w.pid])]
         return rng.choice(ready or range(len(self._processes)))
 
-    def are_ready(self) -> bool:
+    def wait_ready(self) -> None:
+        """Waits until exactly WORKERS run and are ready. A worker of the last round whose model hangs may end
+        meanwhile, and is replaced too.
+        """
+        processes.wait_until(self._are_ready, "all workers are ready", READY_SECONDS)
+
+    def _are_ready(self) -> bool:
+        self.restore()
         return all(processes.is_ready(self._ports[w.pid]) for w in self._processes)

@@ -19,12 +19,12 @@ from typing import Annotated, Any, TypeVar, get_args
 import orjson
 import typer
 
-from benchmarks.fuzz_records import POISON, Pool, draw_pool, fuzzed
+from benchmarks.fuzz_records import Pool, draw_pool, fuzzed
+from benchmarks.fuzz_stubs import stub
 from benchmarks.machine import print_and_write, provenance
-from models.releases.loading import Loaded, as_json
-from models.types import ADE, DRUG, Candidate, Coding, Mention, Query
+from models.releases.loading import Loaded
 from streams import metrics
-from streams.agents.pipeline import stage_named
+from streams.agents.pipeline import STAGES
 from streams.app import bounded_batches
 from streams.dead_letters.headers import Reason, place_of
 from streams.records import Headers, Inbound
@@ -32,36 +32,10 @@ from streams.stage import Processed, Stage, run_stage
 from streams.topics import INPUTS
 
 T = TypeVar("T")
-STAGES = ("ner", "normalization")
 #: Records of a partition, after which another one begins.
 PARTITION = 5000
 BATCH, BATCH_BYTES, MAX_OUTPUT_BYTES = 64, 100_000, 10_000
 REASONS = frozenset(get_args(Reason))
-
-
-class StubTagger:
-    """Finds an effect and a drug in the first letter; raises on a text with the poison word."""
-
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
-        if any(POISON in text for text in batch):
-            raise ValueError("a text that it cannot read")
-        return [[Mention(0, 1, text[:1], ADE, 0.9), Mention(0, 1, text[:1], DRUG, 0.8)] for text in batch]
-
-
-class StubCoder:
-    """Codes every mention to one term; raises as StubTagger does."""
-
-    def predict(self, batch: Sequence[Query]) -> list[Coding]:
-        if any(POISON in query.text for query in batch):
-            raise ValueError("a text that it cannot read")
-        return [Coding((Candidate("Rash", "Rash", "Skin", 0.9),), nil=False) for _ in batch]
-
-
-#: Stage to its stub and the inputs of its canary check.
-STUBS: dict[str, tuple[Any, list[Any]]] = {
-    "ner": (StubTagger(), ["canary"]),
-    "normalization": (StubCoder(), [Query("canary", 0, 1, "c")]),
-}
 
 
 @dataclass(slots=True)
@@ -91,9 +65,7 @@ class Ledger:
     keep_text = False
 
     def __init__(self, stage: Stage[Any, Any]) -> None:
-        model, inputs = STUBS[stage.name]
-        canary = inputs, as_json(model.predict(inputs)), 0.0
-        self._loaded = Loaded(stage.name, "0" * 12, "stub", model, canary)
+        self._loaded = stub(stage.name)
         self._stage = stage
         self.outcomes: dict[int, str] = {}
         self.acknowledged: list[int] = []
@@ -185,12 +157,12 @@ async def run_partition(stage: Stage[Any, Any], pool: Pool, rng: random.Random, 
 def run(records: int, number: int, examples: int) -> Result:
     """Fuzzes the stages in turn, a partition each time; `examples`: how much hypothesis draws."""
     result = Result()
-    pools = {name: draw_pool(stage_named(name).source.name, number, examples) for name in STAGES}
+    pools = {s.name: draw_pool(s.source.name, number, examples) for s in STAGES}
     for i, start in enumerate(range(0, records, PARTITION)):
-        name = STAGES[i % len(STAGES)]
+        stage = STAGES[i % len(STAGES)]
         rng = random.Random(f"{number}/{i}")
         n = min(PARTITION, records - start)
-        asyncio.run(run_partition(stage_named(name), pools[name], rng, n, result))
+        asyncio.run(run_partition(stage, pools[stage.name], rng, n, result))
     return result
 
 

@@ -13,13 +13,14 @@ import orjson
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from models.types import ADE, DRUG, Mention
+from models.types import ADE, DRUG, Expansion, Mention
 from streams.cli.demo.run import samples
 from streams.codec import encode
-from streams.records import Headers, Inbound, Origin, TaggedReport
+from streams.records import ExpandedReport, Headers, Inbound, Origin, TaggedReport
+from streams.topics import EXPANDED, MENTIONS, POSTS, SENTENCES, by_name
 
 #: Texts with this word raise in the stub model.
-POISON = "poison"
+POISON = "unreadable"
 NOW = 1_760_000_000.0
 #: Records of 30 are sound, and must come out as outputs.
 SOUND_OF_30 = 6
@@ -45,7 +46,7 @@ class Pool:
 
 
 def draw_pool(topic: str, number: int, examples: int) -> Pool:
-    """The pool of an input topic, or of `mentions`; the seed determines it."""
+    """The pool of a source topic; the seed determines it."""
     drawn: list[tuple[Any, bytes]] = []
 
     @seed(number)
@@ -61,11 +62,15 @@ def draw_pool(topic: str, number: int, examples: int) -> Pool:
         drawn.append((value, data))
 
     draw()
-    lines = samples()["posts"].read_bytes().splitlines()
-    real = [orjson.loads(line) for line in lines]
-    if topic == "mentions":
-        real = [_tagged(one, i) for i, one in enumerate(real)]
-    return Pool(real, [value for value, _ in drawn], [data for _, data in drawn])
+    return Pool(real_records(topic), [value for value, _ in drawn], [data for _, data in drawn])
+
+
+def real_records(topic: str) -> list[dict[str, Any]]:
+    """The sample texts as they are on a source topic."""
+    sample = {EXPANDED.name: SENTENCES, MENTIONS.name: POSTS}.get(topic, by_name(topic)).name
+    real = [orjson.loads(line) for line in samples()[sample].read_bytes().splitlines()]
+    made = {EXPANDED.name: _expanded, MENTIONS.name: _tagged}.get(topic)
+    return real if made is None else [made(one, i) for i, one in enumerate(real)]
 
 
 def fuzzed(topic: str, pool: Pool, rng: random.Random, n: int) -> Iterator[tuple[Inbound, bool]]:
@@ -82,6 +87,16 @@ def fuzzed(topic: str, pool: Pool, rng: random.Random, n: int) -> Iterator[tuple
         if rng.random() < TOMBSTONES:
             value = None
         yield Inbound(topic, 0, offset, key, value, _timestamp(rng), _headers(pool, rng)), False
+
+
+def _expanded(sentence: dict[str, Any], number: int) -> dict[str, Any]:
+    """A record as the stage for acronyms writes it."""
+    report = ExpandedReport(
+        id=str(number), text=sentence["text"], origin=Origin(SENTENCES.name, 0, number),
+        expansions=(Expansion(0, 1, sentence["text"][:1], "long", 0.9, "text"),),
+        releases={"acronym": "0" * 12}, source=SENTENCES.name,
+    )  # fmt: skip
+    return dict(orjson.loads(encode(report)))
 
 
 def _tagged(post: dict[str, Any], number: int) -> dict[str, Any]:
@@ -134,6 +149,7 @@ def _add(record: dict[str, Any], pool: Pool, rng: random.Random) -> None:
         "author",
         "language",
         "masked",
+        "expansions",
         "meta",
         "origin",
         "source",

@@ -4,7 +4,7 @@ Local servers play the protocols. In the first part each makes random faults: it
 the middle of a message, sends garbage, 2 MB posts, wrong times, the same twice or in another order, falls
 silent, or answers 429 and 503. In the second part a process with five sources is killed again and again. At
 the end the input topic must have the last version of each post, a tombstone for each deletion, and no other
-key. The third part measures what one post costs the source, without filter, masking and duplicates.
+key.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from benchmarks.machine import print_and_write, provenance
 from benchmarks.sources_found import Found, counting
 from benchmarks.sources_kills import kill_run
-from benchmarks.sources_speed import speed
 from streams.broker.embedded import EmbeddedBroker
 from streams.intake.intake import PostIntake
 from streams.settings import Settings
@@ -98,6 +98,8 @@ def mastodon(world: World, faults: Faults) -> Play:
 
 
 PROTOCOLS = {"bluesky": bluesky, "x": x, "mastodon": mastodon}
+KILLED = "all five, killed"
+PARTS = (*PROTOCOLS, KILLED)
 
 
 async def fault_run(name: str, faults: int, seed: int) -> dict[str, Any]:
@@ -141,24 +143,31 @@ async def _settled(found: Found, expected: Expected, world: World, task: asyncio
         complete = complete + 1 if world.is_over and not figures["lost"] + figures["deletions_missing"] else 0
 
 
+def measured(part: str, faults: int, kills: int, seed: int) -> dict[str, Any]:
+    """The figures of one part, with the commit that they were measured at."""
+    run = kill_run(kills, seed) if part == KILLED else fault_run(part, faults, seed)
+    return asyncio.run(run) | {"commit": provenance("sources")["commit"]}
+
+
 def main(
+    parts: Annotated[list[str] | None, typer.Argument(help=f"of {', '.join(PARTS)}; by default all")] = None,
     faults: Annotated[int, typer.Option(help="faults of each protocol")] = 1000,
     kills: Annotated[int, typer.Option(help="kills of the process")] = 20,
-    posts: Annotated[int, typer.Option(help="posts of which the speed is measured")] = 20_000,
     seed: Annotated[int, typer.Option(help="of the worlds and the faults")] = 7,
-    json: Annotated[Path | None, typer.Option(help="write the figures here")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="write the figures here; other parts there are kept")
+    ] = None,
 ) -> None:
-    """Measures losses by faults and by kills, and the speed of the source."""
-    rows = {}
-    for name in PROTOCOLS:
-        rows[name] = asyncio.run(fault_run(name, faults, seed))
-        typer.echo(f"{name}: {rows[name]}", err=True)
-    rows["all five, killed"] = asyncio.run(kill_run(kills, seed))
-    typer.echo(f"killed: {rows['all five, killed']}", err=True)
+    """Measures losses by faults and by kills."""
+    earlier = orjson.loads(json.read_bytes())["rows"] if json is not None and json.exists() else {}
+    new = {}
+    for part in parts or PARTS:
+        new[part] = measured(part, faults, kills, seed)
+        typer.echo(f"{part}: {new[part]}", err=True)
+    rows = {part: row for part in PARTS if (row := new.get(part, earlier.get(part))) is not None}
     figures = {
         "lost": sum(row["lost"] for row in rows.values()),
         "deletions_missing": sum(row["deletions_missing"] for row in rows.values()),
-        **asyncio.run(speed(posts)),
         "rows": rows,
     }
     print_and_write(figures | provenance("sources"), json)

@@ -32,6 +32,11 @@ def unsupported_language(text: str, supported: Collection[str] = ENGLISH) -> str
     return str(ranked[0][0])
 
 
+def load() -> None:
+    """Loads the identifier, which otherwise the first text does: 0.7 s of processor time."""
+    _identifier()
+
+
 @cache
 def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415  a second to load

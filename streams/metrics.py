@@ -213,26 +213,23 @@ SOURCE_LAG = Gauge(
 SOURCE_UP = Gauge("pv_source_up", "1 while a source is connected", ["source"], registry=REGISTRY)
 
 
-def prepare_source(source: str) -> None:
-    """Creates the counters of a source at zero."""
-    for outcome in (
-        "sent", "filtered", "excluded", "deleted", "stale", "account", "unresolved", "malformed"
-    ):  # fmt: skip
-        SOURCE_ITEMS.labels(source, outcome)
+def prepare_source(source: str) -> dict[str, Counter]:
+    """Creates the counters of a source at zero; returns those of its items, by outcome."""
     for reason in ("closed", "silent", "network", "http", "limited"):
         SOURCE_RECONNECTS.labels(source, reason)
     SOURCE_GAPS.labels(source)
     SOURCE_GAP_SECONDS.labels(source)
+    outcomes = ("sent", "filtered", "excluded", "deleted", "stale", "account", "unresolved", "malformed")
+    return {outcome: SOURCE_ITEMS.labels(source, outcome) for outcome in outcomes}
 
 
-def prepare_intake() -> None:
-    """Creates the counters of the intake at zero."""
-    for outcome in ("passed", "language", "no_term", "malformed"):
-        INTAKE.labels(outcome)
+def prepare_intake() -> dict[str, Counter]:
+    """Creates the counters of the intake at zero; returns those of the posts, by outcome."""
     for kind in ("user", "url", "email", "phone"):
         MASKED.labels(kind)
     for how in ("reference", "text"):
         DUPLICATES.labels(how)
+    return {outcome: INTAKE.labels(outcome) for outcome in ("passed", "language", "no_term", "malformed")}
 
 
 def prepare(stage: str) -> None:

@@ -45,6 +45,8 @@ class Stage(Generic[In, Out]):
     predict: Callable[[Any, Sequence[In]], Sequence[Out]]
     count: Callable[[Sequence[Out]], None] | None = None
     """Updates the stage's own counters with the outputs of a batch, after they are sent."""
+    prepare: Callable[[], None] | None = None
+    """Loads what `predict` needs beside the model, so that no inference has to, whose time is limited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,8 @@ class Worker:
         self._exits_process = False
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
-        """Loads the model of every stage in the inference thread; `on_loaded` gets each task when it is done.
+        """Loads the model of every stage, and what it needs beside that, in the inference thread; `on_loaded`
+        gets each task when it is done.
 
         Raises TopicsError when topics are missing, and ReleaseError when a model cannot be loaded.
         """
@@ -86,6 +87,8 @@ class Worker:
             self.handles[task] = await self._inference.run(
                 partial(load_at_start, task, announced.get(task), self.settings, generation)
             )
+            if stage.prepare is not None:
+                await self._inference.run(stage.prepare)
             on_loaded(task)
 
     def readiness(self) -> dict[str, bool]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from models import language
 from streams.agents import acronym, ner, normalization, relation, summarization
 from streams.stage import Stage
 from streams.topics import EVENTS, EXPANDED, MENTIONS, POSTS, QUESTIONS, SENTENCES, SUMMARIES, Topic
 
 STAGES: tuple[Stage[Any, Any], ...] = (
-    Stage("ner", POSTS, MENTIONS, ner.predict, ner.count),
+    Stage("ner", POSTS, MENTIONS, ner.predict, ner.count, language.load),
     Stage("acronym", SENTENCES, EXPANDED, acronym.predict),
     Stage("relation", EXPANDED, MENTIONS, relation.predict, relation.count),
     Stage("normalization", MENTIONS, EVENTS, normalization.predict, normalization.count),

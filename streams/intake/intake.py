@@ -46,7 +46,7 @@ class PostIntake:
         self._privacy = privacy
         self.window = window
         self._clock = clock
-        metrics.prepare_intake()
+        self._posts = metrics.prepare_intake()
 
     @classmethod
     def of(cls, settings: Settings, *, everything: bool = False) -> PostIntake:
@@ -65,17 +65,17 @@ class PostIntake:
         A repeated post gives an equal report.
         """
         if not (_is_valid(_ID, post.id) and _is_valid(_TEXT, post.text)):
-            metrics.INTAKE.labels("malformed").inc()
+            self._posts["malformed"].inc()
             return None
         verdict = self._filter.judge(post.text, post.language)
         if verdict != "passed":
-            metrics.INTAKE.labels(verdict).inc()
+            self._posts[verdict].inc()
             return None
         text, masked = mask(post.text, self._regions(post))
         if len(masked) > MAX_MASKED or len(text) > MAX_TEXT:
-            metrics.INTAKE.labels("malformed").inc()
+            self._posts["malformed"].inc()
             return None
-        metrics.INTAKE.labels(verdict).inc()
+        self._posts[verdict].inc()
         for m in masked:
             metrics.MASKED.labels(m.kind).inc()
         first, how = self.window.first(post.id, unmasked_parts(text, masked), self._clock(), post.repost_of)

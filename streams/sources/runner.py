@@ -10,7 +10,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from prometheus_client import Gauge
 
 from streams import metrics
 from streams.inputs import as_input
@@ -78,7 +81,14 @@ class Runner:
         self._forgotten_at = -math.inf
         self._attempts: Counter[Reason] = Counter()
         self._checkpointing = asyncio.Lock()
-        metrics.prepare_source(source.name)
+        # Kept, because to find a counter by its labels takes longer than to count.
+        self._items = metrics.prepare_source(source.name)
+        metrics.SOURCE_UP.labels(source.name).set(0)
+
+    @cached_property
+    def _lag(self) -> Gauge:
+        """Not there before the first item."""
+        return metrics.SOURCE_LAG.labels(self.source.name)
 
     @property
     def position(self) -> Position | None:
@@ -132,7 +142,7 @@ class Runner:
         for item in step.items:
             self._count(await self._deliver(item))
         if step.at is not None:
-            metrics.SOURCE_LAG.labels(name).set(max(0.0, time.time() - step.at))
+            self._lag.set(max(0.0, time.time() - step.at))
         if step.position is not None:
             self._position = step.position
             self._attempts.clear()
@@ -197,9 +207,12 @@ class Runner:
         await asyncio.sleep(wait)
 
     def _count(self, outcome: str, n: int = 1) -> None:
-        metrics.SOURCE_ITEMS.labels(self.source.name, outcome).inc(n)
+        if n:
+            self._items[outcome].inc(n)
 
     def _set_connected(self, connected: bool) -> None:
+        if connected == self.connected:
+            return
         self.connected = connected
         metrics.SOURCE_UP.labels(self.source.name).set(connected)
 

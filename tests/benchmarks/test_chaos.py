@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from benchmarks.chaos_disturbances import store_away
 from benchmarks.chaos_records import EDITIONS, Result, count_errors, make_records
+from benchmarks.chaos_workers import Workers
+from tests.integration import processes
 from tests.variants import MARKER
 
 MARKS = {"v1": "mark-a", "v2": "mark-b"}
@@ -45,6 +48,23 @@ def test_a_round_with_a_lost_hostile_record_or_one_of_an_aborted_transaction_is_
     assert result.sound
     setattr(result, error, 1)
     assert not result.sound
+
+
+def test_a_worker_that_ends_before_it_is_ready_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[mock.Mock] = []
+
+    def started(*_: str, **__: object) -> mock.Mock:
+        # The second one has ended by itself.
+        made.append(mock.Mock(pid=len(made), poll=mock.Mock(return_value=1 if len(made) == 1 else None)))
+        return made[-1]
+
+    monkeypatch.setattr(processes, "started", started)
+    monkeypatch.setattr(processes, "is_ready", lambda port: len(made) > 2)
+    workers = Workers({}, tmp_path)
+    workers.wait_ready()
+    assert (len(workers), len(made), workers.restarted) == (2, 3, 1)
 
 
 def test_the_store_is_back_after_an_outage_whatever_happens(tmp_path: Path) -> None:

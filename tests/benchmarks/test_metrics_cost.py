@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import metrics_cost
-from benchmarks.metrics_cost import Segment, figures, one_run
+from benchmarks.metrics_cost import Segment, figures, one_run, replayed
 from streams import metrics
 
 
@@ -19,17 +19,25 @@ def test_segments_without_metrics_count_nothing_and_those_with_them_do(
     counted = {}
     for modes in ([True, True, True], [False, False, False]):
         before = sent()
-        segments = one_run(100, modes)
-        assert [one.on for one in segments] == modes
-        assert all(one.wall > 0 and one.cpu > 0 for one in segments)
+        meter = one_run(100, modes)
+        assert [one.on for one in meter.segments] == modes
+        assert all(one.cpu > 0 for one in meter.segments)
         counted[modes[0]] = sent() - before
+        observed = [values for method, values in meter.calls if method.__name__ == "observe"]
+        assert len(observed) >= 100, "the latency of each record"
+        assert meter.scrape_cpu > 0
     # The warm-up, and what is in work when metrics go on and off, is counted in both.
     assert counted[True] - counted[False] > 200
 
 
-def test_the_cost_is_the_share_of_the_time_without_metrics() -> None:
-    on = [Segment(True, wall, 2.0) for wall in (1.01, 1.5, 1.02)]
-    found = figures([*on, *[Segment(False, 1.0, 2.0)] * 3], 1000)
-    assert (found["cost_of_wall_time"], found["cost_of_median_wall_time"]) == (0.1767, 0.02)
-    assert (found["cost_of_processor_time"], found["cost_of_median_processor_time"]) == (0, 0)
-    assert found["records_per_second_without"] == 1000
+def test_the_share_of_the_metrics_is_that_of_their_calls() -> None:
+    calls = [(metrics.RECORDS.labels, ("ner", "sent"))] * 1000
+    assert 0 < replayed(calls) < 0.1
+    turns = [Segment(on, cpu) for on, cpu in ((True, 1.0), (False, 0.5), (False, 1.5), (True, 1.1))]
+    found = figures(turns * 2, 1000, calls, 0.03)
+    assert (found["on_against_off"], found["on_against_off_quartiles"]) == (0.05, "0.0500 to 0.0500")
+    assert (found["calls_a_record"], found["share_of_scrapes_every_15_s"]) == (1, 0.002)
+    assert found["share_of_metrics"] == pytest.approx(
+        found["microseconds_of_metrics_a_record"] / 1050, abs=1e-4
+    )
+    assert found["microseconds_of_processor_a_record"] == 1050

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -56,6 +57,20 @@ async def test_a_failing_model_ends_the_worker_and_makes_no_dead_letters() -> No
         assert time.monotonic() - started < 30
         assert processes.count(broker.bootstrap, "posts") == 1
         assert processes.count(broker.bootstrap, "mentions", "posts.dead") == 0
+
+
+async def test_loading_a_worker_prepares_its_stages(pinned: str) -> None:
+    """Otherwise the first inference would, and on a busy machine that took longer than its deadline."""
+    prepared: list[str] = []
+    stage: Stage[Report, Report] = Stage(
+        "ner", POSTS, MENTIONS, ner.predict, prepare=lambda: prepared.append(threading.current_thread().name)
+    )
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, releases=orjson.loads(pinned))
+        worker = Worker((stage,), settings)
+        await worker.load()
+    assert len(prepared) == 1
+    assert prepared[0].startswith("inference")
 
 
 async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag() -> None:

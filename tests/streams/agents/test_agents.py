@@ -2,11 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest import mock
 
+from py3langid.langid import LanguageIdentifier
+
+from models import language
 from models.types import ADE, DRUG, INDICATION, Candidate, Coding, Expansion, Mention, Query, Relation
 from streams import metrics
 from streams.agents import ner, normalization
+from streams.agents.pipeline import stage_named
 from streams.records import Report, TaggedReport
+from tests.fakes import FakeTagger
 
 TEXT = "Aspirin and MTX for RA caused TEN and rash"
 
@@ -150,6 +156,16 @@ def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_
     read, other = ner.predict(WordTagger(), [english, spanish])
     assert (read.language, read.was_read, len(read.mentions)) == ("de", True, 1)
     assert (other.language, other.was_read, other.mentions) == ("es", False, ())
+
+
+def test_a_stage_is_prepared_so_that_its_first_inference_loads_nothing() -> None:
+    prepare = stage_named("ner").prepare
+    assert prepare is not None
+    language._identifier.cache_clear()
+    prepare()
+    with mock.patch.object(LanguageIdentifier, "from_model_file", side_effect=AssertionError("loaded again")):
+        (output,) = ner.predict(FakeTagger(), [Report(id="a", text="После таблеток совсем не могу уснуть.")])
+    assert output.language == "ru"
 
 
 def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> None:
