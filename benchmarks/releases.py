@@ -17,8 +17,8 @@ import torch
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.encoder.base_files import MINI
 from models.encoder.model import Encoder
-from models.encoder.weights import MINI
 from models.releases.loading import load
 from models.releases.store import bundled, open_release
 from models.types import CODED_LABELS, TASKS, Query

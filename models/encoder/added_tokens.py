@@ -30,14 +30,16 @@ class ExtendedEmbedding(nn.Module):
 
 
 def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> ExtendedEmbedding:
-    """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension) to the encoder's
-    model, in place; the model must not be shared with another encoder.
+    """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension of the embeddings,
+    which some families have smaller than that of the layers) to the encoder's model, in place; the model must
+    not be shared with another encoder.
 
-    Raises ValueError when the rows do not have the encoder's dimension.
+    Raises ValueError when the rows do not have that dimension.
     """
-    if rows.ndim != 2 or rows.shape[1] != encoder.dimension:  # noqa: PLR2004  a matrix
-        raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {encoder.dimension})")
-    embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
+    base = encoder.model.get_input_embeddings()
+    if rows.ndim != 2 or rows.shape[1] != base.embedding_dim:  # noqa: PLR2004  a matrix
+        raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {base.embedding_dim})")
+    embedding = ExtendedEmbedding(base, first, rows)
     encoder.model.set_input_embeddings(embedding)
     return embedding
 

@@ -5,24 +5,13 @@ cached hidden states.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder, WordPieces, padded
-
-
-def layers_of(model: Any) -> nn.ModuleList:
-    """The transformer layers of a Hugging Face encoder, lowest first.
-
-    Raises ValueError when the model does not keep them in a list.
-    """
-    n = model.config.num_hidden_layers
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == n:
-            return module
-    raise ValueError("the encoder does not keep its layers in a list")
 
 
 class EncodedSentence(NamedTuple):
@@ -42,10 +31,9 @@ class SplitEncoder(Encoder):
     def __init__(self, encoder: Encoder, below: int) -> None:
         """Raises ValueError unless at least one layer is below the split and one above it."""
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        layers = layers_of(self.model)
-        if not 1 <= below < len(layers):
-            raise ValueError(f"cannot split {len(layers)} layers after layer {below}")
-        self._split_layer = layers[below - 1]
+        self._layers, self._below = Layers(self.model), below
+        if not 1 <= below < self._layers.number:
+            raise ValueError(f"cannot split {self._layers.number} layers after layer {below}")
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[EncodedSentence]:
         """Each sentence, given as its words; nothing is truncated."""
@@ -63,32 +51,35 @@ class SplitEncoder(Encoder):
         """Of each sequence the hidden states of the last layer (pieces, dimension), and those at the split
         with the special tokens (pieces + 2, dimension).
         """
-        caught: list[Tensor] = []
-        # Registered only during the call: the encoders of a base share its modules.
-        hook = self._split_layer.register_forward_hook(lambda _, __, out: caught.append(_states(out)))
         states: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(sequences)
-        try:
+        with self._layers.states_after(self._below) as caught:
             for batch in self._batches([len(s) + 2 for s in sequences]):
                 hidden = self.forward([sequences[i] for i in batch])
                 at_split = caught.pop()
                 for row, i in enumerate(batch):
                     end = len(sequences[i]) + 2
                     states[i] = hidden[row, 1 : end - 1], at_split[row, :end]
-        finally:
-            hook.remove()
         return states
 
 
-class _CachedStates(nn.Module):
-    """Takes the place of a lower layer: returns the states that were set, whatever its input."""
+class LowerLayers(Encoder):
+    """The layers up to number `below` of an encoder, whose model is changed in place: those above are
+    removed. The hidden states of `forward` are those of layer `below`.
+    """
 
-    def __init__(self, as_tuple: bool) -> None:
-        super().__init__()
-        self.as_tuple = as_tuple
-        self.states = torch.empty(0)
+    def __init__(self, encoder: Encoder, below: int) -> None:
+        super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
+        self._layers, self._below = Layers(self.model), below
+        self._whole = below == self._layers.number
+        self._layers.end_after(below, self._layers.stand_in(self.probe()))
 
-    def forward(self, *_: Any, **__: Any) -> Any:
-        return (self.states,) if self.as_tuple else self.states
+    def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
+        # A norm after the last layer belongs to the layers above the split.
+        if self._whole:
+            return super().forward(sequences)
+        with self._layers.states_after(self._below) as caught:
+            super().forward(sequences)
+        return caught[0].float()
 
 
 class UpperLayers(Encoder):
@@ -98,10 +89,9 @@ class UpperLayers(Encoder):
 
     def __init__(self, encoder: Encoder, below: int) -> None:
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        layers = layers_of(self.model)
-        self._cached = _CachedStates(returns_tuples(self, layers[0]))
-        for i in range(below):
-            layers[i] = self._cached
+        layers = Layers(self.model)
+        self._cached = layers.stand_in(self.probe())
+        layers.begin_after(below, self._cached)
 
     def forward_states(self, states: Sequence[Tensor]) -> Tensor:
         """Hidden states (batch, padded pieces, dimension), 32-bit, from those at the split, (pieces + 2,
@@ -129,18 +119,3 @@ class UpperLayers(Encoder):
                 last[i] = hidden[row, 1 : len(windows[i]) - 1]
         states = iter(last)
         return [self._pool_words(s.pieces, [next(states) for _ in s.split_states]) for s in sentences]
-
-
-def _states(output: Any) -> Tensor:
-    """Some layers return their hidden states alone, some in a tuple."""
-    return cast(Tensor, output[0] if isinstance(output, tuple) else output)
-
-
-def returns_tuples(encoder: Encoder, layer: nn.Module) -> bool:
-    """Whether the layer returns its hidden states in a tuple, observed in one forward pass."""
-    kinds: list[bool] = []
-    hook = layer.register_forward_hook(lambda _, __, out: kinds.append(isinstance(out, tuple)))
-    with torch.no_grad():
-        encoder.forward([[0]])
-    hook.remove()
-    return kinds[0]

@@ -57,15 +57,14 @@ def idiom_token(expression: str) -> str:
 
 
 def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding:
-    """Adds tokens with the embeddings `rows` (tokens, dimension) to an encoder, in place; its model must not
-    be shared with another encoder.
+    """Adds tokens with the embeddings `rows` (tokens, dimension of the embeddings) to an encoder, in place;
+    its model must not be shared with another encoder.
 
     Raises ValueError when the rows have another shape, or a token is in the vocabulary or twice in the list.
     """
-    if rows.shape != (len(tokens), encoder.dimension):
-        raise ValueError(
-            f"{len(tokens)} tokens of dimension {encoder.dimension} have rows {tuple(rows.shape)}"
-        )
+    dimension = encoder.model.get_input_embeddings().embedding_dim
+    if rows.shape != (len(tokens), dimension):
+        raise ValueError(f"{len(tokens)} tokens of dimension {dimension} have rows {tuple(rows.shape)}")
     first = len(encoder.tokenizer)
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):

@@ -53,8 +53,9 @@ def context_encoder(encoder: Encoder, rows: Tensor | None, window: int) -> Encod
     embedding = encoder.model.get_input_embeddings()
     if rows is None:
         rows = embedding.weight.detach().float().mean(0).repeat(2, 1)
-    if rows.shape != (2, encoder.dimension):
-        raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {encoder.dimension})")
+    expected = (2, embedding.embedding_dim)
+    if rows.shape != expected:
+        raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not {expected}")
     extend_embedding(encoder, embedding.num_embeddings, rows)
     return Encoder(encoder.model, encoder.tokenizer, window)
 

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import base_digest
 from models.idiom.model import (
     LAST,
     LAST_TWO,
