@@ -38,12 +38,15 @@ from tests.models.tiny import POSITIONS, SIZE
 LETTERS = [*string.ascii_lowercase, *string.digits]
 #: The pieces of a SentencePiece model: each letter inside a word, at its beginning, and a few words.
 PIECES = [*LETTERS, *string.ascii_uppercase, *string.punctuation, "pain", "drug", "the"]
-# The constructors of the library are not typed.
+# The constructors of the library are not typed, or not fully.
 _made: dict[str, Any] = {
     model.__name__: model
     for model in (AlbertModel, DebertaV2Model, DistilBertModel, ElectraModel, ModernBertModel, RobertaModel)
 }
 _Bertweet: Any = BertweetTokenizer
+_DebertaConfig: Any = DebertaV2Config
+_ModernBertConfig: Any = ModernBertConfig
+_RobertaConfig: Any = RobertaConfig
 _Deberta: Any = DebertaV2Tokenizer
 _Albert: Any = AlbertTokenizer
 _Fast: Any = PreTrainedTokenizerFast
@@ -72,7 +75,7 @@ def deberta(folder: Path) -> str:
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
     vocabulary = [(p, 0.0) for p in special] + _sentence_pieces()
     _Deberta(vocab=vocabulary, unk_id=3).save_pretrained(folder)
-    config = DebertaV2Config(
+    config = _DebertaConfig(
         vocab_size=len(vocabulary) + 2, max_position_embeddings=POSITIONS, relative_attention=True,
         position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"],
         position_biased_input=False, type_vocab_size=0, **_without_dropout(),
@@ -90,7 +93,7 @@ def modernbert(folder: Path) -> str:
     tokenizer.decoder = ByteLevelDecoder()
     names = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
     _Fast(tokenizer_object=tokenizer, **{f"{n}_token": t for n, t in names.items()}).save_pretrained(folder)
-    config = ModernBertConfig(
+    config = _ModernBertConfig(
         vocab_size=len(vocabulary), max_position_embeddings=POSITIONS, hidden_size=32, num_hidden_layers=2,
         num_attention_heads=2, intermediate_size=48, initializer_range=0.2, local_attention=16,
         global_attn_every_n_layers=2, pad_token_id=0, bos_token_id=1, cls_token_id=1, eos_token_id=2,
@@ -121,7 +124,7 @@ def bertweet(folder: Path) -> str:
     (folder / "bpe.codes").write_text("".join(f"{a} {b} 1\n" for a, b in merges), encoding="utf-8")
     tokenizer = _Bertweet(str(folder / "vocab.txt"), str(folder / "bpe.codes"))
     tokenizer.save_pretrained(folder)
-    config = RobertaConfig(
+    config = _RobertaConfig(
         vocab_size=len(tokenizer), max_position_embeddings=POSITIONS + 2, pad_token_id=1, bos_token_id=0,
         eos_token_id=2, tokenizer_class="BertweetTokenizer", **SIZE,
     )  # fmt: skip

@@ -128,7 +128,7 @@ def _has(layer: nn.Module, layout: Layout) -> bool:
 
 def _copy(layer: Any, theirs: nn.Module, layout: Layout) -> None:
     inner = theirs.get_submodule(layout.inner)
-    if inner.weight.shape != layer.inner.weight.shape:  # type: ignore[union-attr]
+    if inner.weight.shape != layer.inner.weight.shape:
         raise ValueError("the encoder's layers have another shape than the decoder's")
     parts = [(layer.inner, layout.inner), (layer.outer, layout.outer)]
     for mine in (layer.own, layer.cross):
