@@ -17,9 +17,8 @@ import torch
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.encoder.base_files import MINI
 from models.encoder.model import Encoder
-from models.encoder.weights import MINI
-from models.releases.loading import load
 from models.releases.store import bundled, open_release
 from models.types import CODED_LABELS, TASKS, Query
 from streams.cli.demo.run import samples
@@ -34,7 +33,6 @@ KIND = {
     "acronym": "sentences",
     "relation": "sentences",
     "summarization": "questions",
-    "idiom": "posts",
 }
 DEFINITIONS = {
     "megabytes": "files of the release, without its base",
@@ -72,8 +70,6 @@ def main(
     torch.set_num_threads(threads)
     settings = Settings()
     models = {task: load_release(task, None, settings) for task in TASKS}
-    # Not a stage: a model of sentence vectors, from which the training of a normalization may start.
-    models["idiom"] = load(open_release(bundled("idiom")))
     texts = {
         kind: [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
         for kind, path in samples().items()

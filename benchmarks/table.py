@@ -81,7 +81,7 @@ def inner_rows(rows: dict[str, dict[str, Any]]) -> list[str]:
 def text() -> str:
     """RESULTS.md as it should be."""
     lines = [INTRODUCTION, *table(HEADLINES), "", FURTHER_HEADING, *table(FURTHER), "", RELEASES]
-    for task in (*TASKS, "idiom"):
+    for task in TASKS:
         lines += release_rows(task)
     lines.append(MEASUREMENTS)
     for path in sorted((ROOT / "results").glob("*.json")):

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, base_digest
+from models.encoder.weights import ADAPTER
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.model import NormalizationModel

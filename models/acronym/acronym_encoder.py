@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.acronym.questions import MarkedText
-from models.encoder.model import Encoder
+from models.encoder.model import Encoder, PlacedPieces
 
 Pooling = Literal["mean", "span", "both"]
 #: Pieces of a form that are read; the longest of our dictionaries has as many.
@@ -63,22 +63,14 @@ class AcronymEncoder(Encoder):
         """The pieces of each text. Each side of the acronym is cut at the same length whatever is in its
         place, so that an anchor and its candidates have the same context.
         """
-        if not texts:
-            return []
-        encoded = self.tokenizer(
-            [t.text for t in texts],
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        rows = zip(encoded["input_ids"], encoded["offset_mapping"], texts, strict=True)
-        return [self._marked(ids, offsets, text) for ids, offsets, text in rows]
+        rows = zip(self.pieces_at([t.text for t in texts]), texts, strict=True)
+        return [self._marked(placed, text) for placed, text in rows]
 
-    def _marked(self, ids: list[int], offsets: list[tuple[int, int]], text: MarkedText) -> MarkedPieces:
-        inside = [i for i, (start, end) in enumerate(offsets) if start < text.end and end > text.start]
+    def _marked(self, placed: PlacedPieces, text: MarkedText) -> MarkedPieces:
+        ids, places = placed
+        inside = [i for i, (start, end) in enumerate(places) if start < text.end and end > text.start]
         # The tokenizer may drop all letters of a form; the span is then empty, before the next piece.
-        first = inside[0] if inside else sum(end <= text.start for _, end in offsets)
+        first = inside[0] if inside else sum(end <= text.start for _, end in places)
         last = inside[-1] + 1 if inside else first
         side = max(1, (self.max_pieces - 2 - LONGEST) // 2)
         begin = max(0, first - side)

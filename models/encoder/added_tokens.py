@@ -30,19 +30,29 @@ class ExtendedEmbedding(nn.Module):
         return own.where((ids >= self.first).unsqueeze(-1), known)
 
 
-def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> None:
-    """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension) to the encoder's
-    model, in place unless it is packed; a model of transformers must not be shared with another encoder.
+def extend_embedding(encoder: Encoder, first: int, rows: Tensor) -> ExtendedEmbedding | None:
+    """Adds tokens numbered from `first` with the embeddings `rows` (tokens, dimension of the embeddings,
+    which some families have smaller than that of the layers) to the encoder's model, in place unless it is
+    packed; a model of transformers must not be shared with another encoder. A packed one has no module.
 
-    Raises ValueError when the rows do not have the encoder's dimension.
+    Raises ValueError when the rows do not have that dimension.
     """
-    if rows.ndim != 2 or rows.shape[1] != encoder.dimension:  # noqa: PLR2004  a matrix
-        raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {encoder.dimension})")
+    dimension = embedding_dimension(encoder)
+    if rows.ndim != 2 or rows.shape[1] != dimension:  # noqa: PLR2004  a matrix
+        raise ValueError(f"rows of added tokens are {tuple(rows.shape)}, not (tokens, {dimension})")
     if isinstance(encoder.model, PackedBert):
         encoder.model = encoder.model.with_added(rows)
-    else:
-        embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
-        encoder.model.set_input_embeddings(embedding)
+        return None
+    embedding = ExtendedEmbedding(encoder.model.get_input_embeddings(), first, rows)
+    encoder.model.set_input_embeddings(embedding)
+    return embedding
+
+
+def embedding_dimension(encoder: Encoder) -> int:
+    """The size of a token's embedding, which some families have smaller than a hidden state."""
+    if isinstance(encoder.model, PackedBert):
+        return encoder.dimension
+    return int(encoder.model.get_input_embeddings().embedding_dim)
 
 
 def extended_embedding(encoder: Encoder) -> ExtendedEmbedding:

@@ -5,25 +5,14 @@ cached hidden states.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder, WordPieces, padded
 from models.encoder.packed import PackedBert
-
-
-def layers_of(model: Any) -> nn.ModuleList:
-    """The transformer layers of a Hugging Face encoder, lowest first.
-
-    Raises ValueError when the model does not keep them in a list.
-    """
-    n = model.config.num_hidden_layers
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == n:
-            return module
-    raise ValueError("the encoder does not keep its layers in a list")
 
 
 class EncodedSentence(NamedTuple):
@@ -43,10 +32,14 @@ class SplitEncoder(Encoder):
     def __init__(self, encoder: Encoder, below: int) -> None:
         """Raises ValueError unless at least one layer is below the split and one above it."""
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        layers: Any = self.model.layers if isinstance(self.model, PackedBert) else layers_of(self.model)
-        if not 1 <= below < len(layers):
-            raise ValueError(f"cannot split {len(layers)} layers after layer {below}")
-        self._below, self._split_layer = below, layers[below - 1]
+        self._layers, self._below = None, below
+        if isinstance(self.model, PackedBert):
+            number = len(self.model.layers)
+        else:
+            self._layers = Layers(self.model)
+            number = self._layers.number
+        if not 1 <= below < number:
+            raise ValueError(f"cannot split {number} layers after layer {below}")
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[EncodedSentence]:
         """Each sentence, given as its words; nothing is truncated."""
@@ -75,29 +68,32 @@ class SplitEncoder(Encoder):
         self, sequences: Sequence[Sequence[int]]
     ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
         """As `hidden`, with the hidden states at the split beside those of the last layer."""
-        if isinstance(self.model, PackedBert):
+        if self._layers is None:
             yield from self.model.run(self.with_special(sequences), self._below)
             return
-        caught: list[Tensor] = []
-        # Registered only during the call: the encoders of a base share its modules.
-        hook = self._split_layer.register_forward_hook(lambda _, __, out: caught.append(_states(out)))
-        try:
+        with self._layers.states_after(self._below) as caught:
             for batch, hidden in self.hidden(sequences):
                 yield batch, hidden, caught.pop()
-        finally:
-            hook.remove()
 
 
-class _CachedStates(nn.Module):
-    """Takes the place of a lower layer: returns the states that were set, whatever its input."""
+class LowerLayers(Encoder):
+    """The layers up to number `below` of an encoder, whose model is changed in place: those above are
+    removed. The hidden states of `forward` are those of layer `below`.
+    """
 
-    def __init__(self, as_tuple: bool) -> None:
-        super().__init__()
-        self.as_tuple = as_tuple
-        self.states = torch.empty(0)
+    def __init__(self, encoder: Encoder, below: int) -> None:
+        super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
+        self._layers, self._below = Layers(self.model), below
+        self._whole = below == self._layers.number
+        self._layers.end_after(below, self._layers.stand_in(self.probe()))
 
-    def forward(self, *_: Any, **__: Any) -> Any:
-        return (self.states,) if self.as_tuple else self.states
+    def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
+        # A norm after the last layer belongs to the layers above the split.
+        if self._whole:
+            return super().forward(sequences)
+        with self._layers.states_after(self._below) as caught:
+            super().forward(sequences)
+        return caught[0].float()
 
 
 class UpperLayers(Encoder):
@@ -110,10 +106,9 @@ class UpperLayers(Encoder):
         if isinstance(self.model, PackedBert):
             self.model = self.model.above(below)
             return
-        layers = layers_of(self.model)
-        self._cached = _CachedStates(returns_tuples(self, layers[0]))
-        for i in range(below):
-            layers[i] = self._cached
+        layers = Layers(self.model)
+        self._cached = layers.stand_in(self.probe())
+        layers.begin_after(below, self._cached)
 
     def forward_states(self, states: Sequence[Tensor]) -> Tensor:
         """Hidden states (batch, padded pieces, dimension), 32-bit, from those at the split, (pieces + 2,
@@ -149,18 +144,3 @@ class UpperLayers(Encoder):
             return
         for batch in self._batches([len(s) for s in states]):
             yield batch, self.forward_states([states[i] for i in batch])
-
-
-def _states(output: Any) -> Tensor:
-    """Some layers return their hidden states alone, some in a tuple."""
-    return cast(Tensor, output[0] if isinstance(output, tuple) else output)
-
-
-def returns_tuples(encoder: Encoder, layer: nn.Module) -> bool:
-    """Whether the layer returns its hidden states in a tuple, observed in one forward pass."""
-    kinds: list[bool] = []
-    hook = layer.register_forward_hook(lambda _, __, out: kinds.append(isinstance(out, tuple)))
-    with torch.no_grad():
-        encoder.forward([[0]])
-    hook.remove()
-    return kinds[0]

@@ -10,20 +10,23 @@ more, as all of the shipped encoders are (at least eight rows); in 16 bits by pr
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from models.encoder.base_files import resolve_base
 from models.encoder.packed import PackedBert
 from models.encoder.packed_weights import load_packed
 from models.encoder.tokenizer import load_wordpiece
-from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer, resolve_base
+from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
 from models.releases.manifest import Release
+from models.text import words
 
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches are no faster on a CPU and need more memory.
@@ -42,6 +45,13 @@ class WordPieces:
     """token numbers without special tokens"""
 
 
+class PlacedPieces(NamedTuple):
+    """The pieces of a text and the characters that each of them was made of."""
+
+    pieces: list[int]
+    places: list[tuple[int, int]]
+
+
 class Encoder:
     """Vectors from a transformer encoder; not thread-safe: each inference thread has its own.
 
@@ -58,6 +68,15 @@ class Encoder:
         self.dimension = int(model.config.hidden_size)
         self._cls = _first_id(tokenizer.cls_token_id, tokenizer.bos_token_id)
         self._sep = _first_id(tokenizer.sep_token_id, tokenizer.eos_token_id)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The pieces that open and close every sequence."""
+        return self._cls, self._sep
+
+    def probe(self) -> Tensor:
+        """(1, 2): the shortest sequence, to see how the model behaves."""
+        return torch.tensor([self.ends], device=self.model.device)
 
     @classmethod
     def load(  # noqa: PLR0913  keyword-only, one for each part of a release
@@ -91,6 +110,8 @@ class Encoder:
         """The pieces of each sentence, given as its words; nothing is truncated."""
         if not sentences:
             return []
+        if not self.tokenizer.is_fast:
+            return self._split_words(sentences)
         # The fast tokenizer infers the type of its input from the first sentence, which must not be empty.
         encoded = self.tokenizer(
             [list(s) or [""] for s in sentences],
@@ -102,6 +123,40 @@ class Encoder:
         return [
             _word_pieces(encoded.word_ids(i), encoded["input_ids"][i], len(s))
             for i, s in enumerate(sentences)
+        ]
+
+    def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
+        """The same by a tokenizer that does not tell words from pieces: it is given each word alone."""
+        unique = list(dict.fromkeys(w for s in sentences for w in s))
+        pieces = {w: self.tokenizer(w, add_special_tokens=False, verbose=False)["input_ids"] for w in unique}
+        found = []
+        for sentence in sentences:
+            own = [pieces[word] for word in sentence]
+            ends = list(itertools.accumulate(map(len, own), initial=0))
+            found.append(WordPieces(ends[:-1], [len(p) for p in own], [p for word in own for p in word]))
+        return found
+
+    def pieces_at(self, texts: Sequence[str]) -> list[PlacedPieces]:
+        """The pieces of each text with their places; by a slow tokenizer those of its words."""
+        if not texts:
+            return []
+        if self.tokenizer.is_fast:
+            encoded = self.tokenizer(
+                list(texts),
+                add_special_tokens=False,
+                return_attention_mask=False,
+                return_offsets_mapping=True,
+                verbose=False,
+            )
+            rows = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            return [PlacedPieces(ids, places) for ids, places in rows]
+        spans = [words(text) for text in texts]
+        split = self.split([[t[s.start : s.end] for s in own] for t, own in zip(texts, spans, strict=True)])
+        return [
+            PlacedPieces(
+                s.pieces, [(w.start, w.end) for w, n in zip(own, s.count, strict=True) for _ in range(n)]
+            )
+            for s, own in zip(split, spans, strict=True)
         ]
 
     def encode_pieces(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:

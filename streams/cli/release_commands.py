@@ -97,7 +97,9 @@ def releases(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
 ) -> None:
-    """Lists the releases with their first score: where each is stored, and which are live or shadows."""
+    """Lists the releases with their first score and the licences of what they learned from: where each is
+    stored, and which are live or shadows.
+    """
     from streams.releases import announcements, publishing
     from streams.settings import EMBEDDED
 
@@ -143,6 +145,7 @@ def _as_json(row: ListedRelease) -> dict[str, Any]:
         **{name: getattr(row, name) for name in names},
         "kind": row.manifest.kind,
         "scores": [s.model_dump() for s in row.manifest.scores],
+        "training_data": [source.model_dump() for source in row.manifest.training_data],
     }
 
 
@@ -151,6 +154,7 @@ def _print_release(row: ListedRelease) -> None:
     out.print(Text.assemble((row.task, "bold"), f" {row.version}  ", "  ".join(state)))
     lines = [row.manifest.kind]
     lines += [f"{s.name} {s.value:g} ({s.data})" for s in row.manifest.scores[:1]]
+    lines += [f"learned from {d.name} ({d.licence})" for d in dict.fromkeys(row.manifest.training_data)]
     lines += ["run by " + ", ".join(row.workers)] if row.workers else []
     out.print(*(Padding.indent(Text(line), 4) for line in lines), sep="")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from models.releases.loading import Loaded
 from models.scores import Comparison
+from models.types import TASKS
 from streams.agents.offline import code_posts
 from streams.releases.opening import load_release
 from streams.releases.publishing import PARTNER, GateError
@@ -40,6 +41,8 @@ def score(  # noqa: PLR0913  the options of a command
         raise EvaluationError(
             f"{task} is evaluated with a release of {' and '.join(needed)}, not {min(other)}"
         )
+    if task not in TASKS and task != POSTS and task not in releases:
+        raise EvaluationError(f"no release of {task} comes with pvstream: train one and name it by --release")
     loaded = [load_release(one, releases.get(one), settings) for one in needed]
     model: Any = _together(*loaded) if task == POSTS else loaded[0].model
     version = "+".join(one.version for one in loaded)

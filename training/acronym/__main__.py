@@ -16,10 +16,11 @@ from typing import Annotated
 
 import typer
 
-from training.acronym.assemble import make, make_zero_shot
+from models.encoder.capabilities import Need
+from training.acronym.assemble import ZERO_SHOT_PIECES, make, make_zero_shot
 from training.acronym.settings import ReleaseOptions, Settings
 from training.common.precision import resolved
-from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 
 
@@ -36,11 +37,13 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     if options.zero_shot:
+        check_base(settings.base, Need(pieces=ZERO_SHOT_PIECES))
         release = make_zero_shot(settings, options, data, output)
     elif data is None:
         raise typer.BadParameter("training needs --data; --zero-shot does not")
     else:
         place = device_of(device)
+        check_base(settings.base, Need(pieces=settings.max_pieces, above=settings.layers or None))
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data=data, output=output, run=run, device=place)
     finish(release, data, offered)

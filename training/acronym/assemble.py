@@ -19,8 +19,9 @@ from models.acronym.m_network import MNetwork
 from models.acronym.model import load_dictionary
 from models.acronym.prototypes import Prototypes
 from models.acronym.scorers import HEAD
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
+from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.manifest import Release, Score, TrainingData
 from training.acronym.data import CORPORA, read_training, split_by_acronym
 from training.acronym.settings import ReleaseOptions, Settings

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.acronym.definitions import best_long_form
+from models.acronym.model import CLINICAL, load_dictionary
 from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
 from models.text import words
@@ -46,8 +47,12 @@ _ABSTRACTS, _HELD = 5, 2
 
 
 def read_training(data: Path, corpus: str) -> list[Row]:
-    """The training rows of a labelled corpus; none of them is in its evaluation part."""
+    """The training rows of a corpus; none of them is in its evaluation part. Those of `ade` are sentences in
+    which an ambiguous acronym of the bundled dictionary takes the place of one of its long forms.
+    """
     folder = data / "acronyms"
+    if corpus == "ade":
+        return read_written_out(data, load_dictionary(CLINICAL), held_out=False).used
     if corpus == "casi":
         return split_casi(read_casi(folder / "casi_dev.csv"))[0]
     return read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")

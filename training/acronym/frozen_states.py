@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from rich.console import Console
 from rich.progress import track
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces
 from models.acronym.m_network import HeadConfig, texts_of
 from models.acronym.questions import question
-from models.encoder.layer_split import layers_of, returns_tuples
+from models.encoder.layer_split import LowerLayers
 from models.encoder.model import Encoder, padded
 from models.types import Span
 from training.evaluation.acronym import Row
@@ -53,10 +53,11 @@ class StateCache:
     ) -> None:
         """`below`: how many layers are frozen."""
         self.shape = shape
-        lower = _lower(encoder, below)
+        copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+        lower = LowerLayers(copied, below)
         # Nothing here needs gradients: weights in 16 bits save the casts.
         lower.model.to(device=device, dtype=getattr(torch, precision))
-        self.reader = AcronymEncoder(lower)
+        self.lower, self.reader = lower, AcronymEncoder(lower)
         self.readings: list[MarkedPieces] = []
         self.states: list[Tensor] = []
         self._number: dict[MarkedPieces, int] = {}
@@ -89,7 +90,7 @@ class StateCache:
         chunks = chunked([len(r.pieces) + 2 for r in readings])
         with torch.inference_mode():
             for part in track(chunks, "frozen layers", console=console, transient=True):
-                hidden = self.reader.forward([readings[i].pieces for i in part])
+                hidden = self.lower.forward([readings[i].pieces for i in part])
                 for row, i in enumerate(part):
                     end = len(readings[i].pieces) + 2
                     self.states[start + i] = hidden[row, :end].to("cpu", torch.bfloat16)
@@ -105,25 +106,3 @@ def chunked(lengths: Sequence[int]) -> list[list[int]]:
             chunks.append([])
         chunks[-1].append(i)
     return chunks
-
-
-class _PassThrough(nn.Module):
-    """Replaces an upper layer: returns its input."""
-
-    def __init__(self, as_tuple: bool) -> None:
-        super().__init__()
-        self.as_tuple = as_tuple
-
-    def forward(self, states: Tensor, *_: Any, **__: Any) -> Any:
-        return (states,) if self.as_tuple else states
-
-
-def _lower(encoder: Encoder, below: int) -> Encoder:
-    """A copy of the embeddings and the first `below` layers."""
-    model = copy.deepcopy(encoder.model)
-    layers = layers_of(model)
-    lower = Encoder(model, encoder.tokenizer, encoder.max_pieces)
-    as_tuple = returns_tuples(lower, layers[0])
-    for i in range(below, len(layers)):
-        layers[i] = _PassThrough(as_tuple)
-    return lower

@@ -23,8 +23,8 @@ class Settings:
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     corpora: Annotated[
-        str, typer.Option(help="of sdu22_scientific, sdu22_legal and casi, separated by commas")
-    ] = "sdu22_scientific"
+        str, typer.Option(help="of casi, ade, sdu22_scientific and sdu22_legal, separated by commas")
+    ] = "casi,ade"
     objective: Annotated[Objective, typer.Option(help="the loss")] = "softmax"
     anchor: Annotated[
         Anchor, typer.Option(help="a row's own sentence, or another one of the same long form")

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from models.acronym.acronym_encoder import Vectors, join, means
 from models.acronym.m_network import Head, VectorRows, pad_features, vector_rows
-from models.encoder.layer_split import UpperLayers, layers_of
+from models.encoder.layer_split import UpperLayers
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder
 from training.acronym.data import sample_candidates, sample_rows
 from training.acronym.frozen_states import Example, StateCache, chunked
@@ -184,7 +185,7 @@ class AcronymTrainee(Trainee):
 
 def frozen_layers(settings: Settings, encoder: Encoder) -> int:
     """The number of layers that are not trained; raises ValueError where there would be none."""
-    layers = len(layers_of(encoder.model))
+    layers = Layers(encoder.model).number
     if settings.layers >= layers:
         raise ValueError(f"at most {layers - 1} layers can be trained")
     return layers - settings.layers

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 import typer
 
+from models.encoder.capabilities import Need, refusal
+
 DeviceName = Literal["auto", "cpu", "cuda"]
 # Options that all programs have.
 Output = Annotated[Path, typer.Option(help="root directory of the releases")]
@@ -61,6 +63,14 @@ def _default(field: Field[Any]) -> Any:
     if field.default is not MISSING:
         return field.default
     return inspect.Parameter.empty if field.default_factory is MISSING else field.default_factory()
+
+
+def check_base(base: str, need: Need) -> None:
+    """Raises typer.BadParameter, in one line, where a program cannot use a base model. Called before anything
+    is read or trained.
+    """
+    if reason := refusal(base, need):
+        raise typer.BadParameter(reason)
 
 
 def device_of(name: DeviceName) -> torch.device:

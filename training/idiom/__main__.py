@@ -17,8 +17,9 @@ from typing import Annotated
 
 import typer
 
+from models.encoder.capabilities import Need
 from training.common.precision import resolved
-from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import finish
 from training.idiom.assemble import console, make
 from training.idiom.settings import Settings
@@ -36,6 +37,7 @@ def main(
     ] = True,
 ) -> None:
     place = device_of(device)
+    check_base(settings.base, Need(own_layers=settings.layers > 0))
     settings = replace(settings, precision=resolved(settings.precision, place))
     release = make(settings, data, output, compare=compare, run=run, device=place)
     if release is None:

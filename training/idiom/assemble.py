@@ -14,7 +14,7 @@ from rich.table import Table
 from safetensors.torch import save_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
-from models.encoder.weights import base_digest
+from models.encoder.base_files import base_digest
 from models.idiom.model import LAST, POOLINGS, TOKENS, IdiomModel, Marker, with_pooling
 from models.releases.manifest import Release, TrainingData
 from training.common import adapter

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder
 from models.idiom.model import add_tokens, idiom_token, with_pooling
 from training.common import adapter
@@ -23,10 +24,12 @@ def trainable_encoder(settings: Settings, meanings: Mapping[str, Sequence[str]])
     Each expression of `meanings` gets a token whose initial embedding is the mean of its meanings.
     """
     encoder = adapter.trainable(Encoder.load(settings.base), settings.rank, dropout=0.0)
-    frozen = encoder.model.config.num_hidden_layers - settings.layers if settings.layers else 0
-    for name, parameter in encoder.model.named_parameters():
-        if any(f".layer.{n}." in name for n in range(frozen)) or (frozen and ".embeddings." in f".{name}"):
-            parameter.requires_grad_(False)
+    if settings.layers:
+        layers = Layers(encoder.model)
+        layers.freeze(layers.number - settings.layers)
+        for name, parameter in encoder.model.named_parameters():
+            if ".embeddings." in f".{name}":
+                parameter.requires_grad_(False)
     if meanings:
         texts = [m if m and settings.paraphrase else [e] for e, m in meanings.items()]
         add_tokens(encoder, [idiom_token(e) for e in meanings], mean_embeddings(encoder, texts))

@@ -15,8 +15,8 @@ from rich.console import Console
 from safetensors.torch import save_file
 
 from models import drugs
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import base_digest
 from models.ner.decoding import Floats, tags_of
 from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData

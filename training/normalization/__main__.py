@@ -13,12 +13,14 @@ from typing import Annotated
 
 import typer
 
+from models.encoder.capabilities import Need
 from models.releases.store import open_release
 from training.common.precision import resolved
-from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.normalization.assemble import make
 from training.normalization.nil.calibration import recalibrated
+from training.normalization.release import MAX_PIECES
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.untrained import over_terms, zero_shot_release
 
@@ -53,9 +55,12 @@ def main(
     elif like is not None:
         release = over_terms(open_release(like), options, output, data)
     elif zero_shot:
+        check_base(settings.base, Need(pieces=MAX_PIECES))
         release = zero_shot_release(settings.base, options, data, output)
     else:
         place = device_of(device)
+        for base in {settings.base, settings.base_of_context}:
+            check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data, output, run=run, device=place)
     finish(release, data, offered)

@@ -16,8 +16,9 @@ from rich.console import Console
 from torch import Tensor
 
 from models import terminology
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, base_digest, merge_adapter
+from models.encoder.weights import ADAPTER, merge_adapter
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release
 from models.releases.store import open_release

@@ -13,7 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models import terminology
-from models.encoder.weights import ADAPTER, WEIGHTS, base_digest
+from models.encoder.base_files import base_digest
+from models.encoder.weights import ADAPTER, WEIGHTS
 from models.normalization import patient_phrases
 from models.normalization.context_refining import stored_tensors
 from models.normalization.model import (

@@ -16,8 +16,9 @@ from typing import Annotated
 
 import typer
 
+from models.encoder.capabilities import Need
 from training.common.precision import resolved
-from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.relation.release import make
@@ -38,6 +39,7 @@ def main(
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)
+    check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(objective, settings, sizes, data, output, run, place), data, offered)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.drugs import DrugLexicon
-from models.encoder.layer_split import layers_of
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder, WordPieces
 from models.ner.decoding import tags_of
 from models.relation.model import LABELS
@@ -199,8 +199,7 @@ def train_linear_layers(encoder: Encoder, frozen: int) -> None:
     adapter.only_linear(encoder.model)
     # The backward pass through the fused attention takes a fifth of a step on a processor.
     encoder.model.set_attn_implementation("eager")
-    for layer in list(layers_of(encoder.model))[:frozen]:
-        layer.requires_grad_(False)
+    Layers(encoder.model).freeze(frozen)
 
 
 def word_states(hidden: Tensor, batch: Sequence[Example]) -> Tensor:

@@ -12,8 +12,9 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, base_digest
+from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, TrainingData

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from models.encoder.layer_split import layers_of
+from models.encoder.layers import Layers
 from models.relation.neighbours import Vote
 from training.common.precision import PrecisionOption
 
@@ -72,7 +72,7 @@ class Settings:
 
     def frozen_layers(self, model: Any) -> int:
         """How many lower layers of a model CLDR and CLGS leave frozen."""
-        return self.below or len(layers_of(model)) // 2
+        return self.below or Layers(model).number // 2
 
 
 @dataclass(frozen=True, slots=True)

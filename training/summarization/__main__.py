@@ -15,11 +15,12 @@ from typing import Annotated
 
 import typer
 
+from models.encoder.capabilities import Need
 from training.common.precision import resolved
-from training.common.program import RELEASES, Device, Output, Run, device_of, program
+from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
-from training.summarization.networks.hub_network import refusal
+from training.summarization.networks.hub_network import MAX_PIECES
 from training.summarization.release import publish_extractive
 from training.summarization.settings import ReleaseOptions, Settings
 
@@ -41,13 +42,13 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     if extractive:
+        check_base(settings.backbone, Need(pieces=MAX_PIECES))
         release = publish_extractive(data, output, settings.backbone)
     elif data is None:
         raise typer.BadParameter("training requires --data")
-    elif reason := refusal(settings.backbone):
-        raise typer.BadParameter(reason)
     else:
         place = device_of(device)
+        check_base(settings.backbone, Need(pieces=MAX_PIECES, encoder_decoder=True))
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data, output, run=run, start=start, device=place)
     finish(release, data, offered)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from models.encoder.weights import base_digest
+from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
 from models.summarization.medical_entities import word_keys
 from training.common.publish import publish_release

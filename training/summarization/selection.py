@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from models.encoder.base_files import MINI
 from models.encoder.model import Encoder
-from models.encoder.weights import MINI
 from models.ner.model import NerModel
 from models.releases.manifest import Release
 from models.summarization.decoding.beam_search import Search

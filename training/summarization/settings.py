@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from models.encoder.weights import MINI
+from models.encoder.base_files import MINI
 from training.common.precision import PrecisionOption
 
 Choose = Literal["auto", "pointer", "templates", "ranked"]

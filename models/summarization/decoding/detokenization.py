@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
+
+from models.summarization.decoding.word_marks import is_wordpiece
+
+
+def written(tokenizer: Any, ids: Sequence[int], source: str) -> str:
+    """The text of pieces, given as their numbers, in the spelling of its source text."""
+    if is_wordpiece(tokenizer):
+        return detokenize(tokenizer.convert_ids_to_tokens(list(ids)), source)
+    decoded = tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return _respelled(" ".join(decoded.split()), source)
 
 
 def detokenize(pieces: Sequence[str], source: str) -> str:
@@ -21,6 +32,11 @@ def detokenize(pieces: Sequence[str], source: str) -> str:
     text = re.sub(r" ([?.,;:!%)\]])", r"\1", re.sub(r"([(\[]) ", r"\1", text))
     text = re.sub(r"(?<=[\w%]) ?(['\u2019/-]) ?(?=\w)", r"\1", text)
     text = re.sub(r" (\(e?s\))|(?<=\d)(\.) (?=\d)", r"\1\2", text)
+    return _respelled(text, source)
+
+
+def _respelled(text: str, source: str) -> str:
+    """The text with the first letter in upper case and each lower-case word spelled as in the source."""
     spellings = {"i": "I"} | _spellings(source)
     text = re.sub(r"\w+", lambda m: spellings.get(m.group(), m.group()), text)
     return text[:1].upper() + text[1:]

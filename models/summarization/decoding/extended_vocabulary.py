@@ -4,8 +4,10 @@ it copies.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from models.encoder.model import Encoder
+from models.summarization.decoding.word_marks import WordMarks, word_marks
 
 
 class ExtendedVocabulary:
@@ -21,23 +23,22 @@ class ExtendedVocabulary:
         begin: int,
         end: int,
         unknown: int | None = None,
-        continuations: Container[int] = (),
+        marks: WordMarks = WordMarks(),  # noqa: B008  immutable
     ) -> None:
         """All arguments are ids of pieces. `generated`: G pieces, the first of which is `end`; `begin` and
-        `end` open and close a sequence; `continuations`: pieces that continue a word.
+        `end` open and close a sequence; `marks`: which pieces continue a word.
         """
         if generated[0] != end:
             raise ValueError("the first piece that may be generated must be the one that ends a summary")
         self.generated, self.begin, self.end, self.unknown = list(generated), begin, end, unknown
-        self._continuations = continuations
+        self._marks = marks
         self._number = {piece: i for i, piece in enumerate(generated)}
 
     @classmethod
-    def of_wordpiece(cls, tokenizer: Any, generated: Sequence[int]) -> ExtendedVocabulary:
-        """Over a WordPiece tokenizer, where a piece that continues a word begins with ##."""
-        continuations = {number for token, number in tokenizer.get_vocab().items() if token.startswith("##")}
-        ends = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id)
-        return cls(generated, *ends, continuations)
+    def of_encoder(cls, encoder: Encoder, generated: Sequence[int]) -> ExtendedVocabulary:
+        """Over the pieces of an encoder."""
+        tokenizer = encoder.tokenizer
+        return cls(generated, *encoder.ends, tokenizer.unk_token_id, word_marks(tokenizer))
 
     def __len__(self) -> int:
         """G."""
@@ -62,7 +63,7 @@ class ExtendedVocabulary:
 
     def continues_word(self, source: Sequence[int]) -> list[bool]:
         """Whether each piece of a question continues a word."""
-        return [piece in self._continuations for piece in source]
+        return self._marks.continues_word(source)
 
     def targets(self, summary: Sequence[int], source: Sequence[int]) -> list[int]:
         """The number of each piece of a summary and of the end; -1 for a piece that can neither be generated

@@ -14,9 +14,10 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import check_size, read_tensors
 from models.summarization.decoding.beam_search import Hypothesis, Search, search
 from models.summarization.decoding.decoder_layers import DecoderConfig, Source
-from models.summarization.decoding.detokenization import detokenize
+from models.summarization.decoding.detokenization import written
+from models.summarization.decoding.encoder_parts import embeddings_of
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
-from models.summarization.decoding.pointer_decoder import TINY, PointerDecoder, embeddings_of
+from models.summarization.decoding.pointer_decoder import TINY, PointerDecoder
 from models.summarization.decoding.source_pieces import source_of, source_pieces, with_special_pieces
 
 DECODER = "decoder.safetensors"
@@ -65,13 +66,15 @@ class PointerWriter:
             config.layers * config.dimension * (8 * config.dimension + 2 * config.inner),
             release.version,
         )
-        embeddings = {name: tensor.float() for name, tensor in embeddings_of(encoder.model).items()}
+        # Of the base: training leaves them as they are, but may change what projects them.
+        base = Encoder.load(release.manifest.base, device=device, dtype=dtype).model
+        embeddings = {name: tensor.float() for name, tensor in embeddings_of(base).items()}
         decoder = PointerDecoder(config, embeddings, generated)
         try:
             decoder.load_state_dict({name: tensor.float() for name, tensor in stored.items()})
         except RuntimeError as error:
             raise ReleaseError(f"{release.version}: {DECODER}: {error}") from None
-        vocabulary = ExtendedVocabulary.of_wordpiece(encoder.tokenizer, generated)
+        vocabulary = ExtendedVocabulary.of_encoder(encoder, generated)
         return cls(encoder, decoder.to(device).eval(), vocabulary, settings)
 
     @torch.inference_mode()
@@ -97,7 +100,7 @@ class PointerWriter:
     def _summary(self, hypothesis: Hypothesis, source: Sequence[int], text: str) -> Summary:
         ids = [self.vocabulary.piece(n, source) for n in hypothesis.numbers]
         score = math.exp(hypothesis.log_probability / (len(ids) + 1))
-        return Summary(detokenize(self.encoder.tokenizer.convert_ids_to_tokens(ids), text), round(score, 4))
+        return Summary(written(self.encoder.tokenizer, ids, text), round(score, 4))
 
     def _scores(self, pieces: Sequence[int], summaries: Sequence[str]) -> list[float]:
         rows = [s[: self.settings.longest] for s in source_pieces(self.encoder, summaries)]

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from models.encoder.weights import check_base, resolve_base
+from models.encoder.base_files import resolve_base
+from models.encoder.weights import check_base, pretrained
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.decoding.beam_search import Search
@@ -76,11 +77,9 @@ class HubWriter:
 
 def load_hub(base: str) -> tuple[Any, Any]:
     """An encoder-decoder of `transformers` and its tokenizer, from a hub name or a path."""
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer  # noqa: PLC0415  seconds to import
+    from transformers import AutoTokenizer  # noqa: PLC0415  seconds to import
 
-    place = resolve_base(base)
-    model = AutoModelForSeq2SeqLM.from_pretrained(place, dtype=torch.float32, use_safetensors=True)
-    return model, AutoTokenizer.from_pretrained(place)
+    return pretrained(base, "AutoModelForSeq2SeqLM"), AutoTokenizer.from_pretrained(resolve_base(base))
 
 
 def hub_source(tokenizer: Any, texts: Sequence[str], max_pieces: int) -> Any:

@@ -137,34 +137,6 @@ class PointerDecoder(nn.Module):
         return scores.masked_fill(~allowed, -1e9).softmax(-1) * allowed, allowed
 
 
-def embeddings_of(model: Any) -> dict[str, Tensor]:
-    """The embeddings of a BERT encoder as `PointerDecoder` expects them."""
-    own = model.embeddings
-    positions = own.position_embeddings.weight + own.token_type_embeddings.weight[0]
-    norm = torch.stack([own.LayerNorm.weight, own.LayerNorm.bias])
-    return {"words": own.word_embeddings.weight, "positions": positions, "norm": norm}
-
-
-def initialise_from_encoder(decoder: PointerDecoder, model: Any, chosen: Sequence[int]) -> None:
-    """Copies the weights of the chosen layers of a BERT encoder into the decoder's layers; self-attention and
-    cross-attention begin with the same weights. Raises ValueError where the shapes differ.
-    """
-    layers = model.encoder.layer
-    for layer, number in zip(decoder.layers, chosen, strict=True):
-        theirs, ours = layers[number], layer
-        if theirs.intermediate.dense.weight.shape != ours.inner.weight.shape:  # type: ignore[union-attr]
-            raise ValueError("the encoder's layers have another shape than the decoder's")
-        parts = [(ours.inner, theirs.intermediate.dense), (ours.outer, theirs.output.dense)]
-        for mine in (ours.own, ours.cross):
-            names = ("query", "key", "value")
-            parts += [(getattr(mine, name), getattr(theirs.attention.self, name)) for name in names]
-            parts.append((mine.output, theirs.attention.output.dense))  # type: ignore[union-attr]
-        norms = [theirs.attention.output.LayerNorm] * 2 + [theirs.output.LayerNorm]
-        parts += list(zip(ours.norms, norms, strict=True))  # type: ignore[arg-type]
-        for mine, other in parts:
-            mine.load_state_dict(other.state_dict())  # type: ignore[union-attr]
-
-
 def loss(probabilities: Tensor, targets: Tensor, generated: int, smoothing: float) -> Tensor:
     """Cross-entropy with label smoothing (ECL, Eq. 2 and 3), mean over the pieces of the batch.
 

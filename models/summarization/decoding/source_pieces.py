@@ -35,8 +35,8 @@ def both_ends(ids: Sequence[int], limit: int) -> list[int]:
 
 def with_special_pieces(encoder: Encoder, pieces: Sequence[int]) -> list[int]:
     """A row as the encoder reads it, with the pieces that open and close it."""
-    tokenizer = encoder.tokenizer
-    return [tokenizer.cls_token_id, *pieces, tokenizer.sep_token_id]
+    begin, end = encoder.ends
+    return [begin, *pieces, end]
 
 
 def source_of(

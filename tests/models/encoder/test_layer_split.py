@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers, layers_of
+from models.encoder.layer_split import EncodedSentence, LowerLayers, SplitEncoder, UpperLayers
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder
-from tests.models import tiny
+from tests.models.tiny_families import FAMILIES
 
 SENTENCES = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
 
@@ -21,9 +21,9 @@ def upper_of(encoder: Encoder) -> UpperLayers:
     return UpperLayers(Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces), 1)
 
 
-@pytest.mark.parametrize("make", [tiny.bert, tiny.roberta, tiny.mpnet])
-def test_lower_then_upper_layers_equal_the_whole_encoder(make: Callable[[Path], str], tmp_path: Path) -> None:
-    encoder = Encoder.load(make(tmp_path), max_pieces=32)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lower_then_upper_layers_equal_the_whole_encoder(family: str, tmp_path: Path) -> None:
+    encoder = Encoder.load(FAMILIES[family](tmp_path), max_pieces=32)
     whole = encoder.word_vectors(SENTENCES)
     encoded = SplitEncoder(encoder, 1).encode(SENTENCES)
     above = upper_of(encoder).word_vectors_above(encoded)
@@ -31,6 +31,18 @@ def test_lower_then_upper_layers_equal_the_whole_encoder(make: Callable[[Path], 
     for expected, own, upper in zip(whole, encoded, above, strict=True):
         assert torch.equal(expected, own.vectors)
         assert torch.equal(expected, upper)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lower_layers_alone_return_the_states_at_the_split(family: str, tmp_path: Path) -> None:
+    encoder = Encoder.load(FAMILIES[family](tmp_path), max_pieces=32)
+    (pieces,) = encoder.split([["the", "drug"]])
+    (split,) = SplitEncoder(encoder, 1).encode([["the", "drug"]])
+    for below, expected in ((1, split.split_states[0]), (2, encoder.forward([pieces.pieces])[0])):
+        copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+        (found,) = LowerLayers(copied, below).forward([pieces.pieces])
+        length = len(pieces.pieces) + 2
+        assert torch.equal(found[:length], expected[:length])
 
 
 def test_a_model_in_16_bits_can_be_split(tiny_bert: str, tmp_path: Path) -> None:
@@ -50,10 +62,10 @@ def test_the_upper_layers_are_batch_invariant(small: Encoder) -> None:
 
 
 def test_splitting_does_not_change_the_shared_encoder(small: Encoder) -> None:
-    before = [list(layer._forward_hooks) for layer in layers_of(small.model)]
+    before = [list(layer._forward_hooks) for layer in Layers(small.model).modules]
     lower = SplitEncoder(small, 1)
     lower.encode(SENTENCES)
-    assert [list(layer._forward_hooks) for layer in layers_of(small.model)] == before
+    assert [list(layer._forward_hooks) for layer in Layers(small.model).modules] == before
     assert lower.encode([]) == []
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from models.encoder.base_files import resolve_base
 from models.encoder.model import Encoder, WordPieces
-from models.encoder.weights import resolve_base
 from models.text import word_texts
 from tests.models import tiny
 

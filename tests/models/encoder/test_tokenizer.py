@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
+from models.encoder.base_files import resolve_base
 from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
-from models.encoder.weights import load_tokenizer, resolve_base
+from models.encoder.weights import load_tokenizer
 from streams.cli.demo.run import samples
 
 OPTIONS = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import base_digest, merge_adapter
+from models.encoder.weights import merge_adapter
 
 
 def test_encoders_without_an_adapter_share_their_weights(tiny_bert: str) -> None:

@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.encoder.added_tokens import extended_embedding
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import base_digest
 from models.idiom.model import (
     LAST,
     LAST_TWO,

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.encoder.weights import base_digest
+from models.encoder.base_files import base_digest
 from models.normalization.model import unpack
 from models.releases.loading import (
     FLOAT32_ONLY,

@@ -6,7 +6,7 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.decoding import pointer_decoder
+from models.summarization.decoding import encoder_parts
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.decoder_layers import DecoderConfig
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
@@ -30,11 +30,11 @@ def pointer_writer(small: Encoder, beams: int = 3) -> PointerWriter:
     generated = [small.tokenizer.sep_token_id, *pieces]
     decoder = PointerDecoder(
         DecoderConfig(32, layers=2, heads=2, inner=48, longest=16),
-        pointer_decoder.embeddings_of(small.model),
+        encoder_parts.embeddings_of(small.model),
         generated,
     )
-    pointer_decoder.initialise_from_encoder(decoder, small.model, [0, 1])
-    vocabulary = ExtendedVocabulary.of_wordpiece(small.tokenizer, generated)
+    encoder_parts.initialise_from_encoder(decoder, small.model, [0, 1])
+    vocabulary = ExtendedVocabulary.of_encoder(small, generated)
     return PointerWriter(small, decoder.eval(), vocabulary, Search(beams=beams, longest=10))
 
 

@@ -54,11 +54,10 @@ def test_a_valid_release_is_verified(release: Release, pvstream: CommandLine) ->
     assert answer.out == f"summarization {release.version}: valid, {len(release.manifest.files)} files\n"
 
 
-@pytest.mark.usefixtures("shipped_releases")
-def test_idiom_can_be_evaluated_although_it_is_not_a_stage(pvstream: CommandLine, tmp_path: Path) -> None:
+def test_idiom_is_evaluated_with_a_release_of_ones_own(pvstream: CommandLine, tmp_path: Path) -> None:
     answer = pvstream("evaluate", "idiom", "--data", tmp_path)
     assert answer.code != 0
-    assert "idiom dev_en" in answer.err
+    assert "no release of idiom comes with pvstream" in answer.one_line
 
 
 def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstream: CommandLine) -> None:
@@ -191,6 +190,16 @@ def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLi
         assert (row["where"], row["live"], row["shadow"], row["workers"]) == ("bundled", True, False, [])
         assert row["kind"]
         assert {"name", "value", "definition", "data", "records"} <= set(row["scores"][0])
+        assert all(source["licence"] for source in row["training_data"])
+        assert bool(row["training_data"]) is (row["task"] != "summarization")
+
+
+@pytest.mark.usefixtures("shipped_releases")
+def test_the_licences_of_what_a_release_learned_from_are_listed(pvstream: CommandLine) -> None:
+    pvstream.set("COLUMNS", "200")
+    listed = pvstream("releases").out
+    assert "learned from PsyTAR (Zolnoori et al. 2019), training part (CC BY 4.0)" in listed
+    assert "fold 1 training part (none stated, citation asked)" in listed
 
 
 def test_releases_of_the_store_are_listed_and_not_live(

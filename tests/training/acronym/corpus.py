@@ -25,6 +25,13 @@ def sdu_rows() -> list[dict[str, str]]:
     return rows
 
 
+def write_dictionary(path: Path) -> Path:
+    """Writes the dictionary in the form of a release's."""
+    rows = [f"{short}\t{form}" for short, forms in DICTIONARY.items() for form in forms]
+    path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
 def write_corpus(data: Path) -> Path:
     """Writes every file that a run reads to the empty folder `data`."""
     (data / "acronyms").mkdir()

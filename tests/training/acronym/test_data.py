@@ -61,6 +61,18 @@ def test_a_long_form_matches_with_and_without_the_possessive() -> None:
     assert [r.text for r in rows.used] == ["CD, or Crohn 's disease.", "Crohn disease, or CD."]
 
 
+def test_sentences_with_a_long_form_of_the_bundled_dictionary_are_training_rows(tmp_path: Path) -> None:
+    (tmp_path / "ade").mkdir()
+    (tmp_path / "ade/sentences.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "ade/DRUG-AE.rel").write_text("", encoding="utf-8")
+    texts = ["12 NEG Multiple sclerosis was known .", "11 NEG Multiple sclerosis was held out ."]
+    (tmp_path / "ade/negatives.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    rows = read_training(tmp_path, "ade")
+    assert ("MS was known .", "multiple sclerosis") in [(r.text, r.gold) for r in rows]
+    assert all("morphine" in " ".join(r.senses) for r in rows if r.short_form == "MS")
+    assert not any("held out" in r.text for r in rows)
+
+
 def test_held_out_abstracts_share_no_text_with_the_others(folder: Path) -> None:
     training, held_out = (read_written_out(folder, DICTIONARY, held_out) for held_out in (False, True))
     assert len(training.defined) == 24

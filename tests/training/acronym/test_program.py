@@ -14,18 +14,15 @@ from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
-from tests.training.acronym.corpus import DICTIONARY
+from tests.training.acronym.corpus import DICTIONARY, write_dictionary
 from training.acronym.__main__ import main
-from training.acronym.assemble import kind_of
+from training.acronym.assemble import kind_of, sources
 from training.acronym.settings import Settings
 
 
 @pytest.fixture(scope="module")
 def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dictionary") / "dictionary.tsv"
-    rows = [f"{short}\t{form}" for short, forms in DICTIONARY.items() for form in forms]
-    path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
-    return path
+    return write_dictionary(tmp_path_factory.mktemp("dictionary") / "dictionary.tsv")
 
 
 def only_release(root: Path) -> Release:
@@ -41,6 +38,7 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
         dictionary=dictionary,
         output=tmp_path / "out",
         base=tiny_bert,
+        corpora="sdu22_scientific",
         run=tmp_path / "run",
         layers=1,
         epochs=1,
@@ -88,6 +86,7 @@ def test_the_papers_network_is_published_without_prototypes(
         dictionary=dictionary,
         output=tmp_path / "out",
         base=tiny_bert,
+        corpora="sdu22_scientific",
         objective="m",
         anchor="other",
         pooling="mean",
@@ -112,6 +111,11 @@ def test_the_papers_network_is_published_without_prototypes(
     ]
     ((expansion, *_),) = load(release, dtype="float32").model.predict(["a pain with PD today"])
     assert expansion.long_form in DICTIONARY["PD"]
+
+
+def test_a_run_learns_from_no_corpus_for_non_commercial_use_unless_it_is_named() -> None:
+    assert Settings().corpus_names == ("casi", "ade")
+    assert not any("NC" in source.licence for source in sources(Settings(), True))
 
 
 def test_training_without_data_is_refused(tmp_path: Path) -> None:

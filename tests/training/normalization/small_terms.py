@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from models.encoder.model import Encoder
@@ -52,3 +53,16 @@ def trainee_of(base: str, valid: list[GoldCoding] | None = None, **changes: Any)
     encoder = Encoder.load(base, max_pieces=32)
     split = Split(GOLDS, GOLDS[:8] if valid is None else valid, [])
     return RefiningTrainee(settings(**changes), Encoders(encoder, encoder), TERMS, split)
+
+
+def write_corpus(folder: Path) -> Path:
+    """Writes the mentions below data/, and the terms."""
+    (folder / "data/psytar").mkdir(parents=True)
+    lines = [f'{g.drug}.1,{g.mention},"{g.sentence}",{g.terms[0]}' for g in GOLDS]
+    (folder / "data/psytar/normalization.csv").write_text(
+        "\n".join(["drug_id,mention,sentence,sider_meddra_terms", *lines]) + "\n", encoding="utf-8"
+    )
+    (folder / "data/psytar/ner_train.conll").write_text("pain\tB-ADR\n", encoding="utf-8")
+    table = "".join(f"{t.llt}\t{t.pt}\t{t.soc}\n" for t in TERMS)
+    (folder / "terms.tsv").write_text("llt\tpt\tsoc\n" + table, encoding="utf-8")
+    return folder

@@ -18,7 +18,7 @@ from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import Query
-from tests.training.normalization.small_terms import GOLDS, TERMS
+from tests.training.normalization.small_terms import write_corpus
 from training.normalization.__main__ import main
 from training.normalization.nil.threshold import DEFAULT_NIL
 from training.teaching.readers import phrases
@@ -27,15 +27,7 @@ from training.teaching.readers import phrases
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A corpus of six drugs and a terminology."""
-    (tmp_path / "data/psytar").mkdir(parents=True)
-    lines = [f'{g.drug}.1,{g.mention},"{g.sentence}",{g.terms[0]}' for g in GOLDS]
-    (tmp_path / "data/psytar/normalization.csv").write_text(
-        "\n".join(["drug_id,mention,sentence,sider_meddra_terms", *lines]) + "\n", encoding="utf-8"
-    )
-    (tmp_path / "data/psytar/ner_train.conll").write_text("pain\tB-ADR\n", encoding="utf-8")
-    table = "".join(f"{t.llt}\t{t.pt}\t{t.soc}\n" for t in TERMS)
-    (tmp_path / "terms.tsv").write_text("llt\tpt\tsoc\n" + table, encoding="utf-8")
-    return tmp_path
+    return write_corpus(tmp_path)
 
 
 def published(folder: Path, base: str, **options: Any) -> Path:

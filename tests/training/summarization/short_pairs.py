@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -52,3 +53,24 @@ def loop_of(trainee: SummarizerTrainee, folder: Path | None = None) -> TrainingL
 
 def examples(pairs: Sequence[Pair]) -> list[Example]:
     return [Example(p, MATERIAL.entities.get(p.id, ())) for p in pairs]
+
+
+def write_corpus(data: Path) -> Path:
+    """Few questions and a patient's sentence, in the forms of the public corpora."""
+    (data / "questions").mkdir(parents=True)
+    rows = [{"id": p.id, "split": "train", "question": p.question, "summary": p.summary} for p in PAIRS]
+    rows += [
+        {"id": f"v{i}", "split": "train", "question": f"validation question number {i}{i}?", "summary": "v?"}
+        for i in range(6)
+    ]
+    rows.append(
+        {"id": "t", "split": "test", "question": "Tea. Is the drug zoloft ok?", "summary": "is zoloft ok?"}
+    )
+    rqe = [{"id": "r", "entails": True, "question": "does the drug hurt? i fear it.", "faq": "does it hurt?"}]
+    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
+        text = "\n".join(json.dumps(r) for r in lines)
+        (data / f"questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    (data / "psytar").mkdir()
+    sentence = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
+    (data / "psytar/ner_train.conll").write_text(sentence, encoding="utf-8")
+    return data

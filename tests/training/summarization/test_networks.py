@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from models.encoder.capabilities import is_encoder_decoder
 from models.summarization.decoding.beam_search import Search
 from tests.models.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import MATERIAL, PAIRS, loop_of, network, settings
-from training.summarization.networks.hub_network import HubNetwork, is_encoder_decoder
+from training.summarization.networks.hub_network import HubNetwork
 from training.summarization.networks.pointer_network import generated_pieces
 from training.summarization.trainer import SummarizerTrainee
 

@@ -14,9 +14,8 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.summarization.reranker import FEATURES
 from models.types import LABELS
-from tests.models import tiny
 from tests.models.summarization import tiny_seq2seq
-from tests.training.summarization.short_pairs import PAIRS
+from tests.training.summarization.short_pairs import write_corpus
 from training.evaluation.summarization import bundled_tagger
 from training.summarization.__main__ import main
 from training.summarization.data import Corpora, Pair
@@ -29,23 +28,7 @@ pytestmark = pytest.mark.usefixtures("tiny_bundled")
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Few questions, and a NER release without training."""
-    (tmp_path / "data/questions").mkdir(parents=True)
-    rows = [{"id": p.id, "split": "train", "question": p.question, "summary": p.summary} for p in PAIRS]
-    rows += [
-        {"id": f"v{i}", "split": "train", "question": f"validation question number {i}{i}?", "summary": "v?"}
-        for i in range(6)
-    ]
-    rows.append(
-        {"id": "t", "split": "test", "question": "Tea. Is the drug zoloft ok?", "summary": "is zoloft ok?"}
-    )
-    rqe = [{"id": "r", "entails": True, "question": "does the drug hurt? i fear it.", "faq": "does it hurt?"}]
-    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
-        text = "\n".join(json.dumps(r) for r in lines)
-        (tmp_path / f"data/questions/{name}.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "data/psytar").mkdir()
-    sentence = "\n".join([*(f"{w}\tO" for w in ("i", "feel", "so", "tired")), ""])
-    (tmp_path / "data/psytar/ner_train.conll").write_text(sentence, encoding="utf-8")
-    return tmp_path / "data"
+    return write_corpus(tmp_path / "data")
 
 
 def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
@@ -179,22 +162,3 @@ def test_an_extractive_release_picks_the_sentence_that_asks(tmp_path: Path, tiny
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:
     assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)
-
-
-@pytest.mark.parametrize("family", ["roberta", "mpnet", "distilbert"])
-def test_the_pointer_decoder_is_refused_over_another_encoder_before_anything_is_read(
-    family: str, tmp_path: Path
-) -> None:
-    base = tmp_path / "base"
-    if family == "distilbert":
-        base.mkdir()
-        (base / "config.json").write_text('{"model_type": "distilbert"}', encoding="utf-8")
-    else:
-        {"roberta": tiny.roberta, "mpnet": tiny.mpnet}[family](base)
-    with pytest.raises(typer.BadParameter) as refused:
-        main(**options(tmp_path / "nowhere", str(base), tmp_path / "out"))
-    assert f"is of the family {family}: the pointer decoder works over encoders of the family bert" in str(
-        refused.value
-    )
-    assert "\n" not in str(refused.value)
-    assert not (tmp_path / "out").exists()

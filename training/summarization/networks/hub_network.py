@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.weights import resolve_base
+from models.encoder.capabilities import is_encoder_decoder
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.generation import Writer
 from models.summarization.decoding.hub_generation import CHANGED, HubWriter, hub_source, load_hub
@@ -20,8 +20,6 @@ from training.summarization.settings import Settings
 
 #: Of a question, the pieces that open and close it included.
 MAX_PIECES = 256
-#: `model_type` of the encoders that the pointer decoder is tested with.
-POINTER_FAMILY = "bert"
 
 
 class HubNetwork:
@@ -77,31 +75,6 @@ class HubNetwork:
 
     def configuration(self) -> dict[str, Any]:
         return {}
-
-
-def is_encoder_decoder(backbone: str) -> bool:
-    return bool(_config(backbone).is_encoder_decoder)
-
-
-def refusal(backbone: str) -> str:
-    """Why no network is made over a backbone; empty where one is.
-
-    The pointer decoder reads the embeddings and pieces of BERT and is tested with BERT alone: other encoders
-    have other names of tensors, other position numbers or byte-level pieces.
-    """
-    config = _config(backbone)
-    if config.is_encoder_decoder or config.model_type == POINTER_FAMILY:
-        return ""
-    return (
-        f"{backbone} is of the family {config.model_type}: the pointer decoder works over encoders of the "
-        f"family {POINTER_FAMILY} only (an encoder-decoder needs no pointer decoder)"
-    )
-
-
-def _config(backbone: str) -> Any:
-    from transformers import AutoConfig  # noqa: PLC0415  seconds to import
-
-    return AutoConfig.from_pretrained(resolve_base(backbone))
 
 
 def network_of(settings: Settings, corpora: Corpora) -> Network:

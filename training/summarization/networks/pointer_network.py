@@ -1,4 +1,4 @@
-"""The `mini` architecture in training: any encoder of BERT's kind under a pointer-generator decoder."""
+"""The `mini` architecture in training: an encoder of any family under a pointer-generator decoder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.encoder.layers import Layers
 from models.encoder.model import Encoder
 from models.summarization.decoding import pointer_decoder
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.decoder_layers import DecoderConfig
+from models.summarization.decoding.encoder_parts import (
+    embeddings_of,
+    initialise_from_encoder,
+    inner_size,
+)
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
 from models.summarization.decoding.generation import DECODER, PointerWriter, Writer
 from models.summarization.decoding.pointer_decoder import PointerDecoder
@@ -38,21 +44,18 @@ class PointerNetwork:
         plain = Encoder.load(self.base, max_pieces=max_pieces)
         config = plain.model.config
         self.encoder = adapter.trainable(plain, settings.rank, dropout=0.0)
-        _freeze(self.encoder.model, config.num_hidden_layers - settings.trained_layers)
+        encoder_layers = Layers(self.encoder.model)
+        encoder_layers.freeze(encoder_layers.number - settings.trained_layers)
         # Dropout in the encoder's attention costs as much as the layers themselves on a processor.
         self.encoder.model.eval()
         layers, heads = settings.layers, config.num_attention_heads
-        self.shape = DecoderConfig(config.hidden_size, layers, heads, config.intermediate_size)
+        self.shape = DecoderConfig(config.hidden_size, layers, heads, inner_size(config))
         generated = generated_pieces(plain, targets)
-        self.pieces = ExtendedVocabulary.of_wordpiece(plain.tokenizer, generated)
+        self.pieces = ExtendedVocabulary.of_encoder(plain, generated)
         # The trainer switches dropout on and off; a decoder that is restored without training has none.
-        self.decoder = PointerDecoder(
-            self.shape, pointer_decoder.embeddings_of(plain.model), generated
-        ).eval()
+        self.decoder = PointerDecoder(self.shape, embeddings_of(plain.model), generated).eval()
         last = config.num_hidden_layers
-        pointer_decoder.initialise_from_encoder(
-            self.decoder, plain.model, [max(0, last - layers + i) for i in range(layers)]
-        )
+        initialise_from_encoder(self.decoder, plain.model, [max(0, last - layers + i) for i in range(layers)])
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         return self._encode(self.encoder.model, texts)
@@ -101,15 +104,8 @@ class PointerNetwork:
         return {"decoder": asdict(self.shape)}
 
 
-def _freeze(model: nn.Module, layers: int) -> None:
-    """Freezes the first layers."""
-    for name, parameter in model.named_parameters():
-        if any(f".layer.{n}." in f".{name}" for n in range(layers)):
-            parameter.requires_grad_(False)
-
-
 def generated_pieces(encoder: Encoder, targets: Iterable[str], least: int = LEAST) -> list[int]:
     """The end, then the pieces that occur at least so often in the targets, by number."""
     counts = Counter(p for pieces in source_pieces(encoder, list(targets)) for p in pieces)
-    end, unknown = encoder.tokenizer.sep_token_id, encoder.tokenizer.unk_token_id
+    end, unknown = encoder.ends[1], encoder.tokenizer.unk_token_id
     return [end, *sorted(p for p, n in counts.items() if n >= least and p not in (end, unknown))]

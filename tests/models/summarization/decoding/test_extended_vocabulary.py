@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
+from models.summarization.decoding.word_marks import WordMarks
 
 CLS, SEP, UNKNOWN = 2, 3, 1
 #: Pieces 21 and 22 continue a word.
-VOCABULARY = ExtendedVocabulary([SEP, 10, 11], CLS, SEP, UNKNOWN, {21, 22})
+VOCABULARY = ExtendedVocabulary([SEP, 10, 11], CLS, SEP, UNKNOWN, WordMarks(frozenset({21, 22})))
 
 
 def test_equal_pieces_have_one_number() -> None:

@@ -8,14 +8,15 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.summarization.decoding import pointer_decoder
+from models.summarization.decoding import encoder_parts
 from models.summarization.decoding.decoder_layers import DecoderConfig, Source
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
 from models.summarization.decoding.pointer_decoder import PointerDecoder
+from models.summarization.decoding.word_marks import WordMarks
 
 CLS, SEP, UNKNOWN = 2, 3, 1
 #: Pieces 21 and 22 continue a word.
-VOCABULARY = ExtendedVocabulary([SEP, 10, 11], CLS, SEP, UNKNOWN, {21, 22})
+VOCABULARY = ExtendedVocabulary([SEP, 10, 11], CLS, SEP, UNKNOWN, WordMarks(frozenset({21, 22})))
 #: Numbers before those of the positions.
 G = len(VOCABULARY)
 
@@ -25,7 +26,7 @@ def decoder(small: Encoder) -> PointerDecoder:
     """With four pieces that may be generated."""
     torch.manual_seed(3)
     config = DecoderConfig(32, layers=2, heads=2, inner=48, longest=16)
-    return PointerDecoder(config, pointer_decoder.embeddings_of(small.model), [SEP, 10, 11, 12]).eval()
+    return PointerDecoder(config, encoder_parts.embeddings_of(small.model), [SEP, 10, 11, 12]).eval()
 
 
 @pytest.fixture(scope="module")
@@ -151,16 +152,16 @@ def test_a_later_piece_changes_nothing_before_it(decoder: PointerDecoder) -> Non
 def test_the_decoder_is_initialised_from_layers_of_the_encoder(
     small: Encoder, decoder: PointerDecoder
 ) -> None:
-    pointer_decoder.initialise_from_encoder(decoder, small.model, [1, 0])
+    encoder_parts.initialise_from_encoder(decoder, small.model, [1, 0])
     theirs = small.model.encoder.layer[1]
     ours: Any = decoder.layers[0]
     assert torch.equal(ours.own.query.weight, theirs.attention.self.query.weight)
     assert torch.equal(ours.cross.value.weight, theirs.attention.self.value.weight)
     assert torch.equal(ours.norms[2].bias, theirs.output.LayerNorm.bias)
     narrow = DecoderConfig(32, layers=1, heads=2, inner=40)
-    other = PointerDecoder(narrow, pointer_decoder.embeddings_of(small.model), [SEP])
+    other = PointerDecoder(narrow, encoder_parts.embeddings_of(small.model), [SEP])
     with pytest.raises(ValueError, match="another shape"):
-        pointer_decoder.initialise_from_encoder(other, small.model, [0])
+        encoder_parts.initialise_from_encoder(other, small.model, [0])
 
 
 def test_the_state_of_a_decoder_contains_no_embeddings(decoder: PointerDecoder) -> None:

@@ -1,0 +1,137 @@
+"""Every program over every family of encoders: a step of training, a release, its answers, the same again.
+
+The models are tiny and random, so that the answers mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import typer
+
+from models.releases.loading import as_json, load
+from models.releases.store import open_release
+from models.types import Query
+from tests.models.summarization import tiny_seq2seq
+from tests.models.tiny_families import FAMILIES
+from tests.training.acronym.corpus import write_corpus as write_acronyms
+from tests.training.acronym.corpus import write_dictionary
+from tests.training.idiom.conftest import semeval
+from tests.training.normalization.small_terms import write_corpus as write_mentions
+from tests.training.summarization.short_pairs import write_corpus as write_questions
+from training.acronym.__main__ import main as acronym
+from training.evaluation.idiom import PRIMARY, STS
+from training.idiom.__main__ import main as idiom
+from training.idiom.trainer import IdiomTrainee
+from training.ner.__main__ import main as ner
+from training.normalization.__main__ import main as normalization
+from training.relation.__main__ import main as relation
+from training.summarization.__main__ import main as summarization
+
+__all__ = ["semeval"]
+#: The guard of the summarizer has the tagger of the bundled NER release.
+pytestmark = pytest.mark.usefixtures("tiny_bundled")
+TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD today", "Is the drug zoloft ok? Tea."]
+Run = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Family to the folder of its model, of encoder-decoders too."""
+    root = tmp_path_factory.mktemp("bases")
+    (root / "bart").mkdir()
+    (root / "t5").mkdir()
+    makers = FAMILIES | {"bart": tiny_seq2seq.bart, "t5": tiny_seq2seq.t5}
+    return {family: make(root / family) for family, make in makers.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    """Task to its program with the settings of a small run; `base` and `output` are left to be given."""
+    root = tmp_path_factory.mktemp("programs")
+    for name in ("acronyms", "mentions", "questions"):
+        (root / name).mkdir()
+    mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": "cpu"}
+    acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
+    tagging: dict[str, Any] = dict(data=corpus, epochs=1, rank=2, batch=8, corpora="psytar", decode="paper")
+    relating: dict[str, Any] = dict(
+        data=corpus, epochs=1, pair_epochs=1, batch=8, width=8, rank=4, pair_rank=4, dimension=6,
+        pair_dimension=6, words=60,
+    )  # fmt: skip
+    coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1, rank=2)
+    expanding: dict[str, Any] = dict(
+        data=acronyms, dictionary=write_dictionary(root / "dictionary.tsv"), corpora="sdu22_scientific",
+        usage_examples=False, layers=1, epochs=1, rank=2, rows=1, max_pieces=64, held_out=0.4,
+    )  # fmt: skip
+    comparing: dict[str, Any] = dict(
+        data=semeval, pooling="last_two", epochs=1, rank=2, held_out=0.3, batch=16, compare=False,
+        max_sts_drop=2.0,
+    )  # fmt: skip
+    asking: dict[str, Any] = dict(
+        data=questions, layers=1, rank=2, trained_layers=1, pretraining=0, epochs=1, batch=4, negatives=2,
+        held_out=0, replay=0, beams=1,
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        # An epoch is kept whatever it does to these vectors.
+        patch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
+        yield {
+            "ner": lambda base, **more: ner(base=base, **tagging | plain | more),
+            "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
+            "relation": lambda base, **more: relation(base=base, **relating | plain | more),
+            "acronym": lambda base, **more: acronym(base=base, **expanding | plain | more),
+            "idiom": lambda base, **more: idiom(base=base, **comparing | plain | more),
+            "summarization": lambda base, **more: summarization(backbone=base, **asking | plain | more),
+        }
+
+
+TASKS = ("ner", "normalization", "relation", "acronym", "idiom", "summarization")
+CELLS = [(task, family) for task in TASKS for family in FAMILIES]
+CELLS += [("summarization", "bart"), ("summarization", "t5")]
+
+
+@pytest.mark.parametrize(("task", "family"), CELLS)
+def test_a_family_is_trained_released_loaded_and_answers_alike_again(
+    task: str, family: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    runs[task](bases[family], output=tmp_path)
+    (path,) = (tmp_path / task).iterdir()
+    inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
+    release = open_release(path)
+    assert release.manifest.base_sha256 is not None
+    answers = [as_json(load(release, dtype="float32").model.predict(inputs)) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == len(TEXTS) - (task == "idiom")
+
+
+@pytest.mark.parametrize("task", TASKS[:-1])
+def test_an_encoder_decoder_is_refused_where_vectors_of_words_are_needed(
+    task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        runs[task](bases["bart"], output=tmp_path / "out")
+    assert str(refused.value) == (
+        f"{bases['bart']} (of the family bart) cannot be used: it is an encoder-decoder, an encoder is needed"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_last_layers_alone_cannot_be_trained_where_layers_share_their_weights(
+    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(typer.BadParameter, match="its layers share their weights"):
+        runs["idiom"](bases["albert"], output=tmp_path, layers=1)
+    runs["idiom"](bases["modernbert"], output=tmp_path, layers=1)
+
+
+def test_the_same_run_gives_the_same_files_again(
+    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    for name in ("one", "other"):
+        torch.manual_seed(len(name))
+        runs["ner"](bases["modernbert"], output=tmp_path / name)
+    one, other = (open_release(next((tmp_path / n / "ner").iterdir())) for n in ("one", "other"))
+    assert one.manifest.files == other.manifest.files
