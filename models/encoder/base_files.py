@@ -78,12 +78,17 @@ def base_digest(base: str) -> str:
 
 
 def _file_of(base: str, name: str) -> Path:
-    # Seconds to import; the command line must not wait for it.
-    from transformers.utils.hub import cached_file  # noqa: PLC0415
-
     if Path(name).name != name:
         raise OSError(f"{base}: weights outside of its folder: {name}")
-    return Path(str(cached_file(resolve_base(base), name)))
+    folder = Path(resolve_base(base))
+    if folder.is_dir():
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{base} has no file {name}")
+        return folder / name
+    # Seconds to import, and not needed to serve a base that is in a folder.
+    from transformers.utils.hub import cached_file  # noqa: PLC0415
+
+    return Path(str(cached_file(base, name)))
 
 
 def _sha256(path: Path) -> str:
