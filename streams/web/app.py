@@ -58,9 +58,9 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     app[ACCESS] = Access(settings)
     templates = environment()
     has_broker = settings.broker != EMBEDDED
-    reading = Reading(settings)
     app[SITE] = Site(
-        settings, templates, reading, Signals(reading), Leases(), {t.llt.lower(): t for t in terms},
+        settings, templates, Reading(settings), Signals(Reading(settings)), Leases(),
+        {t.llt.lower(): t for t in terms},
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
     )  # fmt: skip
@@ -109,14 +109,17 @@ async def _beside(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
     if site.log is not None:
         await site.log.start()
-    task = asyncio.create_task(site.live.run()) if site.live is not None else None
+    tasks = [asyncio.create_task(site.signals.start())]
+    if site.live is not None:
+        tasks.append(asyncio.create_task(site.live.run()))
     yield
-    if task is not None:
+    for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
     if site.log is not None:
         await site.log.stop()
+    await site.signals.close()
     await site.reading.close()
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from streams.reviews.log import Place
 from streams.store.database import Database
 from streams.store.decisions import fingerprint
-from streams.web.reading import Rows, rows
+from streams.store.tables import quoted
+from streams.web.reading import rows
 
 #: Orders by name, as what SQL sorts by.
 ORDERS = {
@@ -57,14 +58,20 @@ class Leases:
         self._held.pop(place, None)
 
 
-def waiting(database: Database, order: str) -> tuple[int, dict[Place, dict[str, Any]]]:
-    """The number of events without a decision, and the first of them by their places."""
-    undecided = "FROM events e JOIN reports r ON r.id = e.report_id WHERE e.review IS NULL AND NOT r.deleted"
-    (count,) = rows(database, f"SELECT count(*) AS n {undecided}")
-    found: Rows = rows(
-        database, f"SELECT e.*, r.record_id {undecided} ORDER BY {ORDERS[order]} LIMIT {FETCHED}"
+def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
+    """The number of events without a decision, and the first of them. A deleted report has no events."""
+    (count,) = rows(database, "SELECT count(*) AS n FROM events WHERE review IS NULL")
+    found = rows(
+        database,
+        "SELECT report_id, span_start, span_end FROM events WHERE review IS NULL "
+        f"ORDER BY {ORDERS[order]} LIMIT {FETCHED}",
     )
-    return int(count["n"]), {place(event): event for event in found}
+    if not found:
+        return 0, []
+    ids = ", ".join(quoted(event["report_id"]) for event in found)
+    records = rows(database, f"SELECT id, record_id FROM reports WHERE id IN ({ids})")
+    by_id = {row["id"]: row["record_id"] for row in records}
+    return int(count["n"]), [place(event | {"record_id": by_id.get(event["report_id"])}) for event in found]
 
 
 def place(event: dict[str, Any]) -> Place:

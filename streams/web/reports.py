@@ -24,22 +24,29 @@ FLAG_NAMES = {
 
 def latest(database: Database, *, texts: bool) -> Rows:
     """The latest reports with an event, each with its events and pieces."""
-    where = "NOT deleted AND id IN (SELECT report_id FROM events)"
-    return _with_events(database, f"WHERE {where} ORDER BY reported_at DESC, id LIMIT {LATEST}", texts=texts)
+    # Ids first: sorting whole rows costs several times as much.
+    found = rows(
+        database,
+        "SELECT id FROM reports WHERE id IN (SELECT report_id FROM events) "
+        f"ORDER BY reported_at DESC NULLS LAST, id LIMIT {LATEST}",
+    )
+    return _with_events(database, [row["id"] for row in found], texts=texts)
 
 
 def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> Rows:
     """The latest reports of a drug and a preferred term or organ class."""
     same = f"drug = {quoted(drug)} AND (pt = {quoted(term)} OR soc = {quoted(term)})"
-    where = f"WHERE NOT deleted AND id IN (SELECT report_id FROM pairs WHERE {same})"
-    return _with_events(
-        database, f"{where} ORDER BY reported_at DESC, id LIMIT {REPORTS_OF_PAIR}", texts=texts
+    found = rows(
+        database,
+        f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
+        f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {REPORTS_OF_PAIR}",
     )
+    return _with_events(database, [row["report_id"] for row in found], texts=texts)
 
 
 def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
     """A report with its events, its decisions and the reports of its group; None where there is none."""
-    found = _with_events(database, f"WHERE NOT deleted AND id = {quoted(id_)}", texts=texts)
+    found = _with_events(database, [id_], texts=texts)
     if not found:
         return None
     report = found[0]
@@ -94,16 +101,17 @@ def glance(database: Database) -> dict[str, Any]:
     return counts | events | {"rates": rates, "releases": releases}
 
 
-def _with_events(database: Database, where: str, *, texts: bool) -> Rows:
-    found = rows(database, f"SELECT * FROM reports {where}")
-    by_id = {report["id"]: report for report in found}
-    for report in found:
-        report["events"] = []
-    if by_id:
-        ids = ", ".join(map(quoted, by_id))
-        sql = f"SELECT * FROM events WHERE report_id IN ({ids}) ORDER BY report_id, position"
-        for event in rows(database, sql):
-            by_id[event["report_id"]]["events"].append(opened(event))
+def _with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows:
+    """The reports of those ids that are not deleted, in that order."""
+    if not ids:
+        return []
+    listed = ", ".join(map(quoted, ids))
+    stored = rows(database, f"SELECT * FROM reports WHERE NOT deleted AND id IN ({listed})")
+    by_id = {report["id"]: report | {"events": []} for report in stored}
+    sql = f"SELECT * FROM events WHERE report_id IN ({listed}) ORDER BY report_id, position"
+    for event in rows(database, sql) if by_id else []:
+        by_id[event["report_id"]]["events"].append(opened(event))
+    found = [by_id[id_] for id_ in ids if id_ in by_id]
     for report in found:
         _open(report, texts=texts)
     return found

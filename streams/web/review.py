@@ -39,8 +39,7 @@ async def queue(request: web.Request) -> web.Response:
     texts, report, event = site.settings.web_texts, None, None
     if mine is not None:
         report = await site.reading.ask(lambda database: reports.one(database, mine[0], texts=texts))
-        event = reports.opened(found[mine])
-        event["words"] = _words(report, event)
+        event = _of_report(report, mine)
     return page(
         request, "review.html", order=order, orders=list(ORDERS), waiting=count, report=report, event=event,
         place=mine, last=_last_of(site.log, user.name),
@@ -158,9 +157,10 @@ def _last_of(log: ReviewLog, name: str) -> Review | None:
     return None
 
 
-def _words(report: dict[str, Any] | None, event: Mapping[str, Any]) -> str:
-    text = (report["text"] if report else None) or ""
-    return text[event["span_start"] : event["span_end"]]
+def _of_report(report: dict[str, Any] | None, where: Place) -> dict[str, Any] | None:
+    """The event at a place of a report as the page shows it; None where it has gone meanwhile."""
+    events = report["events"] if report else []
+    return next((e for e in events if place(e | {"record_id": report["record_id"]}) == where), None)
 
 
 def _back(order: str) -> web.Response:
