@@ -70,11 +70,19 @@ def export() -> None:
 
 @reviews.command()
 def verify() -> None:
-    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain."""
-    count, last = asyncio.run(_verify(broker_settings()))
+    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain, and that
+    none was cut off since the last one that was kept in PV_STATE.
+    """
+    from streams.reviews.head import KeptHead
+
+    settings = broker_settings()
+    count, last = asyncio.run(_verify(settings))
+    head = KeptHead(settings).read()
+    kept = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(
-        f"{count} decisions, the chain is whole; last hash {last or 'none'}", highlight=False, soft_wrap=True
-    )
+        f"{count} decisions, the chain is whole; last hash {last or 'none'}; {kept}",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
 
 
 async def _verify(settings: Settings) -> tuple[int, str]:
