@@ -11,7 +11,8 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from streams.broker.consumer import kafka_consumer
 from streams.broker.ranges import read_between
 from streams.codec import BadRecord, decode, encode
-from streams.records import Review, ReviewedEvent
+from streams.records import SECOND, Review, ReviewedEvent
+from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, linked, verify
 from streams.reviews.head import KeptHead
 from streams.settings import Settings
@@ -41,6 +42,7 @@ class ReviewLog:
         self._head = KeptHead(settings)
         self.reviews: list[Review] = []
         self.current: dict[Place, ReviewedEvent] = {}
+        self.readings: dict[Place, Readings] = {}
 
     async def start(self) -> None:
         """Reads the topic. Raises TopicsError, and BrokenChain where it is not whole or was cut off."""
@@ -99,4 +101,7 @@ class ReviewLog:
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)
-        self.current[place_of(review)] = review.after
+        place = place_of(review)
+        self.readings.setdefault(place, Readings(review.before)).take(review)
+        if review.reading != SECOND:
+            self.current[place] = review.after

@@ -13,12 +13,14 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
+from models.drugs import DrugLexicon
 from models.terminology import Term
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
 from streams.store.database import DatabaseError
 from streams.web import access
 from streams.web.access import ACCESS, USER, Access, Handler
+from streams.web.corrections import Vocabulary
 from streams.web.live import Live
 from streams.web.queue import Leases
 from streams.web.reading import Reading
@@ -38,8 +40,7 @@ class Site:
     reading: Reading
     signals: Signals
     leases: Leases
-    terms: dict[str, Term]
-    """By the lowest-level term in small letters."""
+    vocabulary: Vocabulary
     live: Live | None
     """None, like `log`, without a broker."""
     log: ReviewLog | None
@@ -60,7 +61,7 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
         settings, templates, Reading(settings), Signals(Reading(settings)), Leases(),
-        {t.llt.lower(): t for t in terms},
+        Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
     )  # fmt: skip

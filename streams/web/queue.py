@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from streams.reviews.log import Place
+from streams.reviews.log import Place, ReviewLog
 from streams.store.database import Database
-from streams.store.decisions import fingerprint
+from streams.store.decisions import fingerprint, found_span
 from streams.store.tables import quoted
 from streams.web.reading import rows
 
@@ -63,7 +64,7 @@ def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
     (count,) = rows(database, "SELECT count(*) AS n FROM events WHERE review IS NULL")
     found = rows(
         database,
-        "SELECT report_id, span_start, span_end FROM events WHERE review IS NULL "
+        "SELECT report_id, span_start, span_end, found FROM events WHERE review IS NULL "
         f"ORDER BY {ORDERS[order]} LIMIT {FETCHED}",
     )
     if not found:
@@ -76,4 +77,25 @@ def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
 
 def place(event: dict[str, Any]) -> Place:
     """Of an event with the `record_id` of its report."""
-    return event["report_id"], event["span_start"], event["span_end"], fingerprint(event["record_id"])
+    return event["report_id"], *found_span(event), fingerprint(event["record_id"])
+
+
+def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
+    """Events that somebody else has decided and nobody has read again, in a random order that stays."""
+    found = [
+        where
+        for where, r in log.readings.items()
+        if r.first and r.first.reviewer != name and r.second is None and r.resolution is None
+    ]
+    return sorted(found, key=lambda where: hashlib.md5(str(where).encode(), usedforsecurity=False).digest())
+
+
+def _disputed(log: ReviewLog, _: str) -> list[Place]:
+    return [where for where, readings in log.readings.items() if readings.is_disputed]
+
+
+#: Orders of events that are decided already, for a reviewer of a name.
+READINGS: dict[str, Callable[[ReviewLog, str], list[Place]]] = {
+    "second": _for_second_reading,
+    "disputed": _disputed,
+}

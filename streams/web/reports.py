@@ -9,8 +9,11 @@ from typing import Any
 import orjson
 
 from models.types import LABELS
+from streams.records import ReviewedEvent
 from streams.store.database import Database
+from streams.store.decisions import found_span
 from streams.store.tables import quoted
+from streams.web.corrections import found_drugs
 from streams.web.reading import Rows, rows
 
 LATEST = 20
@@ -63,10 +66,10 @@ def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
 
 
 def events_of(database: Database, id_: str) -> Rows:
-    """The events of a report with its `record_id`."""
+    """The events of a report with its `record_id` and its `text`."""
     return rows(
         database,
-        "SELECT e.*, r.record_id FROM events e JOIN reports r ON r.id = e.report_id "
+        "SELECT e.*, r.record_id, r.text FROM events e JOIN reports r ON r.id = e.report_id "
         f"WHERE NOT r.deleted AND r.id = {quoted(id_)} ORDER BY e.position",
     )
 
@@ -123,18 +126,44 @@ def _open(report: dict[str, Any], *, texts: bool) -> None:
     report["releases"] = orjson.loads(report["releases"] or "{}")
     if not texts:
         report["text"], report["summary"] = None, None
+    _cut(report)
+
+
+def _cut(report: dict[str, Any]) -> None:
+    """Cuts the text at its mentions, those of corrected events at the corrected span."""
     kept = report["text"]
+    moved = {}
     for event in report["events"]:
-        whole = kept is not None and 0 <= event["span_start"] < event["span_end"] <= len(kept)
-        event["words"] = kept[event["span_start"] : event["span_end"]] if whole else ""
-    report["pieces"] = pieces(kept or "", report["mentions"], report["events"])
+        start, end = event["span_start"], event["span_end"]
+        moved[found_span(event)] = {"start": start, "end": end}
+        whole = kept is not None and 0 <= start < end <= len(kept)
+        event["words"] = kept[start:end] if whole else ""
+    mentions = [m | moved.get((m["start"], m["end"]), {}) for m in report["mentions"]]
+    report["pieces"] = pieces(kept or "", mentions, report["events"])
+
+
+def show_as(report: dict[str, Any], event: dict[str, Any], state: ReviewedEvent) -> None:
+    """Shows an event of the report as it was, or is, in a decision that the store need not have yet."""
+    names = ("llt", "pt", "soc", "review", *EVENT_FLAGS)
+    event.update({name: getattr(state, name) for name in names})
+    found = found_span(event)
+    event["span_start"] = found[0] if state.start is None else state.start
+    event["span_end"] = found[1] if state.end is None else state.end
+    event["drugs"] = found_drugs(event) if state.drugs is None else list(state.drugs)
+    event["flags"] = _flags(event)
+    _cut(report)
+
+
+def _flags(event: dict[str, Any]) -> list[str]:
+    return [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
 
 
 def opened(event: dict[str, Any]) -> dict[str, Any]:
     """An event with its columns of JSON read, and its flags in words."""
     event["drugs"] = orjson.loads(event["drugs"] or "[]")
     event["candidates"] = orjson.loads(event["candidates"] or "[]")
-    event["flags"] = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
+    event["flags"] = _flags(event)
+    event["mention_span"] = found_span(event)
     return event
 
 
@@ -164,8 +193,9 @@ def _note(mention: dict[str, Any], event: dict[str, Any] | None) -> str:
     """What stands behind a mention."""
     if event is None:
         return mention["generic"] or str(mention["label"]).lower()
-    flags = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
-    return ", ".join([event["pt"] or "NIL", *flags, *(["rejected"] if event["review"] == "reject" else [])])
+    return ", ".join(
+        [event["pt"] or "NIL", *_flags(event), *(["rejected"] if event["review"] == "reject" else [])]
+    )
 
 
 def _css_class(label: str) -> str:

@@ -82,7 +82,7 @@ async def sign_in(request: web.Request) -> web.Response:
 async def terms(request: web.Request) -> web.Response:
     """Lowest-level terms with the words of the query in them, those that begin with it first, as JSON."""
     wanted = request.query.get("q", "").strip().lower()[:100]
-    known = request.app[SITE].terms
+    known = request.app[SITE].vocabulary.terms
     found = [key for key in known if wanted and wanted in key]
     found.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
     return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in found[:12]])

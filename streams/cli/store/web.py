@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import orjson
 import typer
 
 from streams.cli.store.commands import reading
@@ -15,10 +16,11 @@ from streams.cli.terminal import broker_settings, err, read_settings
 
 if TYPE_CHECKING:
     from models.terminology import Term
+    from streams.reviews.log import ReviewLog
     from streams.settings import Settings
 
 app = typer.Typer()
-reviews = typer.Typer(help="Decisions of reviewers: `export`, `verify`.", no_args_is_help=True)
+reviews = typer.Typer(help="Decisions of reviewers: `export`, `agreement`, `verify`.", no_args_is_help=True)
 app.add_typer(reviews, name="reviews")
 
 
@@ -69,6 +71,15 @@ def export() -> None:
 
 
 @reviews.command()
+def agreement() -> None:
+    """Prints Cohen's kappa of the first and the second readings on the topic `reviews`, as JSON."""
+    from streams.reviews.agreement import agreement as compute
+
+    log = asyncio.run(_read(broker_settings()))
+    sys.stdout.write(orjson.dumps(compute(log.readings.values())).decode() + "\n")
+
+
+@reviews.command()
 def verify() -> None:
     """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain, and that
     none was cut off since the last one that was kept in PV_STATE.
@@ -76,16 +87,17 @@ def verify() -> None:
     from streams.reviews.head import KeptHead
 
     settings = broker_settings()
-    count, last = asyncio.run(_verify(settings))
-    head = KeptHead(settings).read()
+    decisions = asyncio.run(_read(settings)).reviews
+    last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
     kept = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(
-        f"{count} decisions, the chain is whole; last hash {last or 'none'}; {kept}",
+        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {kept}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
 
 
-async def _verify(settings: Settings) -> tuple[int, str]:
+async def _read(settings: Settings) -> ReviewLog:
+    """The decisions of the topic, of which the chain is whole."""
     from streams.reviews.log import ReviewLog
 
     log = ReviewLog(settings)
@@ -93,4 +105,4 @@ async def _verify(settings: Settings) -> tuple[int, str]:
         await log.start()
     finally:
         await log.stop()
-    return len(log.reviews), log.reviews[-1].hash if log.reviews else ""
+    return log
