@@ -30,6 +30,7 @@ def version_of(run: Run) -> int | None:
     """The version of the tables; None where there are none. Raises OtherSchema for a later one."""
     sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
     names = {name for (name,) in run(sql)}
+    found: int | None
     if "schema_version" in names:
         ((found,),) = run("SELECT max(version) FROM schema_version")
     else:

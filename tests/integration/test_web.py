@@ -76,6 +76,13 @@ async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> 
         await view.goto(f"{base}/review")
         for key in ("a", "r"):
             await press(view, key)
+        words = view.locator("q.words")
+        for key, shown in (("v", "felt"), ("b", "felt sick"), ("k", "sick")):
+            await view.keyboard.press(key)
+            assert await words.text_content() == shown
+        await view.keyboard.press("d")
+        await view.keyboard.type("lithium")
+        await view.keyboard.press("Escape")
         await view.keyboard.press("n")
         await view.keyboard.press("t")
         await view.keyboard.type("slee")
@@ -91,6 +98,7 @@ async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> 
     assert [review.action for review in log.reviews] == ["accept", "reject", "correct", "undo"]
     corrected = log.reviews[2].after
     assert (corrected.pt, corrected.negated) == ("Insomnia", True)
+    assert (corrected.start, corrected.end, corrected.drugs) == (25, 29, ("lithium",))
     assert log.reviews[3].after == log.reviews[2].before
 
 

@@ -59,13 +59,29 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
 
 
 @reviews.command()
-def export() -> None:
+def export(
+    as_cases: Annotated[
+        bool, typer.Option("--cases", help="candidate cases with the criteria of a valid report as flags")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="cases as CSV, not as JSON Lines")] = False,
+    undecided: Annotated[
+        bool, typer.Option("--undecided", help="cases also of reports that nobody has reviewed")
+    ] = False,
+    texts: Annotated[bool, typer.Option(help="cases with their texts and addresses")] = True,
+) -> None:
     """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines: one for each
-    report of which every event is decided.
+    report of which every event is decided. With --cases, candidate cases for a person to assess.
     """
+    from streams.reviews.cases import cases, csv_lines, json_lines
     from streams.reviews.gold import gold_lines
 
+    if as_csv and not as_cases:
+        raise typer.BadParameter("it needs --cases", param_hint="--csv")
     with reading(read_settings()) as database:
+        if as_cases:
+            found = cases(database, undecided=undecided, texts=texts)
+            sys.stdout.writelines(csv_lines(found) if as_csv else json_lines(found))
+            return
         for line in gold_lines(database):
             sys.stdout.write(line.decode())
 

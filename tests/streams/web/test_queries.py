@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_a_view_asks_few_questions_and_reads_few_rows(brokered: Page, asked: list[int]) -> None:
-    found = {}
+    found: dict[str, int] = {}
     for count in (6, 3 * FETCHED):
         fill(Path(brokered.settings.database), reports(count))
         async with brokered.served() as browser:
