@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer
 from streams.codec import encode
 from streams.reviews.log import ReviewLog
 from streams.web.app import application, start
+from tests.integration.axe import AxeUnavailable, axe_source
 from tests.streams.web.conftest import TERMS, Page, brokered, reports, stored
 from tests.streams.web.test_views import PAGES
 
@@ -24,6 +25,12 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian has it as a package"),
 ]
 MILLISECONDS = 60_000
+#: Findings of axe-core that fail; the others are minor or moderate.
+FINDINGS = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
+  const bad = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+  return bad.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`);
+}"""
 
 
 @asynccontextmanager
@@ -106,3 +113,27 @@ async def press(view: Any, key: str) -> None:
     """A shortcut that sends a form."""
     async with view.expect_navigation():
         await view.keyboard.press(key)
+
+
+async def test_axe_core_has_no_serious_finding_on_any_page(brokered: Page) -> None:
+    try:
+        axe = axe_source()
+    except AxeUnavailable as reason:
+        pytest.skip(str(reason))
+    changes = {"web_user_header": "X-User", "web_reviewers": "ann,bob"}
+    page = Page(brokered.settings.model_copy(update=changes))
+    async with chromium(page) as (view, base, wrong):
+        for name, order, key in (("ann", "uncertainty", "a"), ("bob", "second", "r")):
+            await view.context.set_extra_http_headers({"X-User": name})
+            await view.goto(f"{base}/review?order={order}")
+            await press(view, key)
+        paths = (*PAGES, "/review", "/review?order=disputed", "/report?id=r5", "/login", "/report?id=nobody")
+        for scheme in ("light", "dark"):
+            await view.emulate_media(color_scheme=scheme)
+            for path in paths:
+                await view.goto(base + path)
+                await view.evaluate(axe)
+                assert await view.evaluate(FINDINGS) == [], (scheme, path)
+        await view.evaluate("document.documentElement.removeAttribute('lang')")
+        assert await view.evaluate(FINDINGS) == ["html-has-lang: html"]  # so it does look
+        assert [one for one in wrong if "404" not in one] == []
