@@ -24,9 +24,20 @@ class ReviewedEvent:
     serious: bool = False
     review: Literal["accept", "reject", "correct"] | None = None
     """The decision that is valid; null before the first one and after an undo of it."""
+    start: int | None = None
+    """Of the corrected span; null, like `end`, for the span that the models found."""
+    end: int | None = None
+    drugs: tuple[str, ...] | None = None
+    """Corrected suspected drugs, by their nonproprietary names; null for those that the models found."""
 
 
 Action = Literal["accept", "reject", "correct", "undo"]
+#: `reading` of a review: the decision, a second reading by somebody else who has not seen the first, which
+#: decides nothing, and the decision where the two differ.
+Reading = Literal[1, 2, 3]
+FIRST: Reading = 1
+SECOND: Reading = 2
+RESOLUTION: Reading = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +62,5 @@ class Review:
     previous: str = ""
     """Hash of the decision before; empty for the first one."""
     hash: str = ""
-    """SHA-256 of the record with this field empty, in hexadecimal."""
+    """SHA-256 of the record with this field empty, in hexadecimal; see `streams.reviews.chain`."""
+    reading: Reading = FIRST

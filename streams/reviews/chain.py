@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from streams.codec import encode
-from streams.records import Review
+from streams.records import FIRST, Review
+
+#: Fields of an event that the first version did not have.
+LATER = frozenset({"start", "end", "drugs"})
 
 
 class BrokenChain(Exception):
@@ -15,8 +18,16 @@ class BrokenChain(Exception):
 
 
 def hash_of(review: Review) -> str:
-    """SHA-256 in hexadecimal of the record with an empty hash."""
-    return hashlib.sha256(encode(replace(review, hash=""))).hexdigest()
+    """SHA-256 in hexadecimal of the record with an empty hash. Fields of later versions are left out where
+    they say nothing, so that decisions of earlier versions keep their hashes.
+    """
+    record = asdict(replace(review, hash=""))
+    if record["reading"] == FIRST:
+        del record["reading"]
+    for state in ("before", "after"):
+        kept = record[state].items()
+        record[state] = {name: v for name, v in kept if v is not None or name not in LATER}
+    return hashlib.sha256(encode(record)).hexdigest()
 
 
 def linked(review: Review, last: Review | None) -> Review:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -10,11 +11,14 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from streams.broker.consumer import kafka_consumer
 from streams.broker.ranges import read_between
 from streams.codec import BadRecord, decode, encode
-from streams.records import Review, ReviewedEvent
+from streams.records import SECOND, Review, ReviewedEvent
+from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, linked, verify
+from streams.reviews.head import KeptHead
 from streams.settings import Settings
 from streams.topics import REVIEWS, broker_name, require
 
+log = logging.getLogger(__name__)
 #: Report, start and end of the event, fingerprint of the text.
 Place = tuple[str, int, int, str]
 
@@ -35,17 +39,20 @@ class ReviewLog:
         self._consumer: Any = None
         self._next = 0
         self._lock = asyncio.Lock()
+        self._head = KeptHead(settings)
         self.reviews: list[Review] = []
         self.current: dict[Place, ReviewedEvent] = {}
+        self.readings: dict[Place, Readings] = {}
 
     async def start(self) -> None:
-        """Reads the topic. Raises TopicsError, and BrokenChain where it is not whole."""
+        """Reads the topic. Raises TopicsError, and BrokenChain where it is not whole or was cut off."""
         await require(self._settings, (REVIEWS,))
         self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
         self._producer = AIOKafkaProducer(**self._settings.client(), acks="all", enable_idempotence=True)
         await self._consumer.start()
         await self._producer.start()
         await self._catch_up()
+        self._head.check(self.reviews)
 
     async def stop(self) -> None:
         for client in (self._producer, self._consumer):
@@ -62,7 +69,15 @@ class ReviewLog:
             )
             self._take(placed)
             self._next = sent.offset + 1
+            await asyncio.to_thread(self._keep_head)
         return placed
+
+    def _keep_head(self) -> None:
+        """A failure is logged: the broker has the decision."""
+        try:
+            self._head.write(self.reviews)
+        except OSError as error:
+            log.warning("the head of the decisions is not kept: %s", error)
 
     async def _catch_up(self) -> None:
         """Reads what another process has written."""
@@ -86,4 +101,7 @@ class ReviewLog:
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)
-        self.current[place_of(review)] = review.after
+        place = place_of(review)
+        self.readings.setdefault(place, Readings(review.before)).take(review)
+        if review.reading != SECOND:
+            self.current[place] = review.after

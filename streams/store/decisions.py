@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from streams.codec import BadRecord, decode
-from streams.records import Inbound, Review
+from streams.records import SECOND, Inbound, Review
 from streams.store.batches import Batch
 from streams.store.database import Database
 from streams.store.rows import SHARED, Row, pairs_of
@@ -20,6 +20,8 @@ from streams.store.tables import EVENTS, REVIEWS, quoted
 log = logging.getLogger(__name__)
 #: Ids of reports in one question.
 CHUNK = 1000
+#: In the column `drug_evidence` of an event whose drugs a reviewer has set.
+BY_REVIEWER = "reviewer"
 Place = tuple[str, int, int, str]
 """Report, span and fingerprint of its text."""
 
@@ -56,13 +58,32 @@ def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review
     for event in batch.rows.events:
         if event["report_id"] in touched:
             record_id = reports[event["report_id"]]["record_id"]
-            place = event["report_id"], event["span_start"], event["span_end"], fingerprint(record_id)
+            place = event["report_id"], *found_span(event), fingerprint(record_id)
             if place in latest:
-                event.update(orjson.loads(latest[place]))
+                _decide(event, orjson.loads(latest[place]), reports[event["report_id"]]["text"])
     batch.rows.pairs = [pair for pair in batch.rows.pairs if pair["report_id"] not in touched]
     for id_ in sorted(touched):
         events = [event for event in batch.rows.events if event["report_id"] == id_]
         batch.rows.pairs += pairs_of(reports[id_], events)
+
+
+def found_span(event: Mapping[str, Any]) -> tuple[int, int]:
+    """Where the models found an event, also if a reviewer has moved it: decisions name it by that place."""
+    found = orjson.loads(event["found"]) if event["found"] else event
+    return found["span_start"], found["span_end"]
+
+
+def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
+    """Makes of an event what was decided; a span or drugs that are null are those of the models."""
+    names = ("span_start", "span_end", "drugs", "drug_evidence")
+    found = orjson.loads(event["found"]) if event["found"] else {name: event[name] for name in names}
+    start, end, drugs = (outcome.pop(name, None) for name in ("start", "end", "drugs"))
+    if text is None or start is None or not 0 <= start < end <= len(text):
+        start, end = found["span_start"], found["span_end"]
+    event.update(outcome | {"found": orjson.dumps(found).decode(), "span_start": start, "span_end": end})
+    event["drugs"] = found["drugs"] if drugs is None else orjson.dumps(drugs).decode()
+    event["drug_evidence"] = found["drug_evidence"] if drugs is None else BY_REVIEWER
+    event["mention"] = None if text is None else text[start:end]
 
 
 def _row(decision: Review) -> Row:
@@ -75,13 +96,15 @@ def _row(decision: Review) -> Row:
         "reviewer": decision.reviewer,
         "decided_at": decision.decided_at.astimezone(UTC).replace(tzinfo=None).isoformat(),
         "action": decision.action,
+        "reading": decision.reading,
         "outcome": orjson.dumps(asdict(decision.after)).decode(),
     }
 
 
 def _latest(rows: Iterable[Row]) -> dict[Place, str]:
-    """The outcome of the last decision on each event."""
-    ordered = sorted(rows, key=lambda row: int(row["sequence"]))
+    """The outcome of the last decision on each event; a second reading decides nothing."""
+    valid = (row for row in rows if row["reading"] != SECOND)
+    ordered = sorted(valid, key=lambda row: int(row["sequence"]))
     return {(r["report_id"], r["span_start"], r["span_end"], r["fingerprint"]): r["outcome"] for r in ordered}
 
 
@@ -103,7 +126,7 @@ def _load(database: Database, batch: Batch, ids: Sequence[str]) -> None:
 def _reports(database: Database, batch: Batch, ids: set[str]) -> list[Row]:
     """The rows of some reports, as they are after the batch."""
     given = [row for row in batch.rows.reports if row["id"] in ids]
-    columns = ", ".join(["id", "record_id", *SHARED])
+    columns = ", ".join(["id", "record_id", "text", *SHARED])
     missing = sorted(ids - {row["id"] for row in given})
     stored = _rows(database, f"SELECT {columns} FROM reports WHERE id", missing)
     for row in stored:

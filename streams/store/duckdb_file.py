@@ -17,10 +17,11 @@ import duckdb
 import orjson
 
 from streams.order import Revision
+from streams.store import schema
 from streams.store.batches import Batch, Offsets
 from streams.store.database import DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, statements
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 
 #: Seconds to wait for the process that has the file open.
 PATIENCE = 30.0
@@ -43,9 +44,12 @@ class DuckDatabase:
         if write:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
-            with self._transaction() as connection:
-                for statement in statements():
-                    connection.execute(statement)
+            try:
+                with self._transaction() as connection:
+                    schema.prepare(_runner(connection))
+            except DatabaseError as error:
+                self.close()
+                raise DatabaseError(f"{path}: {error}") from None
         elif not path.exists():
             raise DatabaseError(f"there is no {path}; `pvstream store` writes it")
 
@@ -108,12 +112,23 @@ class DuckDatabase:
         while self._connection is None:
             try:
                 config: Any = {} if self._write else READER
-                self._connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
+                connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
+                if not self._write:
+                    self._checked(connection)
+                self._connection = connection
             except (duckdb.IOException, duckdb.ConnectionException) as error:
                 if not any(words in str(error) for words in BUSY) or time.monotonic() > end:
                     raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
                 time.sleep(0.02)
         return self._connection
+
+    def _checked(self, connection: Any) -> None:
+        """Refuses tables of another version."""
+        try:
+            schema.check(_runner(connection))
+        except schema.OtherSchema as error:
+            connection.close()
+            raise DatabaseError(f"{self.path}: {error}") from None
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -153,6 +168,14 @@ def insert(connection: Any, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
     )
 
 
+def _runner(connection: Any) -> schema.Run:
+    def run(statement: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = connection.execute(statement).fetchall()
+        return found
+
+    return run
+
+
 def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
     with _told():
         while chunk := cursor.fetchmany(CHUNK):
@@ -163,7 +186,7 @@ def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
 def _told() -> Iterator[None]:
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, schema.OtherSchema) as error:
         raise DatabaseError(_first_line(error)) from None
 
 

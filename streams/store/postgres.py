@@ -11,10 +11,11 @@ import psycopg
 from psycopg.rows import dict_row
 
 from streams.order import Revision
+from streams.store import schema
 from streams.store.batches import Batch, Offsets
 from streams.store.database import DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, statements
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
@@ -39,18 +40,26 @@ class PostgresDatabase:
             self._connection = psycopg.connect(
                 url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
             )
-            self._connection.execute("SET TIME ZONE 'UTC'")
-            self._connection.commit()
-            if not write:
-                self._connection.read_only = True
-                return
-            locked = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone()
-            if locked != (True,):
+            try:
+                self._prepare(write=write)
+            except BaseException:
                 self._connection.close()
-                raise DatabaseError("another process writes to this database")
-            for statement in (*statements(), *INDEXES):
-                self._connection.execute(statement)
-            self._connection.commit()
+                raise
+
+    def _prepare(self, *, write: bool) -> None:
+        self._connection.execute("SET TIME ZONE 'UTC'")
+        self._connection.commit()
+        if not write:
+            self._connection.read_only = True
+            schema.check(self._all)
+            return
+        locked = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone()
+        if locked != (True,):
+            raise DatabaseError("another process writes to this database")
+        schema.prepare(self._run)
+        for statement in INDEXES:
+            self._connection.execute(statement)
+        self._connection.commit()
 
     def offsets(self) -> Offsets:
         found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
@@ -101,6 +110,11 @@ class PostgresDatabase:
     def close(self) -> None:
         self._connection.close()
 
+    def _run(self, statement: str) -> list[tuple[Any, ...]]:
+        """A statement of a transaction."""
+        cursor = self._connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with _told():
             found = self._connection.execute(sql, parameters).fetchall()
@@ -129,5 +143,5 @@ def _insert(table: Table) -> str:
 def _told() -> Iterator[None]:
     try:
         yield
-    except psycopg.Error as error:
+    except (psycopg.Error, schema.OtherSchema) as error:
         raise DatabaseError(str(error).split("\n", 1)[0]) from None

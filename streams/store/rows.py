@@ -52,6 +52,8 @@ class Rows:
             "mentions": _mentions(record),
             "summary": _text(record.summary.text) if isinstance(record, Summary) else None,
             "record_id": record.record_id,
+            "permalink": None if getattr(record, "aggregate_only", False) else _text(record.permalink),
+            "author_known": record.author is not None or record.permalink is not None,
         }
         self.reports.append(row)
         if isinstance(record, CodedReport):
@@ -106,6 +108,7 @@ def _event(id_: str, position: int, event: CodedEvent, record: CodedReport, *, q
         "drugs": _json([_text(drug) for drug in event.drugs]),
         "candidates": _json(event.candidates),
         "review": None,
+        "found": None,
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,6 +46,8 @@ REPORTS = Table(
         "mentions": "text",  # JSON; words of the text only where the text is kept
         "summary": "text",
         "record_id": "text",
+        "permalink": "text",  # address at the source
+        "author_known": "boolean",  # the source names an author; who it is, is not kept
         "deleted": "boolean",
         "origin_topic": "text",
         "origin_partition": "bigint",
@@ -78,6 +79,7 @@ EVENTS = Table(
         "drugs": "text",  # JSON
         "candidates": "text",  # JSON
         "review": "text",  # the last decision on it, if there is one
+        "found": "text",  # JSON: span and drugs of the models, where a reviewer has decided
     },
 )
 PAIRS = Table(
@@ -112,6 +114,7 @@ REVIEWS = Table(
         "reviewer": "text",
         "decided_at": "timestamp",
         "action": "text",
+        "reading": "bigint",  # 2: a second reading, which changes nothing
         "outcome": "text",  # JSON, see ReviewedEvent
     },
     ("sequence",),
@@ -119,11 +122,6 @@ REVIEWS = Table(
 TABLES = (REPORTS, EVENTS, PAIRS, REVIEWS, OFFSETS)
 #: What a user reads; OFFSETS is the store's own.
 DATA = (REPORTS, EVENTS, PAIRS)
-
-
-def statements() -> Iterator[str]:
-    """What creates all tables where they are missing."""
-    return (table.ddl() for table in TABLES)
 
 
 def quoted(text: str) -> str:

@@ -13,12 +13,14 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
+from models.drugs import DrugLexicon
 from models.terminology import Term
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
 from streams.store.database import DatabaseError
 from streams.web import access
 from streams.web.access import ACCESS, USER, Access, Handler
+from streams.web.corrections import Vocabulary
 from streams.web.live import Live
 from streams.web.queue import Leases
 from streams.web.reading import Reading
@@ -38,8 +40,7 @@ class Site:
     reading: Reading
     signals: Signals
     leases: Leases
-    terms: dict[str, Term]
-    """By the lowest-level term in small letters."""
+    vocabulary: Vocabulary
     live: Live | None
     """None, like `log`, without a broker."""
     log: ReviewLog | None
@@ -58,9 +59,9 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     app[ACCESS] = Access(settings)
     templates = environment()
     has_broker = settings.broker != EMBEDDED
-    reading = Reading(settings)
     app[SITE] = Site(
-        settings, templates, reading, Signals(reading), Leases(), {t.llt.lower(): t for t in terms},
+        settings, templates, Reading(settings), Signals(Reading(settings)), Leases(),
+        Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
     )  # fmt: skip
@@ -109,14 +110,17 @@ async def _beside(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
     if site.log is not None:
         await site.log.start()
-    task = asyncio.create_task(site.live.run()) if site.live is not None else None
+    tasks = [asyncio.create_task(site.signals.start())]
+    if site.live is not None:
+        tasks.append(asyncio.create_task(site.live.run()))
     yield
-    if task is not None:
+    for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
     if site.log is not None:
         await site.log.stop()
+    await site.signals.close()
     await site.reading.close()
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from streams.reviews.log import Place
+from streams.reviews.log import Place, ReviewLog
 from streams.store.database import Database
-from streams.store.decisions import fingerprint
-from streams.web.reading import Rows, rows
+from streams.store.decisions import fingerprint, found_span
+from streams.store.tables import quoted
+from streams.web.reading import rows
 
 #: Orders by name, as what SQL sorts by.
 ORDERS = {
@@ -57,16 +59,43 @@ class Leases:
         self._held.pop(place, None)
 
 
-def waiting(database: Database, order: str) -> tuple[int, dict[Place, dict[str, Any]]]:
-    """The number of events without a decision, and the first of them by their places."""
-    undecided = "FROM events e JOIN reports r ON r.id = e.report_id WHERE e.review IS NULL AND NOT r.deleted"
-    (count,) = rows(database, f"SELECT count(*) AS n {undecided}")
-    found: Rows = rows(
-        database, f"SELECT e.*, r.record_id {undecided} ORDER BY {ORDERS[order]} LIMIT {FETCHED}"
+def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
+    """The number of events without a decision, and the first of them. A deleted report has no events."""
+    (count,) = rows(database, "SELECT count(*) AS n FROM events WHERE review IS NULL")
+    found = rows(
+        database,
+        "SELECT report_id, span_start, span_end, found FROM events WHERE review IS NULL "
+        f"ORDER BY {ORDERS[order]} LIMIT {FETCHED}",
     )
-    return int(count["n"]), {place(event): event for event in found}
+    if not found:
+        return 0, []
+    ids = ", ".join(quoted(event["report_id"]) for event in found)
+    records = rows(database, f"SELECT id, record_id FROM reports WHERE id IN ({ids})")
+    by_id = {row["id"]: row["record_id"] for row in records}
+    return int(count["n"]), [place(event | {"record_id": by_id.get(event["report_id"])}) for event in found]
 
 
 def place(event: dict[str, Any]) -> Place:
     """Of an event with the `record_id` of its report."""
-    return event["report_id"], event["span_start"], event["span_end"], fingerprint(event["record_id"])
+    return event["report_id"], *found_span(event), fingerprint(event["record_id"])
+
+
+def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
+    """Events that somebody else has decided and nobody has read again, in a random order that stays."""
+    found = [
+        where
+        for where, r in log.readings.items()
+        if r.first and r.first.reviewer != name and r.second is None and r.resolution is None
+    ]
+    return sorted(found, key=lambda where: hashlib.md5(str(where).encode(), usedforsecurity=False).digest())
+
+
+def _disputed(log: ReviewLog, _: str) -> list[Place]:
+    return [where for where, readings in log.readings.items() if readings.is_disputed]
+
+
+#: Orders of events that are decided already, for a reviewer of a name.
+READINGS: dict[str, Callable[[ReviewLog, str], list[Place]]] = {
+    "second": _for_second_reading,
+    "disputed": _disputed,
+}

@@ -9,8 +9,11 @@ from typing import Any
 import orjson
 
 from models.types import LABELS
+from streams.records import ReviewedEvent
 from streams.store.database import Database
+from streams.store.decisions import found_span
 from streams.store.tables import quoted
+from streams.web.corrections import found_drugs
 from streams.web.reading import Rows, rows
 
 LATEST = 20
@@ -24,22 +27,29 @@ FLAG_NAMES = {
 
 def latest(database: Database, *, texts: bool) -> Rows:
     """The latest reports with an event, each with its events and pieces."""
-    where = "NOT deleted AND id IN (SELECT report_id FROM events)"
-    return _with_events(database, f"WHERE {where} ORDER BY reported_at DESC, id LIMIT {LATEST}", texts=texts)
+    # Ids first: sorting whole rows costs several times as much.
+    found = rows(
+        database,
+        "SELECT id FROM reports WHERE id IN (SELECT report_id FROM events) "
+        f"ORDER BY reported_at DESC NULLS LAST, id LIMIT {LATEST}",
+    )
+    return _with_events(database, [row["id"] for row in found], texts=texts)
 
 
 def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> Rows:
     """The latest reports of a drug and a preferred term or organ class."""
     same = f"drug = {quoted(drug)} AND (pt = {quoted(term)} OR soc = {quoted(term)})"
-    where = f"WHERE NOT deleted AND id IN (SELECT report_id FROM pairs WHERE {same})"
-    return _with_events(
-        database, f"{where} ORDER BY reported_at DESC, id LIMIT {REPORTS_OF_PAIR}", texts=texts
+    found = rows(
+        database,
+        f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
+        f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {REPORTS_OF_PAIR}",
     )
+    return _with_events(database, [row["report_id"] for row in found], texts=texts)
 
 
 def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
     """A report with its events, its decisions and the reports of its group; None where there is none."""
-    found = _with_events(database, f"WHERE NOT deleted AND id = {quoted(id_)}", texts=texts)
+    found = _with_events(database, [id_], texts=texts)
     if not found:
         return None
     report = found[0]
@@ -56,10 +66,10 @@ def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
 
 
 def events_of(database: Database, id_: str) -> Rows:
-    """The events of a report with its `record_id`."""
+    """The events of a report with its `record_id` and its `text`."""
     return rows(
         database,
-        "SELECT e.*, r.record_id FROM events e JOIN reports r ON r.id = e.report_id "
+        "SELECT e.*, r.record_id, r.text FROM events e JOIN reports r ON r.id = e.report_id "
         f"WHERE NOT r.deleted AND r.id = {quoted(id_)} ORDER BY e.position",
     )
 
@@ -94,16 +104,17 @@ def glance(database: Database) -> dict[str, Any]:
     return counts | events | {"rates": rates, "releases": releases}
 
 
-def _with_events(database: Database, where: str, *, texts: bool) -> Rows:
-    found = rows(database, f"SELECT * FROM reports {where}")
-    by_id = {report["id"]: report for report in found}
-    for report in found:
-        report["events"] = []
-    if by_id:
-        ids = ", ".join(map(quoted, by_id))
-        sql = f"SELECT * FROM events WHERE report_id IN ({ids}) ORDER BY report_id, position"
-        for event in rows(database, sql):
-            by_id[event["report_id"]]["events"].append(opened(event))
+def _with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows:
+    """The reports of those ids that are not deleted, in that order."""
+    if not ids:
+        return []
+    listed = ", ".join(map(quoted, ids))
+    stored = rows(database, f"SELECT * FROM reports WHERE NOT deleted AND id IN ({listed})")
+    by_id = {report["id"]: report | {"events": []} for report in stored}
+    sql = f"SELECT * FROM events WHERE report_id IN ({listed}) ORDER BY report_id, position"
+    for event in rows(database, sql) if by_id else []:
+        by_id[event["report_id"]]["events"].append(opened(event))
+    found = [by_id[id_] for id_ in ids if id_ in by_id]
     for report in found:
         _open(report, texts=texts)
     return found
@@ -115,18 +126,44 @@ def _open(report: dict[str, Any], *, texts: bool) -> None:
     report["releases"] = orjson.loads(report["releases"] or "{}")
     if not texts:
         report["text"], report["summary"] = None, None
+    _cut(report)
+
+
+def _cut(report: dict[str, Any]) -> None:
+    """Cuts the text at its mentions, those of corrected events at the corrected span."""
     kept = report["text"]
+    moved = {}
     for event in report["events"]:
-        whole = kept is not None and 0 <= event["span_start"] < event["span_end"] <= len(kept)
-        event["words"] = kept[event["span_start"] : event["span_end"]] if whole else ""
-    report["pieces"] = pieces(kept or "", report["mentions"], report["events"])
+        start, end = event["span_start"], event["span_end"]
+        moved[found_span(event)] = {"start": start, "end": end}
+        whole = kept is not None and 0 <= start < end <= len(kept)
+        event["words"] = kept[start:end] if whole else ""
+    mentions = [m | moved.get((m["start"], m["end"]), {}) for m in report["mentions"]]
+    report["pieces"] = pieces(kept or "", mentions, report["events"])
+
+
+def show_as(report: dict[str, Any], event: dict[str, Any], state: ReviewedEvent) -> None:
+    """Shows an event of the report as it was, or is, in a decision that the store need not have yet."""
+    names = ("llt", "pt", "soc", "review", *EVENT_FLAGS)
+    event.update({name: getattr(state, name) for name in names})
+    found = found_span(event)
+    event["span_start"] = found[0] if state.start is None else state.start
+    event["span_end"] = found[1] if state.end is None else state.end
+    event["drugs"] = found_drugs(event) if state.drugs is None else list(state.drugs)
+    event["flags"] = _flags(event)
+    _cut(report)
+
+
+def _flags(event: dict[str, Any]) -> list[str]:
+    return [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
 
 
 def opened(event: dict[str, Any]) -> dict[str, Any]:
     """An event with its columns of JSON read, and its flags in words."""
     event["drugs"] = orjson.loads(event["drugs"] or "[]")
     event["candidates"] = orjson.loads(event["candidates"] or "[]")
-    event["flags"] = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
+    event["flags"] = _flags(event)
+    event["mention_span"] = found_span(event)
     return event
 
 
@@ -156,8 +193,9 @@ def _note(mention: dict[str, Any], event: dict[str, Any] | None) -> str:
     """What stands behind a mention."""
     if event is None:
         return mention["generic"] or str(mention["label"]).lower()
-    flags = [FLAG_NAMES[name] for name in EVENT_FLAGS if event[name]]
-    return ", ".join([event["pt"] or "NIL", *flags, *(["rejected"] if event["review"] == "reject" else [])])
+    return ", ".join(
+        [event["pt"] or "NIL", *_flags(event), *(["rejected"] if event["review"] == "reject" else [])]
+    )
 
 
 def _css_class(label: str) -> str:

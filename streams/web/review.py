@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from aiohttp import web
 
-from models.terminology import Term
-from streams.records import Action, Review, ReviewedEvent
+from streams.records import FIRST, RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
+from streams.reviews.agreement import agreement
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import user_of
-from streams.web.app import SITE, page
-from streams.web.queue import ORDERS, place, waiting
+from streams.web.app import SITE, Site, page
+from streams.web.corrections import ACTIONS, decided, state_of
+from streams.web.queue import ORDERS, READINGS, place, waiting
 
-ACTIONS = ("accept", "reject", "correct")
-FLAGS = ("negated", "hypothetical", "other_experiencer")
 REASON_LENGTH = 500
-NIL = "NIL"
+#: Events that are tried until one is still as it was when it was first decided.
+TRIES = 20
 
 
 async def queue(request: web.Request) -> web.Response:
@@ -31,48 +32,43 @@ async def queue(request: web.Request) -> web.Response:
     if site.log is None or not user.may_review:
         why = "Reviews need a broker: set PV_BROKER." if site.log is None else "You may read, but not review."
         return page(request, "message.html", 403, message=why)
-    order = request.query.get("order", "")
-    order = order if order in ORDERS else "uncertainty"
-    count, found = await site.reading.ask(lambda database: waiting(database, order))
-    free = [where for where in found if not _decided(site.log, where)]
-    mine = site.leases.take(free, user.session)
-    texts, report, event = site.settings.web_texts, None, None
-    if mine is not None:
-        report = await site.reading.ask(lambda database: reports.one(database, mine[0], texts=texts))
-        event = reports.opened(found[mine])
-        event["words"] = _words(report, event)
+    order = _order(request.query.get("order", ""))
+    count, free = await _free(site, site.log, order, user.name)
+    mine, report, event = await _taken(site, free, user.session)
+    readings = site.log.readings.get(mine) if mine else None
+    if mine is not None and report is not None and event is not None and readings is not None:
+        before = readings.original if order == "second" else site.log.current[mine]
+        reports.show_as(report, event, before)
     return page(
-        request, "review.html", order=order, orders=list(ORDERS), waiting=count, report=report, event=event,
-        place=mine, last=_last_of(site.log, user.name),
+        request, "review.html", order=order, orders=[*ORDERS, *READINGS], waiting=count, report=report,
+        event=event, place=mine, last=_last_of(site.log, user.name), readings=readings,
+        agreement=agreement(site.log.readings.values()),
     )  # fmt: skip
 
 
 async def decide(request: web.Request) -> web.Response:
     """Takes a decision on the event that the reviewer has in hand."""
     site, user, form = request.app[SITE], user_of(request), await request.post()
-    log = _log(request)
-    where, action = _place(form), str(form.get("action", ""))
-    order = str(form.get("order", ""))
+    log, where = _log(request), _place(form)
+    action, order = str(form.get("action", "")), _order(str(form.get("order", "")))
     if action == "skip":
         site.leases.skip(where, user.session)
         return _back(order)
-    if action not in ACTIONS:
-        raise web.HTTPBadRequest(text="no such decision")
     if not site.leases.holds(where, user.session):
         raise web.HTTPConflict(text="another reviewer may have this event by now; load the queue again")
     event = await site.reading.ask(lambda database: _event(database, where))
-    if event is None or _decided(log, where):
+    reading = _reading_due(log, where, order, user.name)
+    if event is None or reading is None:
         site.leases.release(where)
         raise web.HTTPConflict(text="the report was changed or decided meanwhile; load the queue again")
-    before = _state(event)
     try:
-        after = _after(before, action, form, site.terms)
+        action, before, after = _decided(site, where, reading, form, event)
     except ValueError as error:
         raise web.HTTPBadRequest(text=str(error)) from None
     await log.append(
         Review(
             sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
-            reviewer=user.name, decided_at=datetime.now(UTC), action=cast(Action, action),
+            reviewer=user.name, decided_at=datetime.now(UTC), action=action, reading=reading,
             before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
         )
     )  # fmt: skip
@@ -91,7 +87,60 @@ async def undo(request: web.Request) -> web.Response:
             last, action="undo", before=last.after, after=last.before, decided_at=datetime.now(UTC), reason=""
         )
     )
-    return _back(str(form.get("order", "")))
+    return _back(_order(str(form.get("order", ""))))
+
+
+async def _free(site: Site, log: ReviewLog, order: str, name: str) -> tuple[int, list[Place]]:
+    """How many events wait in an order, and the first of them."""
+    if order in READINGS:
+        found = READINGS[order](log, name)
+        return len(found), found
+    count, listed = await site.reading.ask(lambda database: waiting(database, order))
+    return count, [where for where in listed if not _is_decided(log, where)]
+
+
+async def _taken(
+    site: Site, free: list[Place], session: str
+) -> tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]:
+    """The event that the session gets, with its report; of a report that has changed it is not found."""
+    texts = site.settings.web_texts
+    for _ in range(TRIES):
+        mine = site.leases.take(free, session)
+        if mine is None:
+            break
+        report = await site.reading.ask(partial(reports.one, id_=mine[0], texts=texts))
+        event = _of_report(report, mine)
+        if event is not None:
+            return mine, report, event
+        site.leases.release(mine)
+        free.remove(mine)
+    return None, None, None
+
+
+def _reading_due(log: ReviewLog, where: Place, order: str, name: str) -> Reading | None:
+    """Which reading of an event a decision would be; None where it has that one by now."""
+    if order in READINGS:
+        due = where in READINGS[order](log, name)
+        return (SECOND if order == "second" else RESOLUTION) if due else None
+    return None if _is_decided(log, where) else FIRST
+
+
+def _decided(
+    site: Site, where: Place, reading: Reading, form: Mapping[str, Any], event: Mapping[str, Any]
+) -> tuple[Action, ReviewedEvent, ReviewedEvent]:
+    """The action, and the event before and after it. Raises ValueError where it cannot be saved."""
+    assert site.log is not None
+    action, before = str(form.get("action", "")), state_of(event)
+    if reading == SECOND:
+        before = site.log.readings[where].original
+    elif reading == RESOLUTION:
+        before, readings = site.log.current[where], site.log.readings[where]
+        adopted = {"first": readings.first, "second": readings.second}.get(action)
+        if adopted is not None:
+            return adopted.action, before, adopted.after
+    if action not in ACTIONS:
+        raise ValueError("no such decision")
+    return cast(Action, action), before, decided(before, action, form, event, site.vocabulary)
 
 
 def _log(request: web.Request) -> ReviewLog:
@@ -101,7 +150,7 @@ def _log(request: web.Request) -> ReviewLog:
     return log
 
 
-def _decided(log: ReviewLog, where: Place) -> bool:
+def _is_decided(log: ReviewLog, where: Place) -> bool:
     return where in log.current and log.current[where].review is not None
 
 
@@ -115,36 +164,15 @@ def _place(form: Mapping[str, Any]) -> Place:
 def _event(database: Database, where: Place) -> dict[str, Any] | None:
     """The event at a place, if the report still has the text that was reviewed."""
     found = reports.events_of(database, where[0])
-    return next((event for event in found if place(event) == where), None)
+    return next((reports.opened(event) for event in found if place(event) == where), None)
 
 
-def _state(event: Mapping[str, Any]) -> ReviewedEvent:
-    return ReviewedEvent(
-        llt=event["llt"], pt=event["pt"], soc=event["soc"], negated=bool(event["negated"]),
-        hypothetical=bool(event["hypothetical"]), other_experiencer=bool(event["other_experiencer"]),
-        serious=bool(event["serious"]), review=event["review"],
-    )  # fmt: skip
-
-
-def _after(
-    before: ReviewedEvent, action: str, form: Mapping[str, Any], terms: Mapping[str, Term]
-) -> ReviewedEvent:
-    """What a decision makes of an event; raises ValueError for an unknown term."""
-    if action == "accept":
-        return replace(before, review="accept")
-    if action == "reject":
-        return replace(before, review="reject")
-    flags: dict[str, Any] = {name: name in form for name in FLAGS}
-    wanted = str(form.get("term", "")).strip()
-    corrected = replace(before, review="correct", **flags)
-    if not wanted or wanted.lower() == (before.llt or NIL).lower():
-        return corrected
-    if wanted.upper() == NIL:
-        return replace(corrected, llt=None, pt=None, soc=None, serious=False)
-    term = terms.get(wanted.lower())
-    if term is None:
-        raise ValueError("the terminology has no such term; choose one of the list")
-    return replace(corrected, llt=term.llt, pt=term.pt, soc=term.soc, serious=term.serious)
+def _of_report(report: dict[str, Any] | None, where: Place) -> dict[str, Any] | None:
+    """The event at a place of a report as the page shows it; None where it has gone meanwhile."""
+    if report is None:
+        return None
+    record_id = report["record_id"]
+    return next((e for e in report["events"] if place(e | {"record_id": record_id}) == where), None)
 
 
 def _last_of(log: ReviewLog, name: str) -> Review | None:
@@ -158,14 +186,12 @@ def _last_of(log: ReviewLog, name: str) -> Review | None:
     return None
 
 
-def _words(report: dict[str, Any] | None, event: Mapping[str, Any]) -> str:
-    text = (report["text"] if report else None) or ""
-    return text[event["span_start"] : event["span_end"]]
+def _order(given: str) -> str:
+    return given if given in {*ORDERS, *READINGS} else "uncertainty"
 
 
 def _back(order: str) -> web.Response:
-    query = urlencode({"order": order if order in ORDERS else "uncertainty"})
-    return web.Response(status=303, headers={"Location": f"/review?{query}"})
+    return web.Response(status=303, headers={"Location": f"/review?{urlencode({'order': order})}"})
 
 
 ROUTES = [web.get("/review", queue), web.post("/review", decide), web.post("/review/undo", undo)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from streams.records import Signal, WatchState, WindowStatistics
 from streams.signals.population import WINDOWS
 from streams.signals.surveillance import Options, Outcome, Surveillance
-from streams.store.database import Database
+from streams.store.database import Database, DatabaseError
 from streams.web.reading import Reading, rows
 
 #: Seconds after which the signals are computed again when somebody asks.
@@ -54,6 +55,7 @@ class Signals:
     """The last computation."""
 
     def __init__(self, reading: Reading) -> None:
+        """`reading` is not shared: other questions do not wait for the seconds of a computation."""
         self._reading = reading
         self._lock = asyncio.Lock()
         self._surveillance: Surveillance | None = None
@@ -74,6 +76,18 @@ class Signals:
                 self._renewal = asyncio.create_task(self._renew())
             assert self._outcome is not None
             return self._outcome
+
+    async def start(self) -> None:
+        """Computes them before anybody asks; a store that cannot be read yet is left to who asks."""
+        with suppress(DatabaseError):
+            await self.outcome()
+
+    async def close(self) -> None:
+        """Ends the use of the store, when what is being computed is done."""
+        if self._renewal is not None:
+            with suppress(DatabaseError):
+                await self._renewal
+        await self._reading.close()
 
     async def _renew(self) -> None:
         self._outcome = await self._reading.ask(self._compute)

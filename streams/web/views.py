@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from streams.reviews.cases import cases, csv_lines, json_lines
 from streams.signals.population import WINDOWS
 from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
@@ -42,6 +43,20 @@ async def report(request: web.Request) -> web.Response:
     if found is None:
         return page(request, "message.html", 404, message="There is no such report, or it was deleted.")
     return page(request, "report.html", report=found)
+
+
+async def case(request: web.Request) -> web.Response:
+    """A report as a candidate case, to be saved as a file."""
+    site, id_ = request.app[SITE], request.query.get("id", "")
+    texts, as_csv = site.settings.web_texts, request.query.get("format") == "csv"
+    found = await site.reading.ask(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
+    if not found:
+        return page(request, "message.html", 404, message="There is no such report with an event.")
+    return web.Response(
+        text="".join(csv_lines(found) if as_csv else json_lines(found)),
+        content_type="text/csv" if as_csv else "application/json", charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="case.{"csv" if as_csv else "json"}"'},
+    )  # fmt: skip
 
 
 async def signals(request: web.Request) -> web.Response:
@@ -82,7 +97,7 @@ async def sign_in(request: web.Request) -> web.Response:
 async def terms(request: web.Request) -> web.Response:
     """Lowest-level terms with the words of the query in them, those that begin with it first, as JSON."""
     wanted = request.query.get("q", "").strip().lower()[:100]
-    known = request.app[SITE].terms
+    known = request.app[SITE].vocabulary.terms
     found = [key for key in known if wanted and wanted in key]
     found.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
     return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in found[:12]])
@@ -92,6 +107,7 @@ ROUTES = [
     web.get("/", overview),
     web.get("/live", live),
     web.get("/report", report),
+    web.get("/case", case),
     web.get("/signals", signals),
     web.get("/pair", pair),
     web.get("/terms", terms),

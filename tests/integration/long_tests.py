@@ -13,5 +13,6 @@ long_test = pytest.mark.skipif(
 #: Modules that run without being asked for; the others take long or start many processes.
 BY_DEFAULT = frozenset({
     "test_alerts_fire", "test_check", "test_demo", "test_real_kafka", "test_redrive", "test_replay",
-    "test_secrets", "test_signals", "test_skip", "test_sources", "test_stall", "test_store",
+    "test_reviews", "test_secrets", "test_signals", "test_skip", "test_sources", "test_stall", "test_store",
+    "test_web",
 })  # fmt: skip

@@ -25,12 +25,14 @@ from streams.records import (
     Origin,
     Report,
     Review,
+    ReviewedEvent,
     Signal,
     Summary,
     TaggedReport,
     WatchState,
     WindowStatistics,
 )
+from streams.reviews.chain import follows, linked
 from streams.topics import TOPICS
 
 WIRE = Path(__file__).parent.parent / "data/wire"
@@ -145,6 +147,31 @@ def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
     golden = (WIRE / "signal-v1.json").read_bytes().rstrip(b"\n")
     assert encode(SIGNAL) == golden
     assert decode(Signal, golden) == SIGNAL
+
+
+BEFORE = ReviewedEvent(
+    llt="Sleepless", pt="Insomnia", soc="Psychiatric disorders", negated=False, hypothetical=False,
+    other_experiencer=False, serious=True,
+)  # fmt: skip
+REVIEW = Review(
+    sequence=0, report_id="post-1", start=15, end=23, fingerprint="0123abcd", reviewer="ann",
+    decided_at=WHEN, action="correct", before=BEFORE, reason="reads so",
+    after=replace(BEFORE, llt=None, pt=None, soc=None, serious=False, negated=True, review="correct"),
+)  # fmt: skip
+SECOND_REVIEW = replace(
+    REVIEW, reading=2, after=replace(BEFORE, start=0, end=6, drugs=("sertraline",), review="correct")
+)
+
+
+def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
+    first = decode(Review, (WIRE / "review-v1.json").read_bytes())
+    assert first == linked(REVIEW, None) and follows(first, None)
+    golden = (WIRE / "review-v2.json").read_bytes().rstrip(b"\n")
+    assert encode(linked(SECOND_REVIEW, first)) == golden
+    second = decode(Review, golden)
+    assert second == linked(SECOND_REVIEW, first) and follows(second, first)
+    for changed in (replace(second, reading=1), replace(second, after=replace(second.after, drugs=None))):
+        assert not follows(changed, first)
 
 
 @pytest.mark.parametrize(("version", "event"), [("v1", EVENT), ("v2", WITH_ASSERTION)])

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import orjson
 import typer
 
 from streams.cli.store.commands import reading
@@ -15,10 +16,11 @@ from streams.cli.terminal import broker_settings, err, read_settings
 
 if TYPE_CHECKING:
     from models.terminology import Term
+    from streams.reviews.log import ReviewLog
     from streams.settings import Settings
 
 app = typer.Typer()
-reviews = typer.Typer(help="Decisions of reviewers: `export`, `verify`.", no_args_is_help=True)
+reviews = typer.Typer(help="Decisions of reviewers: `export`, `agreement`, `verify`.", no_args_is_help=True)
 app.add_typer(reviews, name="reviews")
 
 
@@ -57,27 +59,61 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
 
 
 @reviews.command()
-def export() -> None:
+def export(
+    as_cases: Annotated[
+        bool, typer.Option("--cases", help="candidate cases with the criteria of a valid report as flags")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="cases as CSV, not as JSON Lines")] = False,
+    undecided: Annotated[
+        bool, typer.Option("--undecided", help="cases also of reports that nobody has reviewed")
+    ] = False,
+    texts: Annotated[bool, typer.Option(help="cases with their texts and addresses")] = True,
+) -> None:
     """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines: one for each
-    report of which every event is decided.
+    report of which every event is decided. With --cases, candidate cases for a person to assess.
     """
+    from streams.reviews.cases import cases, csv_lines, json_lines
     from streams.reviews.gold import gold_lines
 
+    if as_csv and not as_cases:
+        raise typer.BadParameter("it needs --cases", param_hint="--csv")
     with reading(read_settings()) as database:
+        if as_cases:
+            found = cases(database, undecided=undecided, texts=texts)
+            sys.stdout.writelines(csv_lines(found) if as_csv else json_lines(found))
+            return
         for line in gold_lines(database):
             sys.stdout.write(line.decode())
 
 
 @reviews.command()
+def agreement() -> None:
+    """Prints Cohen's kappa of the first and the second readings on the topic `reviews`, as JSON."""
+    from streams.reviews.agreement import agreement as compute
+
+    log = asyncio.run(_read(broker_settings()))
+    sys.stdout.write(orjson.dumps(compute(log.readings.values())).decode() + "\n")
+
+
+@reviews.command()
 def verify() -> None:
-    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain."""
-    count, last = asyncio.run(_verify(broker_settings()))
+    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain, and that
+    none was cut off since the last one that was kept in PV_STATE.
+    """
+    from streams.reviews.head import KeptHead
+
+    settings = broker_settings()
+    decisions = asyncio.run(_read(settings)).reviews
+    last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
+    kept = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(
-        f"{count} decisions, the chain is whole; last hash {last or 'none'}", highlight=False, soft_wrap=True
-    )
+        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {kept}",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
 
 
-async def _verify(settings: Settings) -> tuple[int, str]:
+async def _read(settings: Settings) -> ReviewLog:
+    """The decisions of the topic, of which the chain is whole."""
     from streams.reviews.log import ReviewLog
 
     log = ReviewLog(settings)
@@ -85,4 +121,4 @@ async def _verify(settings: Settings) -> tuple[int, str]:
         await log.start()
     finally:
         await log.stop()
-    return len(log.reviews), log.reviews[-1].hash if log.reviews else ""
+    return log

@@ -61,3 +61,29 @@ document.querySelectorAll("[data-search]").forEach((field) => {
     }, 150);
   });
 });
+// The span of an event moves from word to word. Its numbers count code points, as Python does.
+document.querySelectorAll("[data-text]").forEach((box) => {
+  const text = Array.from(box.dataset.text);
+  const edges = { span_start: [], span_end: [] };
+  text.forEach((character, i) => {
+    const inside = /\S/u.test(character);
+    if (inside && !/\S/u.test(text[i - 1] ?? " ")) edges.span_start.push(i);
+    if (inside && !/\S/u.test(text[i + 1] ?? " ")) edges.span_end.push(i + 1);
+  });
+  const field = (name) => box.querySelector(`[name="${name}"]`);
+  const show = () => {
+    const [start, end] = ["span_start", "span_end"].map((name) => Number(field(name).value));
+    box.querySelector(".words").textContent = text.slice(start, end).join("");
+  };
+  box.querySelectorAll("[data-edge]").forEach((button) => {
+    button.addEventListener("click", () => {
+      const input = field(button.dataset.edge);
+      const [now, places] = [Number(input.value), edges[button.dataset.edge]];
+      const next = button.dataset.step === "1" ? places.find((p) => p > now) : places.findLast((p) => p < now);
+      if (next !== undefined) input.value = next;
+      show();
+    });
+  });
+  box.addEventListener("input", show);
+  box.querySelector(".needs-script").hidden = false;
+});

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer
 from streams.codec import encode
 from streams.reviews.log import ReviewLog
 from streams.web.app import application, start
+from tests.integration.axe import AxeUnavailable, axe_source
 from tests.streams.web.conftest import TERMS, Page, brokered, reports, stored
 from tests.streams.web.test_views import PAGES
 
@@ -24,6 +25,12 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian has it as a package"),
 ]
 MILLISECONDS = 60_000
+#: Findings of axe-core that fail; the others are minor or moderate.
+FINDINGS = """async () => {
+  const found = await axe.run(document, {resultTypes: ["violations"]});
+  const bad = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+  return bad.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`);
+}"""
 
 
 @asynccontextmanager
@@ -76,6 +83,13 @@ async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> 
         await view.goto(f"{base}/review")
         for key in ("a", "r"):
             await press(view, key)
+        words = view.locator("q.words")
+        for key, shown in (("v", "felt"), ("b", "felt sick"), ("k", "sick")):
+            await view.keyboard.press(key)
+            assert await words.text_content() == shown
+        await view.keyboard.press("d")
+        await view.keyboard.type("lithium")
+        await view.keyboard.press("Escape")
         await view.keyboard.press("n")
         await view.keyboard.press("t")
         await view.keyboard.type("slee")
@@ -91,6 +105,7 @@ async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> 
     assert [review.action for review in log.reviews] == ["accept", "reject", "correct", "undo"]
     corrected = log.reviews[2].after
     assert (corrected.pt, corrected.negated) == ("Insomnia", True)
+    assert (corrected.start, corrected.end, corrected.drugs) == (25, 29, ("lithium",))
     assert log.reviews[3].after == log.reviews[2].before
 
 
@@ -98,3 +113,27 @@ async def press(view: Any, key: str) -> None:
     """A shortcut that sends a form."""
     async with view.expect_navigation():
         await view.keyboard.press(key)
+
+
+async def test_axe_core_has_no_serious_finding_on_any_page(brokered: Page) -> None:
+    try:
+        axe = axe_source()
+    except AxeUnavailable as reason:
+        pytest.skip(str(reason))
+    changes = {"web_user_header": "X-User", "web_reviewers": "ann,bob"}
+    page = Page(brokered.settings.model_copy(update=changes))
+    async with chromium(page) as (view, base, wrong):
+        for name, order, key in (("ann", "uncertainty", "a"), ("bob", "second", "r")):
+            await view.context.set_extra_http_headers({"X-User": name})
+            await view.goto(f"{base}/review?order={order}")
+            await press(view, key)
+        paths = (*PAGES, "/review", "/review?order=disputed", "/report?id=r5", "/login", "/report?id=nobody")
+        for scheme in ("light", "dark"):
+            await view.emulate_media(color_scheme=scheme)
+            for path in paths:
+                await view.goto(base + path)
+                await view.evaluate(axe)
+                assert await view.evaluate(FINDINGS) == [], (scheme, path)
+        await view.evaluate("document.documentElement.removeAttribute('lang')")
+        assert await view.evaluate(FINDINGS) == ["html-has-lang: html"]  # so it does look
+        assert [one for one in wrong if "404" not in one] == []

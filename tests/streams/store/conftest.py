@@ -34,7 +34,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "events.duckdb")
     url = str(request.getfixturevalue("postgres_url"))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS reports, events, pairs, offsets")
+        connection.execute("DROP TABLE IF EXISTS reports, events, pairs, reviews, offsets, schema_version")
     return url
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import re
 
 import pytest
@@ -68,6 +69,21 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         assert "WEB-RADR" in html and "/pair?drug=sertraline&amp;term=Nausea" in html
         assert "No pair." in await (await client.get("/signals?drug=nobody")).text()
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
+
+
+async def test_the_page_gives_a_case_and_keeps_texts_back(stored: Page) -> None:
+    for texts, shown in ((True, "took sertraline and felt sick 3"), (False, None)):
+        async with stored.served(web_texts=texts) as browser:
+            client = browser()
+            answer = await client.get("/case?id=r3")
+            assert answer.content_type == "application/json"
+            case = await answer.json()
+            assert (case["id"], case["text"], case["decided"]) == ("r3", shown, False)
+            answer = await client.get("/case?id=r3&format=csv")
+            assert answer.content_type == "text/csv"
+            assert "attachment" in answer.headers["Content-Disposition"]
+            assert len(list(csv.reader((await answer.text()).splitlines()))) == 2
+            assert (await client.get("/case?id=nobody")).status == 404
 
 
 async def test_a_report_that_arrives_is_sent_to_who_looks(brokered: Page) -> None:

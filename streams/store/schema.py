@@ -1,0 +1,70 @@
+"""The version of the tables: an earlier one is brought up to date, a later one refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from streams.store.tables import TABLES
+
+#: Of the tables as they are now.
+VERSION = 2
+#: What brings the tables from each earlier version to the next. Version 1 did not state itself.
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: (
+        "ALTER TABLE reports ADD COLUMN permalink text",
+        "ALTER TABLE reports ADD COLUMN author_known boolean",
+        "ALTER TABLE events ADD COLUMN found text",
+        "ALTER TABLE reviews ADD COLUMN reading bigint",
+    )
+}
+#: Runs a statement and returns its rows.
+Run = Callable[[str], list[tuple[Any, ...]]]
+
+
+class OtherSchema(Exception):
+    """The tables are of a version that this program cannot use; the message is one line for an operator."""
+
+
+def version_of(run: Run) -> int | None:
+    """The version of the tables; None where there are none. Raises OtherSchema for a later one."""
+    sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    names = {name for (name,) in run(sql)}
+    found: int | None
+    if "schema_version" in names:
+        ((found,),) = run("SELECT max(version) FROM schema_version")
+    else:
+        found = 1 if "reports" in names else None
+    if found is not None and found > VERSION:
+        raise OtherSchema(
+            f"the tables are of version {found}, this pvstream knows {VERSION}: use a later pvstream"
+        )
+    return found
+
+
+def check(run: Run) -> None:
+    """For a reader, which can change nothing. Raises OtherSchema."""
+    found = version_of(run)
+    if found is not None and found < VERSION:
+        raise OtherSchema(
+            f"the tables are of version {found}, this pvstream reads {VERSION}: start `pvstream store`, "
+            "which brings them up to date"
+        )
+
+
+def prepare(run: Run) -> None:
+    """For the process that writes, in one transaction: creates what is missing and brings what is there up to
+    date. Raises OtherSchema.
+    """
+    for statement in _due(version_of(run)):
+        run(statement)
+
+
+def _due(found: int | None) -> Iterator[str]:
+    if found is None or found < VERSION:
+        yield "CREATE TABLE IF NOT EXISTS schema_version (version bigint)"
+        for version in range(found or VERSION, VERSION):
+            yield from MIGRATIONS[version]
+        yield "DELETE FROM schema_version"
+        yield f"INSERT INTO schema_version VALUES ({VERSION})"
+    yield from (table.ddl() for table in TABLES)

@@ -1,0 +1,105 @@
+"""What a reviewer's form makes of an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from models.drugs import DrugLexicon
+from models.terminology import Term
+from streams.records import ReviewedEvent
+from streams.store.decisions import found_span
+
+ACTIONS = ("accept", "reject", "correct")
+FLAGS = ("negated", "hypothetical", "other_experiencer")
+NIL = "NIL"
+Form = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a correction may name."""
+
+    terms: dict[str, Term]
+    """By the lowest-level term in small letters."""
+    drugs: DrugLexicon
+
+
+def state_of(event: Mapping[str, Any]) -> ReviewedEvent:
+    """An event of the store; a span and drugs that were not corrected are null."""
+    span: tuple[int | None, int | None] = event["span_start"], event["span_end"]
+    start, end = (None, None) if span == found_span(event) else span
+    drugs = None if event["drugs"] == found_drugs(event) else tuple(event["drugs"])
+    return ReviewedEvent(
+        llt=event["llt"], pt=event["pt"], soc=event["soc"], negated=bool(event["negated"]),
+        hypothetical=bool(event["hypothetical"]), other_experiencer=bool(event["other_experiencer"]),
+        serious=bool(event["serious"]), review=event["review"], start=start, end=end, drugs=drugs,
+    )  # fmt: skip
+
+
+def found_drugs(event: Mapping[str, Any]) -> list[str]:
+    """The suspected drugs of the models."""
+    if not event["found"]:
+        return list(event["drugs"])
+    drugs: list[str] = orjson.loads(orjson.loads(event["found"])["drugs"])
+    return drugs
+
+
+def decided(
+    before: ReviewedEvent, action: str, form: Form, event: Mapping[str, Any], vocabulary: Vocabulary
+) -> ReviewedEvent:
+    """The event after a decision. `event` has the `text` of its report, or None. Raises ValueError for what
+    cannot be saved, with what to do.
+    """
+    if action != "correct":
+        return replace(before, review="accept" if action == "accept" else "reject")
+    flags: dict[str, Any] = {name: name in form for name in FLAGS}
+    corrected = _coded(replace(before, review="correct", **flags), form, vocabulary.terms)
+    return _with_drugs(_with_span(corrected, form, event), form, event, vocabulary.drugs)
+
+
+def _coded(state: ReviewedEvent, form: Form, terms: Mapping[str, Term]) -> ReviewedEvent:
+    wanted = str(form.get("term", "")).strip()
+    if not wanted or wanted.lower() == (state.llt or NIL).lower():
+        return state
+    if wanted.upper() == NIL:
+        return replace(state, llt=None, pt=None, soc=None, serious=False)
+    term = terms.get(wanted.lower())
+    if term is None:
+        raise ValueError("the terminology has no such term; choose one of the list")
+    return replace(state, llt=term.llt, pt=term.pt, soc=term.soc, serious=term.serious)
+
+
+def _with_span(state: ReviewedEvent, form: Form, event: Mapping[str, Any]) -> ReviewedEvent:
+    if event["text"] is None or "span_start" not in form:
+        return state
+    try:
+        start, end = int(form["span_start"]), int(form.get("span_end", ""))
+    except ValueError:
+        raise ValueError("the span needs two whole numbers") from None
+    if not 0 <= start < end <= len(event["text"]):
+        raise ValueError(f"the span must lie in the text, which has {len(event['text'])} characters")
+    is_found = (start, end) == found_span(event)
+    return replace(state, start=None if is_found else start, end=None if is_found else end)
+
+
+def _with_drugs(
+    state: ReviewedEvent, form: Form, event: Mapping[str, Any], lexicon: DrugLexicon
+) -> ReviewedEvent:
+    """Only names of the lexicon: a decision must have no words of the report."""
+    found = found_drugs(event)
+    if "drugs" not in form:
+        return state
+    given = [name.strip() for name in str(form["drugs"]).split(",") if name.strip()]
+    if given == found:
+        return replace(state, drugs=None)
+    if state.drugs is not None and given == list(state.drugs):
+        return state
+    known = [(name, lexicon.generic(name)) for name in given]
+    unknown = [name for name, generic in known if generic is None]
+    if unknown:
+        raise ValueError(f"the lexicon has no drug {unknown[0]!r}; name drugs of the lexicon, with commas")
+    return replace(state, drugs=tuple(dict.fromkeys(generic for _, generic in known if generic)))

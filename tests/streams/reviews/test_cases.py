@@ -1,0 +1,90 @@
+"""Candidate cases from the store."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.codec import encode
+from streams.records import CodedReport, Inbound, Review, ReviewedEvent
+from streams.reviews.cases import COLUMNS, CRITERIA, cases, csv_lines, json_lines
+from streams.settings import Settings
+from streams.store.database import Database, open_database
+from streams.store.follow import Follower
+from tests.streams.store.messages import event, message, report
+
+AUTHOR = "a" * 64
+MINE = {"author": AUTHOR, "permalink": "https://example.org/1"}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(Settings(database=str(tmp_path / "events.duckdb")), write=True)
+    yield opened
+    opened.close()
+
+
+def flags(database: Database, made: CodedReport) -> dict[str, bool]:
+    Follower(Settings(), database).apply([message(0, made)])
+    (case,) = [case for case in cases(database, undecided=True) if case["id"] == made.id]
+    assert case["valid"] == all(case["criteria"].values())
+    return dict(case["criteria"])
+
+
+@pytest.mark.parametrize(
+    ("made", "missing"),
+    [
+        (report("a", 1, event(), **MINE), set()),
+        (report("a", 1, event()), {"reporter", "patient"}),
+        (report("a", 1, event(other_experiencer=True), **MINE), {"patient"}),
+        (report("a", 1, event(other_experiencer=True), text="text my little son", **MINE), set()),
+        (report("a", 1, event(), text="text a 34 y/o woman"), {"reporter"}),
+        (report("a", 1, event(negated=True), **MINE), {"patient", "drug", "event"}),
+        (report("a", 1, event(pt=None), **MINE), {"event"}),
+        (report("a", 1, replace(event(), drugs=()), **MINE), {"drug"}),
+    ],
+)
+def test_the_four_criteria_are_flags(database: Database, made: CodedReport, missing: set[str]) -> None:
+    assert flags(database, made) == {name: name not in missing for name in CRITERIA}
+
+
+def decision(report_id: str, action: Any, **after: Any) -> Inbound:
+    before = ReviewedEvent(
+        llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
+        other_experiencer=False,
+    )  # fmt: skip
+    made = Review(
+        sequence=int(report_id[-1]), report_id=report_id, start=0, end=4, fingerprint="", reviewer="ann",
+        decided_at=datetime.now(UTC), action=action, before=before,
+        after=replace(before, review=action, **after),
+    )  # fmt: skip
+    return Inbound("reviews", 0, int(report_id[-1]), report_id.encode(), encode(made), 0.0)
+
+
+def test_a_case_has_what_reviewers_decided_and_nothing_that_they_rejected(database: Database) -> None:
+    made = [report(f"r{i}", i, event(), text="=text, a", language="en", **MINE) for i in range(4)]
+    Follower(Settings(), database).apply([
+        *(message(i, one) for i, one in enumerate(made)),
+        decision("r1", "accept"),
+        decision("r2", "correct", pt="Insomnia", drugs=("lithium", "zinc")),
+        decision("r3", "reject"),
+    ])  # fmt: skip
+    found = [json.loads(line) for line in json_lines(cases(database))]
+    assert [case["id"] for case in found] == ["r1", "r2"]
+    assert [case["id"] for case in cases(database, undecided=True)] == ["r0", "r1", "r2"]
+    assert (found[1]["events"][0]["pt"], found[1]["events"][0]["drugs"]) == ("Insomnia", ["lithium", "zinc"])
+    assert found[1]["valid"] and found[1]["decided"] and "not an E2B message" in found[1]["note"]
+    head, *lines = csv.reader(csv_lines(cases(database)))
+    assert tuple(head) == COLUMNS and len(lines) == 2
+    row = dict(zip(head, lines[1], strict=True))
+    assert (row["drugs"], row["terms"], row["valid"]) == ("lithium; zinc", "Insomnia", "true")
+    assert row["text"] == "'=text, a"  # no formula
+    bare = next(cases(database, texts=False))
+    assert (bare["text"], bare["permalink"]) == (None, None)

@@ -1,0 +1,66 @@
+"""A chain of decisions whose end was cut off is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.records import Review, ReviewedEvent
+from streams.reviews.chain import BrokenChain
+from streams.reviews.head import Head, KeptHead
+from streams.reviews.log import ReviewLog
+from streams.settings import Settings
+
+EVENT = ReviewedEvent(
+    llt="Sick", pt="Nausea", soc=None, negated=False, hypothetical=False, other_experiencer=False
+)
+
+
+def review(report: str) -> Review:
+    return Review(
+        sequence=0, report_id=report, start=0, end=4, fingerprint="f", reviewer="ann",
+        decided_at=datetime(2026, 3, 4, tzinfo=UTC), action="accept", before=EVENT, after=EVENT,
+    )  # fmt: skip
+
+
+async def decide(settings: Settings, *reports: str) -> list[Review]:
+    log = ReviewLog(settings)
+    try:
+        await log.start()
+        for report in reports:
+            await log.append(review(report))
+    finally:
+        await log.stop()
+    return log.reviews
+
+
+async def test_a_topic_with_fewer_decisions_than_were_kept_is_refused() -> None:
+    with EmbeddedBroker() as broker:
+        whole = Settings(broker=f"kafka://{broker.bootstrap}")
+        decided = await decide(whole, "a", "b")
+        assert KeptHead(whole).read() == Head(2, decided[-1].hash)
+        assert await decide(whole, "c") == [*decided, (await decide(whole))[-1]]
+    with EmbeddedBroker() as broker:
+        cut = Settings(broker=f"kafka://{broker.bootstrap}")
+        with pytest.raises(BrokenChain, match="0 decisions, but it had 3"):
+            await decide(cut)
+
+
+def test_a_head_that_lags_behind_is_accepted_and_another_hash_is_not(state: Path) -> None:
+    head = KeptHead(Settings())
+    head.check([review("a")])
+    head.write([])
+    assert head.read() is None
+    one, two = (replace(review(name), hash=name * 64) for name in "ab")
+    head.write([one])
+    head.check([one, two])
+    with pytest.raises(BrokenChain, match="not the one that was kept"):
+        head.check([two, one])
+    head.path.write_text("{")
+    with pytest.raises(BrokenChain, match=r"reviews\.json cannot be read"):
+        head.check([])
+    assert head.path.is_relative_to(state)

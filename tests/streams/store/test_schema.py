@@ -1,0 +1,74 @@
+"""Tables of an earlier version are brought up to date, those of a later one refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+from streams.settings import Settings
+from streams.store.database import DatabaseError, open_database
+from streams.store.follow import Follower
+from streams.store.schema import VERSION
+from streams.store.tables import TABLES
+from tests.streams.store.conftest import Open
+from tests.streams.store.messages import event, message, report
+
+#: Columns that version 1 did not have.
+LATER = {"permalink", "author_known", "found", "reading"}
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A connection past the store."""
+    connection: Any = psycopg.connect(address) if "://" in address else duckdb.connect(address)
+    try:
+        yield connection
+        connection.commit()
+    finally:
+        connection.close()
+
+
+def first_version(address: str) -> None:
+    """The tables of version 1, with a row in each."""
+    with connected(address) as connection:
+        for table in TABLES:
+            kept = {name: kind for name, kind in table.columns.items() if name not in LATER}
+            connection.execute(replace(table, columns=kept).ddl())
+        connection.execute("INSERT INTO reports (id, text, deleted) VALUES ('old', 'kept', FALSE)")
+        connection.execute("INSERT INTO events (report_id, position, pt) VALUES ('old', 0, 'Nausea')")
+        connection.execute("INSERT INTO offsets VALUES ('events', 0, 5)")
+
+
+def test_tables_of_the_first_version_are_brought_up_to_date_and_keep_their_rows(
+    opened: Open, address: str
+) -> None:
+    first_version(address)
+    with pytest.raises(DatabaseError, match="start `pvstream store`"):
+        list(opened().query("SELECT 1")[1])
+    database = opened(write=True)
+    assert database.offsets() == {("events", 0): 5}
+    sql = "SELECT text, permalink, found FROM reports JOIN events ON id = report_id"
+    assert list(database.query(sql)[1]) == [("kept", None, None)]
+    made = report("new", 7, event(), permalink="https://example.org/7")
+    Follower(Settings(), database).apply([message(5, made)])
+    sql = "SELECT permalink, author_known FROM reports WHERE id = 'new'"
+    assert list(database.query(sql)[1]) == [("https://example.org/7", True)]
+    assert list(database.query("SELECT * FROM schema_version")[1]) == [(VERSION,)]
+
+
+def test_tables_of_a_later_version_are_refused(opened: Open, address: str) -> None:
+    opened(write=True).close()
+    with connected(address) as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+    for write in (False, True):
+        with pytest.raises(DatabaseError, match="version 99") as refused:
+            list(open_database(Settings(database=address), write=write).query("SELECT 1")[1])
+        assert "\n" not in str(refused.value)
+    with connected(address) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(99,)]
