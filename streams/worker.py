@@ -17,7 +17,7 @@ from models.releases.private import remove_abandoned
 from streams import metrics, topics
 from streams.app import StageApp
 from streams.broker.watch import BrokerWatch
-from streams.inference import InferenceThread
+from streams.inference import InferenceWorkers
 from streams.monitoring import http
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
@@ -58,7 +58,7 @@ class WorkerFailed(RuntimeError):
 
 
 class Worker:
-    """Stages that run in this process and share one inference thread."""
+    """Stages that run in this process and share its inference workers."""
 
     def __init__(self, stages: Sequence[Stage[Any, Any]], settings: Settings) -> None:
         self.stages = stages
@@ -66,13 +66,13 @@ class Worker:
         self.handles: dict[str, Handle] = {}
         self.http_port = 0
         self._apps: list[StageApp] = []
-        self._inference = InferenceThread(settings.threads)
+        self._inference = InferenceWorkers.of(settings.workers, settings.threads, settings.device)
         self._broker = BrokerWatch(settings)
         self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
-        """Loads the model of every stage in the inference thread; `on_loaded` gets each task when it is done.
+        """Loads the model of every stage off the event loop; `on_loaded` gets each task when it is done.
 
         Raises TopicsError when topics are missing, and ReleaseError when a model cannot be loaded.
         """

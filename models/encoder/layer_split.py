@@ -4,6 +4,7 @@ cached hidden states.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -64,8 +65,15 @@ class SplitEncoder(Encoder):
         with the special tokens (pieces + 2, dimension).
         """
         caught: list[Tensor] = []
+        own = threading.get_ident()
+
+        def catch(_: Any, __: Any, out: Any) -> None:
+            # Another thread may run the same layer meanwhile.
+            if threading.get_ident() == own:
+                caught.append(_states(out))
+
         # Registered only during the call: the encoders of a base share its modules.
-        hook = self._split_layer.register_forward_hook(lambda _, __, out: caught.append(_states(out)))
+        hook = self._split_layer.register_forward_hook(catch)
         states: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(sequences)
         try:
             for batch in self._batches([len(s) + 2 for s in sequences]):
@@ -80,15 +88,21 @@ class SplitEncoder(Encoder):
 
 
 class _CachedStates(nn.Module):
-    """Takes the place of a lower layer: returns the states that were set, whatever its input."""
+    """Takes the place of a lower layer: returns the states that the same thread has set, whatever its
+    input.
+    """
 
     def __init__(self, as_tuple: bool) -> None:
         super().__init__()
         self.as_tuple = as_tuple
-        self.states = torch.empty(0)
+        self._states: dict[int, Tensor] = {}
+
+    def set(self, states: Tensor) -> None:
+        self._states[threading.get_ident()] = states
 
     def forward(self, *_: Any, **__: Any) -> Any:
-        return (self.states,) if self.as_tuple else self.states
+        states = self._states[threading.get_ident()]
+        return (states,) if self.as_tuple else states
 
 
 class UpperLayers(Encoder):
@@ -114,7 +128,7 @@ class UpperLayers(Encoder):
             cached[row, : len(state)] = state
             mask[row, : len(state)] = 1
         device = self.model.device
-        self._cached.states = cached.to(device)
+        self._cached.set(cached.to(device))
         # The token numbers give the shape only: their embeddings are replaced by the cached states.
         hidden = self.model(input_ids=torch.zeros_like(mask).to(device), attention_mask=mask.to(device))
         return cast(Tensor, hidden.last_hidden_state.float())

@@ -40,7 +40,7 @@ class WordPieces:
 
 
 class Encoder:
-    """Vectors from a Hugging Face encoder; not thread-safe: each inference thread has its own.
+    """Vectors from a Hugging Face encoder; several threads may use one at once.
 
     `dimension` is the size of a vector, `max_pieces` the length of a window, special tokens included.
     """
