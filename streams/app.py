@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _FAUST_LOG = logging.getLogger("faust")
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
+#: Records of the first batch of a stage.
+FIRST_BATCH = 8
 
 
 class FaustPorts:
@@ -44,7 +46,6 @@ class FaustPorts:
     def __init__(
         self,
         app: faust.App,
-        handle: Handle,
         inference: InferenceWorkers,
         progress: Progress,
         settings: Settings,
@@ -54,15 +55,15 @@ class FaustPorts:
         self.max_output_bytes = settings.max_output_bytes
         self.keep_text = settings.keep_text
         self._app = app
-        self._handle = handle
         self._inference = inference
         self._settings = settings
         self._progress = progress
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
         self.stream: Any = None
+        self.handle: Handle
 
     def snapshot(self) -> Loaded:
-        return self._handle.current
+        return self.handle.current
 
     async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         return await self._inference.run(partial(self._progress.infer, work, batch))
@@ -92,18 +93,22 @@ class FaustPorts:
         await self.stream.ack(record.token)
 
     def observe(self, processed: Sequence[Processed]) -> None:
-        if self._handle.shadow is not None:
-            self._handle.shadow.offer(processed)
-        self._drift.offer(processed, self._handle.current)
+        if self.handle.shadow is not None:
+            self.handle.shadow.offer(processed)
+        self._drift.offer(processed, self.handle.current)
 
     async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
         """Batches of up to `size` source records, waiting at most `wait` seconds; Faust acknowledges none of
-        them by itself.
+        them by itself. The first one is small, so that there is a result soon.
         """
+        first = FIRST_BATCH
         async for events in self.stream.noack_take(size, within=wait):
             records = [_inbound(self._settings, event) for event in events]
             self._progress.batch = records
-            yield records
+            for part in (records[:first], records[first:]):
+                if part:
+                    yield part
+            first = 0
 
 
 class _CommittedConsumerThread(AIOKafkaConsumerThread):
@@ -157,10 +162,11 @@ class StageApp:
         self,
         stage: Stage[Any, Any],
         settings: Settings,
-        handle: Handle,
+        handle: Callable[[], Awaitable[Handle]],
         inference: InferenceWorkers,
         progress: Progress,
     ) -> None:
+        """`handle` waits until the model is loaded; the stage joins its group before that."""
         self.stage = stage
         self.progress = progress
         self.dead_letters = stage.source.dead_letters.name
@@ -176,7 +182,8 @@ class StageApp:
         self.app = _App(group_id(settings, stage.name), **_options(settings, inference.workers))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
-        self._ports = FaustPorts(self.app, handle, inference, progress, settings)
+        self._handle = handle
+        self._ports = FaustPorts(self.app, inference, progress, settings)
         self._source = broker_name(settings, stage.source.name)
         source = self.app.topic(
             self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -188,6 +195,7 @@ class StageApp:
     async def _agent(self, stream: Any) -> None:
         self._ports.stream = stream
         try:
+            self._ports.handle = await self._handle()
             batches = self._ports.batches(self._settings.batch, self._settings.wait)
             await run_stage(self.stage, batches, self._ports)
         except Exception as error:

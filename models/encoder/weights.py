@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import logging
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.batch_invariance import block_linear_layers
+from models.once import once
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
 
@@ -39,7 +39,7 @@ def resolve_base(base: str) -> str:
     return str(Path(spec.origin).parent / "model")
 
 
-@cache
+@once
 def base_digest(base: str) -> str:
     """The sha256 of a base model's weights, by which a release is refused on any other base."""
     from transformers.utils.hub import cached_file  # noqa: PLC0415  seconds to import
@@ -156,7 +156,7 @@ def _base_model(base: str) -> Any:
     return AutoModel.from_pretrained(resolve_base(base), dtype=torch.float32, use_safetensors=True).eval()
 
 
-@cache
+@once
 def _shared_model(base: str, device: str, dtype: torch.dtype) -> Any:
     return _converted(_base_model(base), device, dtype)
 
