@@ -24,7 +24,7 @@ def slow_loading() -> None:
     def load(*_: Any) -> None:
         time.sleep(3600)
 
-    worker.load_at_start = load  # type: ignore[attr-defined]
+    worker.load_at_start = load  # type: ignore[assignment, attr-defined]
 
 
 def someone_works(site: Site) -> bool:
