@@ -25,7 +25,6 @@ from benchmarks.machine import print_and_write, provenance
 from models.releases.loading import Loaded
 from streams import metrics
 from streams.agents.pipeline import STAGES
-from streams.app import bounded_batches
 from streams.dead_letters.headers import Reason, place_of
 from streams.records import Headers, Inbound
 from streams.stage import Processed, Stage, run_stage
@@ -34,7 +33,7 @@ from streams.topics import INPUTS
 T = TypeVar("T")
 #: Records of a partition, after which another one begins.
 PARTITION = 5000
-BATCH, BATCH_BYTES, MAX_OUTPUT_BYTES = 64, 100_000, 10_000
+BATCH, MAX_OUTPUT_BYTES = 64, 10_000
 REASONS = frozenset(get_args(Reason))
 
 
@@ -61,6 +60,8 @@ class Result:
 class Ledger:
     """The ports of a stage: it notes what becomes of each source record, in the order of the batch."""
 
+    workers = 1
+    batch_characters = 32_000
     max_output_bytes = MAX_OUTPUT_BYTES
     keep_text = False
 
@@ -76,7 +77,7 @@ class Ledger:
     def snapshot(self) -> Loaded:
         return self._loaded
 
-    async def infer(self, work: Callable[[], T]) -> T:
+    async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         return work()
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
@@ -131,8 +132,7 @@ async def run_partition(stage: Stage[Any, Any], pool: Pool, rng: random.Random, 
 
     async def batches() -> AsyncIterator[Sequence[Inbound]]:
         for i in range(0, n, BATCH):
-            for batch in bounded_batches([r for r, _ in records[i : i + BATCH]], BATCH_BYTES):
-                yield batch
+            yield [r for r, _ in records[i : i + BATCH]]
 
     try:
         await run_stage(stage, batches(), ledger)

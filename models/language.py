@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import cache
 from typing import Any
+
+from models.once import once
 
 ENGLISH = ("en",)
 #: Characters that are read; the time grows with their number.
@@ -37,7 +38,7 @@ def load() -> None:
     _identifier()
 
 
-@cache
+@once
 def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415  a second to load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from streams import metrics
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.broker.membership import Membership
-from streams.inference import InferenceThread
+from streams.inference import InferenceWorkers
 from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _FAUST_LOG = logging.getLogger("faust")
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
+#: Records of the first batch of a stage.
+FIRST_BATCH = 8
 
 
 class FaustPorts:
@@ -44,26 +46,27 @@ class FaustPorts:
     def __init__(
         self,
         app: faust.App,
-        handle: Handle,
-        inference: InferenceThread,
+        inference: InferenceWorkers,
         progress: Progress,
         settings: Settings,
     ) -> None:
+        self.workers = inference.workers
+        self.batch_characters = settings.batch_characters
         self.max_output_bytes = settings.max_output_bytes
         self.keep_text = settings.keep_text
         self._app = app
-        self._handle = handle
         self._inference = inference
         self._settings = settings
         self._progress = progress
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
         self.stream: Any = None
+        self.handle: Handle
 
     def snapshot(self) -> Loaded:
-        return self._handle.current
+        return self.handle.current
 
-    async def infer(self, work: Callable[[], T]) -> T:
-        return await self._inference.run(partial(self._progress.infer, work))
+    async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
+        return await self._inference.run(partial(self._progress.infer, work, batch))
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
         consumer: Any = self._app.consumer
@@ -90,37 +93,22 @@ class FaustPorts:
         await self.stream.ack(record.token)
 
     def observe(self, processed: Sequence[Processed]) -> None:
-        if self._handle.shadow is not None:
-            self._handle.shadow.offer(processed)
-        self._drift.offer(processed, self._handle.current)
+        if self.handle.shadow is not None:
+            self.handle.shadow.offer(processed)
+        self._drift.offer(processed, self.handle.current)
 
-    async def batches(self, size: int, wait: float, characters: int) -> AsyncIterator[Sequence[Inbound]]:
-        """Batches of up to `size` source records and about `characters` bytes, waiting at most `wait`
-        seconds; Faust acknowledges none of them by itself.
+    async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
+        """Batches of up to `size` source records, waiting at most `wait` seconds; Faust acknowledges none of
+        them by itself. The first one is small, so that there is a result soon.
         """
+        first = FIRST_BATCH
         async for events in self.stream.noack_take(size, within=wait):
             records = [_inbound(self._settings, event) for event in events]
-            for part in bounded_batches(records, characters):
-                self._progress.batch = part
-                yield part
-
-
-def bounded_batches(records: Sequence[Inbound], limit: int) -> Iterator[Sequence[Inbound]]:
-    """The records in turn, in batches whose values have at most `limit` bytes together, or are one record.
-
-    The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
-    """
-    batch: list[Inbound] = []
-    size = 0
-    for record in records:
-        own = len(record.value or b"")
-        if batch and size + own > limit:
-            yield batch
-            batch, size = [], 0
-        batch.append(record)
-        size += own
-    if batch:
-        yield batch
+            self._progress.batch = records
+            for part in (records[:first], records[first:]):
+                if part:
+                    yield part
+            first = 0
 
 
 class _CommittedConsumerThread(AIOKafkaConsumerThread):
@@ -174,10 +162,11 @@ class StageApp:
         self,
         stage: Stage[Any, Any],
         settings: Settings,
-        handle: Handle,
-        inference: InferenceThread,
+        handle: Callable[[], Awaitable[Handle]],
+        inference: InferenceWorkers,
         progress: Progress,
     ) -> None:
+        """`handle` waits until the model is loaded; the stage joins its group before that."""
         self.stage = stage
         self.progress = progress
         self.dead_letters = stage.source.dead_letters.name
@@ -189,10 +178,12 @@ class StageApp:
         metrics.prepare(stage.name)
         metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
         metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
-        self.app = _App(group_id(settings, stage.name), **_options(settings))
+        metrics.WORKERS.labels(stage.name).set(inference.workers)
+        self.app = _App(group_id(settings, stage.name), **_options(settings, inference.workers))
         self.app.transport.Consumer = _CommittedConsumer  # type: ignore[misc]
         self._settings = settings
-        self._ports = FaustPorts(self.app, handle, inference, progress, settings)
+        self._handle = handle
+        self._ports = FaustPorts(self.app, inference, progress, settings)
         self._source = broker_name(settings, stage.source.name)
         source = self.app.topic(
             self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -204,8 +195,8 @@ class StageApp:
     async def _agent(self, stream: Any) -> None:
         self._ports.stream = stream
         try:
-            settings = self._settings
-            batches = self._ports.batches(settings.batch, settings.wait, settings.batch_characters)
+            self._ports.handle = await self._handle()
+            batches = self._ports.batches(self._settings.batch, self._settings.wait)
             await run_stage(self.stage, batches, self._ports)
         except Exception as error:
             # Faust logs it and crashes too, but the worker reports this error.
@@ -261,7 +252,7 @@ def _position(consumer: Any, tp: Any) -> int:
     return state._position if state is not None and state.has_valid_position else -1
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: Settings, workers: int) -> dict[str, Any]:
     return {
         "broker": [f"kafka://{b}" for b in settings.bootstrap],
         "broker_credentials": _credentials(settings),
@@ -269,9 +260,9 @@ def _options(settings: Settings) -> dict[str, Any]:
         "broker_heartbeat_interval": settings.session_timeout / 4,
         "broker_commit_interval": settings.commit_interval,
         "consumer_group_instance_id": settings.instance or None,
-        # Four batches: one in inference, one waiting for confirmation, two ready. Faust's default of 4096
-        # records would only use memory.
-        "stream_buffer_maxsize": 4 * settings.batch,
+        # For each worker a batch in inference and one that waits for its turn or for confirmation, and two
+        # that are ready. Faust's default of 4096 records would only use memory.
+        "stream_buffer_maxsize": 2 * (workers + 1) * settings.batch,
         # On a rebalance and on a stop, finish and acknowledge the records already read.
         "stream_wait_empty": True,
         "consumer_auto_offset_reset": "earliest",

@@ -1,4 +1,4 @@
-"""One thread for all model inference, so that two predictions never run on the device at the same time."""
+"""The threads of inference, and how many of them this machine should have."""
 
 from __future__ import annotations
 
@@ -6,37 +6,105 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+#: Above this the threads wait for Python's lock more than they compute: start more processes.
+MOST_WORKERS = 8
+#: Bytes of memory of a process with all five models, and what each worker beyond the first adds to it.
+BASE_BYTES, WORKER_BYTES = 2 << 30, 256 << 20
+_CONTROL_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
-class InferenceThread:
-    """Runs synchronous work off the event loop; torch and FAISS release the GIL while they compute.
+class InferenceWorkers:
+    """Runs synchronous work off the event loop, each piece in whichever thread is free; torch and FAISS
+    release the GIL while they compute.
 
-    `threads` is the number of torch threads; 0 uses all processors available to the process.
+    `workers` is the number of threads, `threads` how many torch uses in each.
     """
 
-    def __init__(self, threads: int = 0) -> None:
-        self._threads = threads or len(os.sched_getaffinity(0))
+    def __init__(self, workers: int = 1, threads: int = 1) -> None:
+        self.workers = workers
+        self._threads = threads
         # The tokenizer's own thread pool deadlocks after a fork, and one sentence is too short to share out.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="inference", initializer=self._set_threads)
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="inference")
+
+    @classmethod
+    def of(cls, workers: int, threads: int, device: str) -> InferenceWorkers:
+        """As many workers and threads as the settings say; 0 stands for the default of each, so that
+        together they use all processors.
+        """
+        workers = workers or min(default_workers(device), max(1, processors() // max(1, threads)))
+        return cls(workers, threads or max(1, processors() // workers))
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Runs `work` after all earlier work and returns its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        """Starts `work` when all earlier work has started and a thread is free; returns its result."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._limited, work)
 
     def close(self) -> None:
         """Drops waiting work; does not wait for the running one."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _set_threads(self) -> None:
-        import torch  # noqa: PLC0415  takes seconds to import; only a process with a model needs it
+    def _limited(self, work: Callable[[], T]) -> T:
+        # Each time, because what the work imports begins with a thread for each processor.
+        set_threads(self._threads)
+        return work()
 
-        torch.set_num_threads(self._threads)
+
+def set_threads(threads: int) -> None:
+    """How many threads the products of the calling thread use, in torch and, if it is loaded, in FAISS."""
+    import torch  # noqa: PLC0415  takes seconds to import; only a process with a model needs it
+
+    torch.set_num_threads(threads)
+    if "faiss" in sys.modules:
+        sys.modules["faiss"].omp_set_num_threads(threads)
+
+
+def default_workers(device: str) -> int:
+    """One for each processor, as far as the memory allows; one for a GPU, whose FAISS index is not
+    thread-safe.
+    """
+    if device != "cpu":
+        return 1
+    affordable = 1 + max(0, memory() - BASE_BYTES) // WORKER_BYTES
+    return min(processors(), affordable, MOST_WORKERS)
+
+
+def processors() -> int:
+    """The processors that this process may use, also where the quota of a container allows fewer than it
+    sees; at least 1.
+    """
+    quotas = [words for words in _limits("cpu.max") if words[0].isdigit()]
+    allowed = [round(int(quota) / int(period)) for quota, period in quotas]
+    return max(1, min([len(os.sched_getaffinity(0)), *allowed]))
+
+
+def memory() -> int:
+    """Bytes of memory of this machine, or of this container where it may use less."""
+    allowed = [int(words[0]) for words in _limits("memory.max") if words[0].isdigit()]
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *allowed])
+
+
+def _limits(name: str) -> Iterator[list[str]]:
+    """The words of a file of this process' control group and of those around it (version 2)."""
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return
+    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+    if own is None:
+        return
+    for folder in (_CONTROL_GROUPS / own, *(_CONTROL_GROUPS / own).parents):
+        try:
+            words = (folder / name).read_text(encoding="ascii").split()
+        except OSError:
+            continue
+        if words:
+            yield words
 
 
 def lower_priority() -> None:
@@ -44,8 +112,6 @@ def lower_priority() -> None:
 
     Not the highest niceness: on a busy machine the thread would then hold the GIL without progress.
     """
-    import torch  # noqa: PLC0415
-
-    torch.set_num_threads(1)
+    set_threads(1)
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)

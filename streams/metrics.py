@@ -88,6 +88,9 @@ SINCE_ASSIGNMENT = Gauge(
     ["stage"],
     registry=REGISTRY,
 )
+WORKERS = Gauge(
+    "pv_inference_workers", "Batches that the process computes at once", ["stage"], registry=REGISTRY
+)
 WAITING = Gauge(
     "pv_dead_letters_waiting",
     "Dead letters behind the last redrive of every reason, by the offsets on the broker",

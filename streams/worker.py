@@ -13,11 +13,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from aiokafka.errors import KafkaError
+
+from models.releases.loading import model_class
 from models.releases.private import remove_abandoned
 from streams import metrics, topics
 from streams.app import StageApp
+from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
-from streams.inference import InferenceThread
+from streams.inference import InferenceWorkers
 from streams.monitoring import http
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
@@ -27,6 +31,7 @@ from streams.releases.handle import Handle
 from streams.releases.reload import Reloader, load_at_start
 from streams.settings import Settings
 from streams.stage import Stage
+from streams.topics import group_id
 
 log = logging.getLogger(__name__)
 #: Seconds between two updates of lag and readiness.
@@ -35,6 +40,8 @@ OBSERVE_SECONDS = 1.0
 FAILED_GRACE = 3.0
 #: Seconds after the grace period to close connections; then the process exits, whatever still hangs.
 EXIT_SECONDS = 15.0
+#: Seconds within which the broker must tell who works in the groups.
+GROUP_SECONDS = 5.0
 
 
 def exit_after(seconds: float) -> None:
@@ -53,47 +60,82 @@ def exit_after(seconds: float) -> None:
     timer.start()
 
 
+def import_models(tasks: Sequence[str]) -> None:
+    """Imports what the models of some tasks need, in one thread: imports in several wait for each other."""
+    for task in tasks:
+        model_class(task)
+
+
+def _freeze() -> None:
+    """Leaves out of garbage collections what exists now and stays for good, above all what imports created.
+
+    Otherwise each full collection, and every model swap runs one, visits half a million objects and stops the
+    process for 0.2 s.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 class WorkerFailed(RuntimeError):
     """A stage failed; the process must exit, so that the broker assigns its partitions to another worker."""
 
 
 class Worker:
-    """Stages that run in this process and share one inference thread."""
+    """Stages that run in this process and share its inference workers."""
 
-    def __init__(self, stages: Sequence[Stage[Any, Any]], settings: Settings) -> None:
+    def __init__(self, stages: Sequence[Stage[Any, Any]], settings: Settings, *, alone: bool = False) -> None:
+        """`alone`: no other process works in the groups of these stages, as on an embedded broker."""
         self.stages = stages
         self.settings = settings
         self.handles: dict[str, Handle] = {}
         self.http_port = 0
         self._apps: list[StageApp] = []
-        self._inference = InferenceThread(settings.threads)
+        self._inference = InferenceWorkers.of(settings.workers, settings.threads, settings.device)
         self._broker = BrokerWatch(settings)
         self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
+        self._alone = alone
+        self._loaded = {stage.name: asyncio.Event() for stage in stages}
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
-        """Loads the model of every stage, and what it needs beside that, in the inference thread; `on_loaded`
-        gets each task when it is done.
+        """Loads the models that are missing, and what their stages need beside them, off the event loop;
+        `on_loaded` gets each task when it is done.
 
         Raises TopicsError when topics are missing, and ReleaseError when a model cannot be loaded.
         """
-        required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
-        await topics.require(self.settings, (topics.RELEASES, *required))
-        remove_abandoned()
-        announced = await announcements.read_announcements(self.settings)
+        missing = [stage.name for stage in self.stages if stage.name not in self.handles]
+        if missing:
+            required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
+            # What the models import takes longer than to ask the broker.
+            importing = asyncio.create_task(self._inference.run(partial(import_models, missing)))
+            await topics.require(self.settings, (topics.RELEASES, *required))
+            remove_abandoned()
+            announced = await announcements.read_announcements(self.settings)
+            await importing
+            await asyncio.gather(*(self._load(task, announced, on_loaded) for task in missing))
+        for loaded in self._loaded.values():
+            loaded.set()
+
+    async def _load(
+        self, task: str, announced: announcements.Announcements, on_loaded: Callable[[str], None]
+    ) -> None:
+        generation = announced.generation(task)
+        work = partial(load_at_start, task, announced.get(task), self.settings, generation)
+        self.handles[task] = await self._inference.run(work)
         for stage in self.stages:
-            task = stage.name
-            generation = announced.generation(task)
-            self.handles[task] = await self._inference.run(
-                partial(load_at_start, task, announced.get(task), self.settings, generation)
-            )
-            if stage.prepare is not None:
+            if stage.name == task and stage.prepare is not None:
                 await self._inference.run(stage.prepare)
-            on_loaded(task)
+        self._loaded[task].set()
+        on_loaded(task)
 
     def readiness(self) -> dict[str, bool]:
-        """For each stage whether it can process: partitions assigned, no rebalance, the broker answers."""
-        ready = {a.stage.name: self._broker.up and a.assigned and not a.app.rebalancing for a in self._apps}
+        """For each stage whether it can process: model loaded, partitions assigned, no rebalance, the broker
+        answers.
+        """
+        ready = {
+            name: self._broker.up and self._loaded[name].is_set() and a.assigned and not a.app.rebalancing
+            for name, a in ((a.stage.name, a) for a in self._apps)
+        }
         for stage in self.stages:
             metrics.READY.labels(stage.name).set(ready.get(stage.name, False))
         return ready
@@ -103,9 +145,9 @@ class Worker:
         return {task: handle.status() for task, handle in self.handles.items()}
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Runs the loaded stages inside the block, and drains them at its end: records already read are
-        finished and acknowledged.
+    async def running(self, on_loaded: Callable[[str], None] = lambda task: None) -> AsyncIterator[None]:
+        """Runs the stages inside the block, and drains them at its end: records already read are finished and
+        acknowledged. Before the block it joins the groups and meanwhile loads the missing models, as `load`.
 
         Raises WorkerFailed as soon as a stage fails.
         """
@@ -125,11 +167,11 @@ class Worker:
         background = [
             asyncio.create_task(self._broker.run()),
             asyncio.create_task(lag.run()),
-            asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()),
         ]
         watch = asyncio.create_task(self._watch(body, background, lag))
         try:
-            await asyncio.gather(*(a.app.start() for a in self._apps))
+            await self._start(on_loaded)
+            background.append(asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()))
             yield
         except asyncio.CancelledError:
             if not watch.done():
@@ -144,28 +186,65 @@ class Worker:
             body.uncancel()
             watch.result()
 
+    async def _start(self, on_loaded: Callable[[str], None]) -> None:
+        """Joins the groups while the models are loaded; where another process works in them, afterwards: it
+        can process the partitions until then.
+        """
+        loading = asyncio.create_task(self.load(on_loaded))
+        try:
+            if await self._others_work():
+                await loading
+            await asyncio.gather(loading, *(a.app.start() for a in self._apps))
+        finally:
+            loading.cancel()
+
+    async def _others_work(self) -> bool:
+        """Whether another process may work in the groups; True where the broker does not say."""
+        if self._alone or len(self.handles) == len(self.stages):
+            return False
+        try:
+            groups = [group_id(self.settings, stage.name) for stage in self.stages]
+            return await asyncio.wait_for(have_members(self.settings, groups), GROUP_SECONDS)
+        except (KafkaError, TimeoutError):
+            return True
+
     async def serve(self) -> None:
-        """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails."""
+        """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails, and what `load` raises."""
         self._exits_process = True
-        # The objects that imported libraries created stay for good. Without freezing them each full garbage
-        # collection, and every model swap runs one, visits half a million objects and stops the process for
-        # 0.2 s.
-        gc.collect()
-        gc.freeze()
         stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
+        loop, body = asyncio.get_running_loop(), asyncio.current_task()
+        assert body is not None
+        starting = True
+
+        def end() -> None:
+            stop.set()
+            if starting:
+                body.cancel()
+
         for stop_signal in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(stop_signal, stop.set)
-        async with self.running():
-            self._watchdog.start()
-            log.info("running %s; metrics on port %d", ", ".join(s.name for s in self.stages), self.http_port)
-            await stop.wait()
-            log.info("stopping: finishing the records already read, within %.0f s", self.settings.grace)
-            exit_after(self.settings.grace + EXIT_SECONDS)
+            loop.add_signal_handler(stop_signal, end)
+        try:
+            async with self.running():
+                starting = False
+                _freeze()
+                self._watchdog.start()
+                log.info("running %s; metrics on port %d", ", ".join(self.handles), self.http_port)
+                await stop.wait()
+                log.info("stopping: finishing the records already read, within %.0f s", self.settings.grace)
+                exit_after(self.settings.grace + EXIT_SECONDS)
+        except asyncio.CancelledError:
+            if not stop.is_set():
+                raise
+            body.uncancel()
+            exit_after(FAILED_GRACE)
 
     def _stage_app(self, stage: Stage[Any, Any]) -> StageApp:
         progress = Progress(stage.name, self._watchdog.clock)
-        return StageApp(stage, self.settings, self.handles[stage.name], self._inference, progress)
+        return StageApp(stage, self.settings, partial(self._handle, stage.name), self._inference, progress)
+
+    async def _handle(self, task: str) -> Handle:
+        await self._loaded[task].wait()
+        return self.handles[task]
 
     async def _watch(
         self, body: asyncio.Task[Any], background: Sequence[asyncio.Task[None]], lag: LagWatch

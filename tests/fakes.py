@@ -40,6 +40,8 @@ class FakePorts:
     """A producer whose confirmations the test can hold back or let fail; `log` has all events in order."""
 
     def __init__(self, snapshot: Loaded) -> None:
+        self.workers = 1
+        self.batch_characters = 100_000
         self.max_output_bytes = 1_000_000
         self.keep_text = False
         self.current = snapshot
@@ -55,7 +57,7 @@ class FakePorts:
     def snapshot(self) -> Loaded:
         return self.current
 
-    async def infer(self, work: Callable[[], T]) -> T:
+    async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         await asyncio.sleep(0)
         return work()
 

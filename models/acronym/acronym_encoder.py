@@ -52,7 +52,7 @@ def join(vectors: Sequence[Vectors]) -> Vectors:
 
 
 class AcronymEncoder(Encoder):
-    """An encoder of marked texts; not thread-safe."""
+    """An encoder of marked texts, with caches that threads share."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
@@ -82,21 +82,22 @@ class AcronymEncoder(Encoder):
         """The number of pieces of a text; cached."""
         if len(self._counts) > _COUNT_CACHE_SIZE:
             self._counts.clear()
-        if text not in self._counts:
-            self._counts[text] = len(self.tokenizer([text], add_special_tokens=False)["input_ids"][0])
-        return self._counts[text]
+        # Another thread may clear the cache at any time.
+        count = self._counts.get(text)
+        if count is None:
+            count = len(self.tokenizer([text], add_special_tokens=False)["input_ids"][0])
+            self._counts[text] = count
+        return count
 
     def vectors(self, texts: Sequence[MarkedPieces], cached: Set[MarkedPieces] = frozenset()) -> Vectors:
         """Vectors of each text. Equal texts are encoded once; those of `cached` are kept for later calls."""
         if len(self._cache) + len(cached) > CACHE_SIZE:
             self._cache.clear()
         unique = list(dict.fromkeys(texts))
-        known = [t for t in unique if t in self._cache]
-        new = [t for t in unique if t not in self._cache]
-        if unique:
-            all_vectors = join([self._cache[t] for t in known] + self._encoded(new))
-        else:
-            all_vectors = self._no_vectors()
+        # Copied out: another thread may clear the cache at any time.
+        known = {t: found for t in unique if (found := self._cache.get(t)) is not None}
+        new = [t for t in unique if t not in known]
+        all_vectors = join([*known.values(), *self._encoded(new)]) if unique else self._no_vectors()
         row_of = {text: row for row, text in enumerate([*known, *new])}
         for text in cached & set(new):
             row = row_of[text]

@@ -155,7 +155,7 @@ def pad_features(questions: Sequence[Sequence[Sequence[float]]]) -> Tensor:
 
 
 class MNetwork:
-    """Encoder and head, for inference; not thread-safe."""
+    """Encoder and head, for inference."""
 
     def __init__(self, encoder: Encoder, head: Head) -> None:
         self.encoder = AcronymEncoder(encoder)

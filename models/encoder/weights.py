@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from models.encoder.base_files import base_digest, has_safetensors, resolve_base
 from models.encoder.batch_invariance import block_linear_layers
 from models.encoder.merging import changed_parameters, check_changes, with_changes
+from models.once import once
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
 
@@ -109,7 +109,7 @@ def _base_model(base: str) -> Any:
     return pretrained(base, "AutoModel").eval()
 
 
-@cache
+@once
 def _shared_model(base: str, device: str, dtype: torch.dtype) -> Any:
     return _converted(_base_model(base), device, dtype)
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -15,6 +16,8 @@ from aiokafka.errors import (
     NotCoordinatorForGroupError,
     for_code,
 )
+
+from streams.settings import Settings
 
 T = TypeVar("T")
 #: A new cluster has no coordinator until it has created a topic for offsets, and a moved one reads it first.
@@ -53,6 +56,16 @@ async def describe_group(admin: Any, group: str) -> tuple[str, list[Member]]:
 
     _, _, state, _, _, members, *_ = await _retried(ask)
     return state, [Member(m[0], m[2].lstrip("/"), _partitions(m[4])) for m in members]
+
+
+async def have_members(settings: Settings, groups: Iterable[str]) -> bool:
+    """Whether a process works in one of these groups; raises KafkaError."""
+    admin = AIOKafkaAdminClient(**settings.client())
+    try:
+        await admin.start()
+        return any([(await describe_group(admin, group))[1] for group in groups])
+    finally:
+        await admin.close()
 
 
 def _partitions(assignment: bytes) -> tuple[TopicPartition, ...]:

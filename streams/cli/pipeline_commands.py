@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.stage import Stage
 
-#: When the program started; the demo reports the time from here to its first result.
-STARTED = time.monotonic()
 app = typer.Typer()
 
 
@@ -52,7 +49,7 @@ def demo(
     --source live posts, until Ctrl-C.
     """
     from streams.cli.demo.console import run_demo
-    from streams.cli.demo.run import Demo, samples
+    from streams.cli.demo.run import Demo, process_started, samples
     from streams.cli.source_commands import live_input
 
     settings = read_settings()
@@ -60,7 +57,7 @@ def demo(
         settings = settings.model_copy(update={"http_port": 0})
     files = input_files(inputs) if inputs else samples()
     live = live_input(source, server, settings) if source else None
-    pipeline = Demo(files, settings, live=live, limit=limit, started=STARTED)
+    pipeline = Demo(files, settings, live=live, limit=limit, started=process_started())
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
         report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
@@ -83,7 +80,7 @@ def up() -> None:
                 f"embedded broker started, in memory only. In another terminal, run:\n"
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
-            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address})))
+            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address}), alone=True))
     else:
         asyncio.run(_serve(STAGES, settings, create=True))
 
@@ -175,13 +172,13 @@ def tail(
     asyncio.run(run_tail(out, by_name(topic), broker_settings(), beginning=beginning, count=count, json=json))
 
 
-async def _serve(stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False) -> None:
-    """Runs a worker until it is stopped; `create` first creates the missing topics."""
+async def _serve(
+    stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False, alone: bool = False
+) -> None:
+    """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker."""
     from streams import topics
     from streams.worker import Worker
 
     if create:
         await topics.create(settings)
-    process = Worker(stages, settings)
-    await process.load()
-    await process.serve()
+    await Worker(stages, settings, alone=alone).serve()

@@ -80,7 +80,7 @@ class Window:
 
 
 class Drift:
-    """Measures a share of the records of a stage, in the inference thread, between two batches.
+    """Measures a share of the records of a stage, in an inference thread, beside its batches.
 
     While a measurement waits or runs, the records of further batches are left out.
     """

@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from streams.records import Inbound
 
 T = TypeVar("T")
 
 
+class Inference(NamedTuple):
+    """A running inference: when it began, and its records."""
+
+    since: float
+    batch: Sequence[Inbound]
+
+
 class Progress:
-    """The event loop and the inference thread write it; any thread may read it."""
+    """The event loop and the inference threads write it; any thread may read it."""
 
     def __init__(self, stage: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.stage = stage
         self.batch: Sequence[Inbound] = ()
-        """The batch that the stage works on."""
-        self.inferring_since: float | None = None
-        """When the running inference began; None while none runs."""
+        """The records that the stage has taken last."""
+        self._running: dict[int, Inference] = {}
+        """The running inferences by their threads."""
         self._has_lag = False
         self._positions: object = None
         self._clock = clock
         self._last = clock()
 
-    def infer(self, work: Callable[[], T]) -> T:
-        """Runs `work` in the calling thread and takes its time, without that in which it waited for the
-        thread.
+    def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
+        """Runs `work` on a batch in the calling thread and takes its time, without that in which it waited
+        for the thread.
         """
         started = self._clock()
-        if not self._has_lag:
+        if not self._has_lag and not self._running:
             self._last = started
-        self.inferring_since = started
+        thread = threading.get_ident()
+        self._running[thread] = Inference(started, batch)
         try:
-            return _call_as(described(self.batch), work)
+            return _call_as(described(batch), work)
         finally:
-            self.inferring_since = None
+            del self._running[thread]
             self._last = self._clock()
 
     def observe(self, positions: object, *, has_lag: bool) -> None:
         """Receives how far the stage has acknowledged, and whether source records wait."""
-        is_new = has_lag and not self._has_lag and self.inferring_since is None
+        is_new = has_lag and not self._has_lag and not self._running
         if is_new or positions != self._positions:
             self._last = self._clock()
         self._positions, self._has_lag = positions, has_lag
 
     def inferring_seconds(self) -> float:
-        """How long the running inference has taken; 0 while none runs."""
-        since = self.inferring_since
-        return 0.0 if since is None else self._clock() - since
+        """How long the longest of the running inferences has taken; 0 while none runs."""
+        # A copy: other threads change it.
+        return max((self._clock() - i.since for i in tuple(self._running.values())), default=0.0)
+
+    def running_beyond(self, seconds: float) -> list[Sequence[Inbound]]:
+        """The batches whose inference has taken longer."""
+        return [i.batch for i in tuple(self._running.values()) if self._clock() - i.since > seconds]
 
     def seconds_since_progress(self) -> float:
         """Seconds since an inference ended or a record was acknowledged; 0 while there is nothing to do."""
-        if self.inferring_since is None and not self._has_lag:
+        if not self._running and not self._has_lag:
             return 0.0
         return max(0.0, self._clock() - self._last)
 

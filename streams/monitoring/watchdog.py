@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 
 from streams.monitoring.progress import Progress, described, skip_commands
+from streams.records import Inbound
 
 log = logging.getLogger(__name__)
 #: Seconds between two checks, at most.
@@ -79,7 +80,8 @@ class Watchdog:
 
     def _problems(self) -> list[str]:
         """A line for the log about everything that is beyond the deadline."""
-        lines = [_hung(p, self._deadline) for p in self.progress if p.stage in self.stalled()]
+        deadline = self._deadline
+        lines = [_hung(p.stage, b, deadline) for p in self.progress for b in p.running_beyond(deadline)]
         if self.clock() - self._beat > self._deadline:
             work = "; ".join(f"{p.stage}: {described(p.batch)}" for p in self.progress if p.batch)
             lines.append(f"the event loop has not run for {self._deadline:g} s; the last batches: {work}")
@@ -94,11 +96,11 @@ class Watchdog:
         os._exit(1)
 
 
-def _hung(progress: Progress, deadline: float) -> str:
+def _hung(stage: str, batch: Sequence[Inbound], deadline: float) -> str:
     text = (
-        f"{progress.stage}: inference has not returned within {deadline:g} s: this process ends, and the "
-        f"records {described(progress.batch)} are delivered again. Where that repeats, "
+        f"{stage}: inference has not returned within {deadline:g} s: this process ends, and the "
+        f"records {described(batch)} are delivered again. Where that repeats, "
     )
-    if len(progress.batch) > 1:
+    if len(batch) > 1:
         text += "run one worker with PV_BATCH=1 to find the record, then "
-    return f"{text}stop the workers of the stage and run: {skip_commands(progress.batch, progress.stage)}"
+    return f"{text}stop the workers of the stage and run: {skip_commands(batch, stage)}"

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.manifest import StoreError
 from streams import metrics
+from streams.batch.provenance import Maker, with_provenance
 from streams.broker.client_logs import configure_logging
 from streams.broker.trace_context import trace_headers
 from streams.codec import encode
@@ -31,7 +32,7 @@ from streams.releases.announcements import Refusal, running_client
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
-from streams.stage import Maker, Processed, Stage, with_provenance
+from streams.stage import Processed, Stage
 from streams.topics import broker_name
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,8 @@ from streams.stage import Processed, Stage, run_stage
 from streams.topics import Topic, TopicsError
 
 T = TypeVar("T")
+#: Most characters of the texts of a batch; the answers do not depend on it.
+BATCH_CHARACTERS = 32_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
 class _ReplayPorts:
     """The ports of a replayed stage: keeps in memory what the stage sends, and confirms it at once."""
 
+    workers = 1
+    batch_characters = BATCH_CHARACTERS
     max_output_bytes: int
     keep_text: bool
 
@@ -107,7 +111,7 @@ class _ReplayPorts:
     def snapshot(self) -> Loaded:
         return self._loaded
 
-    async def infer(self, work: Callable[[], T]) -> T:
+    async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         return await asyncio.to_thread(work)
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:

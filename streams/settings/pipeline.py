@@ -125,16 +125,20 @@ class PipelineSettings(SettingsWithSecrets):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
 
+    workers: int = Field(default=0, ge=0, le=64)
+    """Batches that a process computes at once, each in a thread of its own; 0: one for each processor that it
+    may use, as far as its memory allows, at most 8. With PV_DEVICE=cuda there is one."""
+
     threads: int = Field(default=0, ge=0)
-    """CPU threads of one inference; 0 uses all processors available to the process."""
+    """CPU threads of one inference; 0 shares the processors among PV_WORKERS, which gives one."""
 
     batch: int = Field(default=64, ge=1, le=4096)
     """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
     memory and add latency."""
 
-    batch_characters: int = Field(default=100_000, ge=1000)
-    """Largest size of a batch in bytes of text; a record that is larger is a batch of its own. It bounds the
-    time of one inference."""
+    batch_characters: int = Field(default=32_000, ge=1000)
+    """Most characters of text in a batch, which bounds the time of one inference. A text with more than a
+    quarter of it is a batch of its own, so that shorter ones do not wait for it."""
 
     wait: float = Field(default=0.05, gt=0, le=10)
     """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""
@@ -191,6 +195,12 @@ class PipelineSettings(SettingsWithSecrets):
         if value and url.scheme != "https" and not (url.scheme == "http" and _is_local(url.hostname or "")):
             raise ValueError("must be an https URL, or an http URL of this machine")
         return value
+
+    @model_validator(mode="after")
+    def _one_worker_of_a_gpu(self) -> Self:
+        if self.workers > 1 and self.device != "cpu":
+            raise ValueError("PV_WORKERS must be 1 with this PV_DEVICE: an index on a GPU is not thread-safe")
+        return self
 
     @model_validator(mode="after")
     def _one_source_of_tokens(self) -> Self:

@@ -11,7 +11,6 @@ import pytest
 
 from streams import metrics
 from streams.agents import ner
-from streams.app import bounded_batches
 from streams.dead_letters.headers import MAX_LETTER_BYTES
 from streams.dead_letters.redrive import redrive_headers
 from streams.records import Inbound, Report, TaggedReport
@@ -125,17 +124,4 @@ def test_a_null_header_value_stays_null_when_a_letter_goes_back() -> None:
     assert redrive_headers([("trace", None), ("pv-stage", b"ner")]) == [
         ("trace", None),
         ("pv-attempts", b"1"),
-    ]
-
-
-def test_a_batch_is_bounded_by_its_size_and_holds_every_record_in_order() -> None:
-    records = [inbound(i, b"x" * size) for i, size in enumerate([10, 500, 90, 5, 2000, 1, 1, None or 0])]
-    records.append(inbound(9, None))
-    batches = list(bounded_batches(records, 600))
-    assert [r for batch in batches for r in batch] == records
-    assert [[len(r.value or b"") for r in batch] for batch in batches] == [
-        [10, 500, 90],
-        [5],
-        [2000],
-        [1, 1, 0, 0],
     ]

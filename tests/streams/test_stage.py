@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams import metrics
@@ -117,6 +117,7 @@ async def test_records_are_acknowledged_in_order_and_only_one_batch_runs_ahead()
     assert ports.acked == [0, 1, 2]
 
 
+@settings(deadline=None)
 @given(size=st.integers(1, 40), poison=st.sets(st.integers(0, 39), max_size=5))
 def test_halving_finds_exactly_the_poison_records(size: int, poison: set[int]) -> None:
     bad = {i for i in poison if i < size}

@@ -7,6 +7,7 @@ from unittest import mock
 from py3langid.langid import LanguageIdentifier
 
 from models import language
+from models.once import once
 from models.types import ADE, DRUG, INDICATION, Candidate, Coding, Expansion, Mention, Query, Relation
 from streams import metrics
 from streams.agents import ner, normalization
@@ -161,10 +162,16 @@ def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_
 def test_a_stage_is_prepared_so_that_its_first_inference_loads_nothing() -> None:
     prepare = stage_named("ner").prepare
     assert prepare is not None
-    language._identifier.cache_clear()
-    prepare()
-    with mock.patch.object(LanguageIdentifier, "from_model_file", side_effect=AssertionError("loaded again")):
-        (output,) = ner.predict(FakeTagger(), [Report(id="a", text="После таблеток совсем не могу уснуть.")])
+    fresh = once(language._identifier.__wrapped__)  # type: ignore[attr-defined]
+    again = mock.patch.object(
+        LanguageIdentifier, "from_model_file", side_effect=AssertionError("loaded again")
+    )
+    with mock.patch.object(language, "_identifier", fresh):
+        prepare()
+        with again:
+            (output,) = ner.predict(
+                FakeTagger(), [Report(id="a", text="После таблеток совсем не могу уснуть.")]
+            )
     assert output.language == "ru"
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from streams.monitoring.progress import Progress, described, skip_commands
@@ -36,15 +39,43 @@ def test_the_time_of_an_inference_counts_from_its_start_although_there_was_nothi
         assert progress.seconds_since_progress() == progress.inferring_seconds() == 7
         return "done"
 
-    assert progress.infer(work) == "done"
+    assert progress.infer(work, [record(0, 1)]) == "done"
     assert progress.seconds_since_progress() == progress.inferring_seconds() == 0
 
 
 def test_an_inference_that_raises_is_over() -> None:
     progress = Progress("ner")
     with pytest.raises(ZeroDivisionError):
-        progress.infer(lambda: 1 / 0)
-    assert progress.inferring_since is None
+        progress.infer(lambda: 1 / 0, [record(0, 1)])
+    assert progress.inferring_seconds() == 0
+    assert progress.running_beyond(-1) == []
+
+
+def test_of_several_inferences_the_longest_counts_and_only_those_beyond_a_time_are_named() -> None:
+    clock = Clock()
+    progress = Progress("ner", clock)
+    first_runs, may_end = threading.Event(), threading.Event()
+
+    def first() -> None:
+        first_runs.set()
+        assert may_end.wait(5)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(progress.infer, first, [record(0, 1)])
+        assert first_runs.wait(5)
+        clock.now += 50
+
+        def second() -> None:
+            clock.now += 10
+            assert progress.inferring_seconds() == 60
+            assert progress.running_beyond(30) == [[record(0, 1)]]
+            assert progress.running_beyond(5) == [[record(0, 1)], [record(0, 2)]]
+
+        progress.infer(second, [record(0, 2)])
+        assert progress.inferring_seconds() == 60
+        may_end.set()
+        running.result(5)
+    assert progress.inferring_seconds() == 0
 
 
 def test_records_that_wait_count_from_their_arrival_until_something_is_acknowledged() -> None:

@@ -50,15 +50,32 @@ def test_an_event_loop_that_is_blocked_ends_the_process() -> None:
 
 
 def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
-    process = started("for _ in range(4): await asyncio.to_thread(progress.infer, lambda: time.sleep(0.6))")
+    process = started(
+        "for _ in range(4): await asyncio.to_thread(progress.infer, lambda: time.sleep(0.6), progress.batch)"
+    )
     _, errors = process.communicate(timeout=END_S)
     assert (process.returncode, errors) == (0, "")
 
 
 def test_a_process_that_was_suspended_goes_on() -> None:
-    process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.9))")
+    process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.9), progress.batch)")
     process.send_signal(SIGSTOP)
     time.sleep(4)
     process.send_signal(SIGCONT)
     _, errors = process.communicate(timeout=END_S)
     assert (process.returncode, errors) == (0, "")
+
+
+def test_of_two_inferences_the_one_that_hangs_is_named() -> None:
+    process = started(
+        """
+    other = [Inbound("posts", 3, 18, b"patient", b"value", 0.0)]
+    asyncio.get_running_loop().run_in_executor(None, progress.infer, lambda: time.sleep(60), other)
+    for _ in range(100): await asyncio.to_thread(progress.infer, lambda: time.sleep(0.3), progress.batch)
+    """
+    )
+    _, errors = process.communicate(timeout=END_S)
+    assert process.returncode == 1
+    assert "ner: inference has not returned within 1 s" in errors
+    assert "the records posts/3 18 are delivered again" in errors
+    assert "posts/3 17 are" not in errors

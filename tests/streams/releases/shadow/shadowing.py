@@ -8,9 +8,10 @@ from typing import Any
 
 from models.types import ShortQuestion
 from streams.agents.pipeline import stage_named
+from streams.batch.provenance import Maker, with_provenance
 from streams.codec import encode
 from streams.records import Report, Summary, extend
-from streams.stage import Maker, Processed, with_provenance
+from streams.stage import Processed
 from tests.fakes import inbound
 
 STAGE = stage_named("summarization")

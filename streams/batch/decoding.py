@@ -1,0 +1,64 @@
+"""Decodes the records that a stage has taken, and cuts them into the batches of its inferences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from streams.batch.provenance import received_at
+from streams.codec import BadRecord, decode
+from streams.dead_letters.headers import Fault, describe_error
+from streams.inputs import read_report
+from streams.order import own_origin
+from streams.records import Inbound
+from streams.topics import INPUTS, Topic
+
+#: A text with more than this share of the characters of a batch is a batch of its own, so that shorter ones
+#: do not wait for it.
+LARGE_SHARE = 1 / 4
+
+
+class Decoded(NamedTuple):
+    """A source record and its report; the fault with which it becomes a dead letter; or None, a tombstone."""
+
+    record: Inbound
+    report: Any
+
+
+def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
+    """Never raises: whatever is wrong with a record is its fault."""
+    if record.value is None:
+        return Decoded(record, None)
+    assert source.record is not None
+    try:
+        # Also checks the timestamp, which a producer may have set to anything.
+        received_at(record)
+        if source in INPUTS:
+            return Decoded(record, replace(read_report(record.value), origin=own_origin(record)))
+        return Decoded(record, decode(source.record, record.value))
+    except BadRecord as error:
+        return Decoded(record, Fault("bad_record", str(error)))
+    except Exception as error:
+        return Decoded(record, Fault("bad_record", describe_error(error)))
+
+
+def bounded_batches(records: Sequence[Decoded], limit: int) -> Iterator[Sequence[Decoded]]:
+    """The records in turn, in batches whose texts have at most `limit` characters together. A text that is
+    longer than LARGE_SHARE of that is alone.
+
+    The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
+    """
+    batch: list[Decoded] = []
+    size, large = 0, False
+    for one in records:
+        own = 0 if one.report is None or isinstance(one.report, Fault) else len(one.report.text)
+        is_large = own > LARGE_SHARE * limit
+        if batch and own and (is_large or large or size + own > limit):
+            yield batch
+            batch, size = [], 0
+        large = is_large if own else large
+        batch.append(one)
+        size += own
+    if batch:
+        yield batch

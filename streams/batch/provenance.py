@@ -1,0 +1,58 @@
+"""What an output says of its making: source, origin, releases with their generations, and its record id."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from streams.aggregate import without_text
+from streams.codec import BadRecord, encode
+from streams.records import Inbound, Report
+
+
+class Maker(NamedTuple):
+    """What made an output: the stage, the version and generation of its release, and whether it may keep the
+    text of reports with `aggregate_only`.
+    """
+
+    stage: str
+    version: str
+    generation: int
+    keep_text: bool = False
+
+
+def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) -> Any:
+    """The output with its source, origin, receiving time, releases, their generations and record id; without
+    its text where that must not be kept.
+
+    Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
+    """
+    source = report.source or record.topic
+    releases = {**report.releases, maker.stage: maker.version}
+    versions = "+".join(releases.values())
+    complete = replace(
+        output,
+        source=source,
+        received_at=report.received_at or received_at(record),
+        releases=releases,
+        record_id=f"{source}/{report.id}/{_fingerprint(report)}/{maker.stage}@{versions}",
+        origin=report.origin,
+        generations={**report.generations, maker.stage: maker.generation},
+    )
+    return complete if maker.keep_text else without_text(complete)
+
+
+def received_at(record: Inbound) -> datetime:
+    """The broker's timestamp of a record; raises BadRecord where it is outside of the calendar."""
+    try:
+        return datetime.fromtimestamp(record.timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise BadRecord("the timestamp of the record is out of range") from None
+
+
+def _fingerprint(report: Report) -> str:
+    """Eight hexadecimal digits of the text, time and drug: a report edited under its old id is no repeat."""
+    content = encode((report.text, report.created_at, report.drug))
+    return hashlib.blake2b(content, digest_size=4).hexdigest()

@@ -1,0 +1,60 @@
+"""Workers that start beside others and alone, on a real Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from streams import worker
+from streams.broker.groups import have_members
+from streams.topics import group_id
+from tests.integration import processes
+from tests.integration.site import Site, stop
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+def slow_loading() -> None:
+    """Each model of this process takes for ever to load."""
+
+    def load(*_: Any) -> None:
+        time.sleep(3600)
+
+    worker.load_at_start = load  # type: ignore[assignment, attr-defined]
+
+
+def someone_works(site: Site) -> bool:
+    return asyncio.run(have_members(site.settings, [group_id(site.settings, "ner")]))
+
+
+def test_a_worker_alone_joins_its_group_at_once_and_leaves_it_when_it_is_stopped_while_loading(
+    tiny_site: Site,
+) -> None:
+    site = tiny_site
+    assert not someone_works(site)
+    with site.running_broken(slow_loading, "worker", "--stage", "ner") as starting:
+        processes.wait_until(lambda: someone_works(site), "a member of the group")
+        assert not processes.is_ready(site.port)
+        starting.terminate()
+        assert starting.wait(30) is not None
+    processes.wait_until(lambda: not someone_works(site), "an empty group", 5)
+
+
+def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site) -> None:
+    site = tiny_site
+    records = [(f"k{i}".encode(), orjson.dumps({"id": f"r{i}", "text": "fine"})) for i in range(40)]
+    with site.running("worker", "--stage", "ner") as first:
+        site.wait_ready()
+        site.env["PV_HTTP_PORT"] = str(processes.free_port())
+        with site.running_broken(slow_loading, "worker", "--stage", "ner") as second:
+            time.sleep(8)
+            assert second.poll() is None
+            # All four partitions are still the first one's.
+            site.produce("posts", records)
+            site.wait_count(40, "mentions")
+            assert site.metric('pv_assigned_partitions{stage="ner"}') == 4
+        stop(first)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.batch.decoding import Decoded, bounded_batches, decode_record
+from streams.dead_letters.headers import Fault
+from streams.topics import POSTS
+from tests.fakes import inbound
+
+LIMIT = 600
+Sizes = Sequence[int | None]
+
+
+def records(sizes: Sizes) -> list[Decoded]:
+    """Reports with texts of these lengths; None stands for a tombstone and 0 for a record that is none."""
+    return [decode_record(POSTS, inbound(i, value(size))) for i, size in enumerate(sizes)]
+
+
+def value(size: int | None) -> bytes | None:
+    if size is None:
+        return None
+    return orjson.dumps({"id": "r", "text": "é" * size}) if size else b"no report"
+
+
+def cut(sizes: Sizes) -> list[list[int | None]]:
+    """The sizes of the records of each batch."""
+    return [[sizes[r.offset] for r, _ in batch] for batch in bounded_batches(records(sizes), LIMIT)]
+
+
+def test_a_batch_is_bounded_by_the_characters_of_its_texts() -> None:
+    assert cut([100, 150, 150, 150, 120, 10]) == [[100, 150, 150, 150], [120, 10]]
+
+
+def test_a_long_text_is_alone_so_that_short_ones_do_not_wait_for_it() -> None:
+    short = [5] * 31
+    assert cut([*short, 590, *short, 151]) == [short, [590], short, [151]]
+
+
+def test_what_has_no_text_takes_no_room() -> None:
+    assert cut([None, 0, 100, None, 0]) == [[None, 0, 100, None, 0]]
+    assert cut([None, 599, 0, None, 5]) == [[None], [599, 0, None], [5]]
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.integers(0, 800), max_size=40))
+def test_every_record_is_in_one_batch_in_order_and_none_is_too_large(sizes: list[int | None]) -> None:
+    batches = cut(sizes)
+    assert [size for batch in batches for size in batch] == sizes
+    for batch in batches:
+        texts = [size for size in batch if size]
+        assert batch
+        assert sum(texts) <= LIMIT or len(texts) == 1
+        assert len(texts) == 1 or all(size <= LIMIT / 4 for size in texts)
+
+
+def test_a_record_that_cannot_be_read_is_a_fault_and_not_an_error() -> None:
+    ((_, fault),) = records([0])
+    assert isinstance(fault, Fault)
+    assert fault.reason == "bad_record"

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from streams import inference
+from streams.inference import InferenceWorkers, default_workers, memory, processors
+from streams.settings import Settings
+
+CORES = 6
+
+
+@pytest.fixture
+def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of this process' control group, inside of another one, on a machine of six processors."""
+    folder = tmp_path / "groups" / "slice" / "worker"
+    folder.mkdir(parents=True)
+    own = tmp_path / "own"
+    own.write_text("12:cpu:/old\n0::/slice/worker\n")
+    monkeypatch.setattr(inference, "_CONTROL_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(inference, "_OWN_GROUPS", own)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(CORES)))
+    return folder
+
+
+def test_the_processors_are_those_of_the_quota_of_any_group_around_this_process(group: Path) -> None:
+    assert processors() == CORES
+    (group / "cpu.max").write_text("max 100000\n")
+    assert processors() == CORES
+    (group.parent / "cpu.max").write_text("350000 100000\n")
+    assert processors() == 4
+    (group / "cpu.max").write_text("20000 100000\n")
+    assert processors() == 1
+
+
+def test_the_memory_is_at_most_that_of_the_container(group: Path) -> None:
+    whole = memory()
+    (group / "memory.max").write_text("max\n")
+    assert memory() == whole
+    (group.parent / "memory.max").write_text("3000000\n")
+    assert memory() == 3_000_000
+
+
+def test_a_machine_without_control_groups_has_what_it_shows(
+    group: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "_OWN_GROUPS", group / "missing")
+    assert processors() == CORES
+    assert memory() > 1 << 28
+
+
+@pytest.mark.parametrize(("gibibytes", "workers"), [(1, 1), (2, 1), (2.3, 2), (3, 5), (64, CORES)])
+def test_there_is_a_worker_for_each_processor_as_far_as_the_memory_allows(
+    group: Path, gibibytes: float, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "memory", lambda: int(gibibytes * (1 << 30)))
+    assert default_workers("cpu") == workers
+    assert default_workers("cuda") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"), [((0, 0), (6, 1)), ((2, 0), (2, 3)), ((0, 3), (2, 3)), ((4, 5), (4, 5))]
+)
+def test_workers_and_threads_together_use_all_processors_unless_both_are_set(
+    group: Path, settings: tuple[int, int], expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "memory", lambda: 64 << 30)
+    workers = InferenceWorkers.of(*settings, "cpu")
+    assert (workers.workers, workers._threads) == expected
+    workers.close()
+
+
+async def test_each_inference_runs_in_as_many_torch_threads_as_it_should() -> None:
+    before = torch.get_num_threads()
+    workers = InferenceWorkers(2, 1)
+    torch.set_num_threads(2)
+    try:
+        assert [await workers.run(torch.get_num_threads) for _ in range(3)] == [1, 1, 1]
+    finally:
+        workers.close()
+        torch.set_num_threads(before)
+
+
+def test_a_gpu_has_one_worker() -> None:
+    assert Settings(device="cuda", workers=1).workers == 1
+    with pytest.raises(ValidationError, match="PV_WORKERS must be 1"):
+        Settings(device="cuda", workers=2)

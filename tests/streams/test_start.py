@@ -1,0 +1,196 @@
+"""What a worker does until it processes its first record."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.releases.manifest import ReleaseError
+from streams import metrics, worker
+from streams.agents import ner
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli.demo.run import Outcome, process_started
+from streams.cli.feed import arrivals
+from streams.cli.ingest import Sender
+from streams.records import Report
+from streams.releases.handle import Handle
+from streams.settings import Settings
+from streams.stage import Stage
+from streams.topics import MENTIONS, POSTS, by_name, group_id
+from streams.worker import Worker
+from tests.fakes import FakeTagger, loaded
+from tests.streams.polling import until
+
+ROOT = Path(__file__).parents[2]
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+
+
+class HeldLoading:
+    """In place of `load_at_start`: waits until it may go on, then gives a fake model or raises `error`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.started, self.may_end = threading.Event(), threading.Event()
+        self.error: Exception | None = None
+        monkeypatch.setattr(worker, "load_at_start", self._load)
+
+    def _load(self, *_: Any) -> Handle:
+        self.started.set()
+        assert self.may_end.wait(60)
+        if self.error is not None:
+            raise self.error
+        return Handle(loaded(FakeTagger()))
+
+
+@pytest.fixture
+def loading(monkeypatch: pytest.MonkeyPatch) -> HeldLoading:
+    return HeldLoading(monkeypatch)
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[Settings]:
+    with EmbeddedBroker() as embedded:
+        yield Settings(broker=f"kafka://{embedded.bootstrap}", http_port=0, commit_interval=0.2)
+
+
+def assigned() -> float | None:
+    return metrics.REGISTRY.get_sample_value("pv_assigned_partitions", {"stage": "ner"})
+
+
+async def run(process: Worker, inside: Callable[[], Any]) -> None:
+    async with asyncio.timeout(120), process.running():
+        await inside()
+
+
+async def test_the_group_is_joined_and_records_wait_while_the_model_is_loaded(
+    broker: Settings, loading: HeldLoading
+) -> None:
+    process = Worker((STAGE,), broker, alone=True)
+    found: list[str] = []
+
+    async def read() -> None:
+        async with Sender(broker) as sender:
+            await sender.send("posts", Report(id="a", text="fine"))
+        async for arrival in arrivals(broker):
+            found.append(arrival.topic)
+            return
+
+    running = asyncio.create_task(run(process, read))
+    await until(lambda: assigned() == POSTS_PARTITIONS)
+    assert loading.started.is_set()
+    assert process.readiness() == {"ner": False}, "it cannot process yet"
+    assert process.releases() == {}
+    assert found == []
+    loading.may_end.set()
+    await running
+    assert found == ["mentions"]
+
+
+POSTS_PARTITIONS = 4
+
+
+async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
+    broker: Settings, loading: HeldLoading
+) -> None:
+    loading.error = ReleaseError("damaged")
+    loading.may_end.set()
+    process = Worker((STAGE,), broker, alone=True)
+    with pytest.raises(ReleaseError, match="damaged"):
+        await run(process, lambda: asyncio.sleep(60))
+    assert process.readiness() == {}
+
+
+async def test_where_another_process_works_the_group_is_joined_after_loading(
+    broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def others(_: Settings, groups: list[str]) -> bool:
+        asked.extend(groups)
+        return True
+
+    monkeypatch.setattr(worker, "have_members", others)
+    process = Worker((STAGE,), broker)
+    running = asyncio.create_task(run(process, lambda: until(lambda: process.readiness()["ner"])))
+    assert await asyncio.to_thread(loading.started.wait, 60)
+    await asyncio.sleep(0.2)
+    assert asked == [group_id(broker, "ner")]
+    assert not any(app.app.started for app in process._apps)
+    loading.may_end.set()
+    await running
+
+
+async def test_a_broker_that_does_not_say_who_works_delays_nothing(
+    broker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(*_: Any) -> bool:
+        await asyncio.sleep(60)
+        return False
+
+    monkeypatch.setattr(worker, "have_members", silent)
+    monkeypatch.setattr(worker, "GROUP_SECONDS", 0.05)
+    assert await Worker((STAGE,), broker)._others_work()
+
+
+async def test_models_are_loaded_side_by_side_and_what_they_import_before_that(
+    broker: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    barrier = threading.Barrier(2)
+    imported: list[str] = []
+
+    def load(task: str, *_: Any) -> Handle:
+        assert imported == ["ner", "normalization"]
+        barrier.wait(30)
+        return Handle(loaded(FakeTagger()))
+
+    monkeypatch.setattr(worker, "load_at_start", load)
+    monkeypatch.setattr(worker, "import_models", imported.extend)
+    second = Stage("normalization", MENTIONS, by_name("events"), ner.predict)
+    process = Worker((STAGE, second), broker.model_copy(update={"workers": 2}))
+    done: list[str] = []
+    await asyncio.wait_for(process.load(done.append), 60)
+    assert sorted(done) == ["ner", "normalization"]
+
+
+def test_a_worker_imports_nothing_that_it_does_not_use() -> None:
+    """Each takes a second or more, or tens of megabytes."""
+    heavy = (
+        "torch", "transformers", "faiss", "scipy", "sklearn", "pandas", "matplotlib", "duckdb", "psycopg",
+        "jinja2", "feedparser", "py3langid", "datasketch", "confluent_kafka", "hypothesis", "training",
+    )  # fmt: skip
+    code = "import sys, streams.__main__, streams.worker, streams.agents.pipeline; "
+    code += f"print([m for m in {heavy!r} if m in sys.modules])"
+    models = "from models.releases.loading import model_class; model_class('ner'); "
+    later = code.replace("print", models + "print")
+    assert output_of(code) == "[]"
+    assert output_of(later) == "['torch']", "a worker of one stage imports the code of one model"
+
+
+def output_of(code: str) -> str:
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return answer.stdout.strip()
+
+
+def test_the_time_of_a_start_counts_from_the_start_of_the_process() -> None:
+    code = "import time; time.sleep(0.7); from streams.cli.demo.run import process_started; "
+    before = time.monotonic()
+    started = float(output_of(code + "print(process_started())"))
+    # The system counts in hundredths of a second.
+    assert before - 0.02 <= started <= time.monotonic() - 0.7
+
+
+def test_the_first_result_is_the_first_record_on_a_final_topic() -> None:
+    outcome = Outcome()
+    for seconds, topic in enumerate(("mentions", "posts.dead", "summaries", "events")):
+        outcome.note(topic, seconds + 0.123)
+    assert outcome.as_dict()["first_result_seconds"] == 2.12
+    assert process_started() <= time.monotonic()
