@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,8 @@ from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
 CONNECT_SECONDS = 10
+#: How long the lock is waited for: the server notices later that a process has ended.
+LOCK_SECONDS = 2.0
 #: Of the advisory lock that the process which writes holds; any number that no other program uses.
 WRITER = 0x7076_7374
 INDEXES = (
@@ -53,9 +56,11 @@ class PostgresDatabase:
             self._connection.read_only = True
             schema.check(self._all)
             return
-        locked = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone()
-        if locked != (True,):
-            raise DatabaseError("another process writes to this database")
+        end = time.monotonic() + LOCK_SECONDS
+        while self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone() != (True,):
+            if time.monotonic() > end:
+                raise DatabaseError("another process writes to this database")
+            time.sleep(0.05)
         schema.prepare(self._run)
         for statement in INDEXES:
             self._connection.execute(statement)

@@ -196,8 +196,7 @@ def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLi
 
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_licences_of_what_a_release_learned_from_are_listed(pvstream: CommandLine) -> None:
-    pvstream.set("COLUMNS", "200")
-    listed = pvstream("releases").out
+    listed = " ".join(pvstream("releases").out.split())
     assert "learned from PsyTAR (Zolnoori et al. 2019), training part (CC BY 4.0)" in listed
     assert "fold 1 training part (none stated, citation asked)" in listed
 
