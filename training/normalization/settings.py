@@ -75,14 +75,14 @@ class ReleaseOptions:
     taught: Annotated[
         bool, typer.Option(help="search the phrases of the teaching corpus in addition to the terms")
     ] = True
-    taught_penalty: Annotated[float, typer.Option(min=0, help="taken from such a phrase's cosine")] = 0.03
+    taught_penalty: Annotated[float, typer.Option(min=0, help="taken from such a phrase's cosine")] = 0.05
     vote: Annotated[
         float,
         typer.Option(
             min=0,
             help="temperature at which names and phrases of a preferred term add up; 0: the nearest decides",
         ),
-    ] = 0.03
+    ] = 0.04
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
     start_isolated: Annotated[
         Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
