@@ -102,7 +102,7 @@ def _merge_pairs(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         a, b = tensors[f"{name}.lora_a"].float(), tensors[f"{name}.lora_b"].float()
         if b.shape[0] != layer.out_features or a.shape[1] != layer.in_features or a.shape[0] != b.shape[1]:
             raise ValueError(f"the adapter's shapes for {name} do not fit the base")
-        layer.weight.data.add_(b @ a)
+        layer.weight.data.add_((b @ a).to(layer.weight.device))
 
 
 def _merge_deltas(model: nn.Module, tensors: dict[str, Tensor]) -> None:
@@ -119,7 +119,7 @@ def _merge_deltas(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         if delta.shape != parameters[name].shape or scale.shape != delta.shape[:1]:
             raise ValueError(f"the adapter's shapes for {name} do not fit the base")
         rows = scale.float().reshape(-1, *[1] * (delta.ndim - 1))
-        parameters[name].data.add_(delta.float() * rows)
+        parameters[name].data.add_((delta.float() * rows).to(parameters[name].device))
 
 
 def pretrained(base: str, kind: str) -> Any:

@@ -13,7 +13,8 @@ import pytest
 import torch
 import typer
 
-from models.releases.loading import as_json, load
+from models.encoder.model import Encoder
+from models.releases.loading import as_json, load, model_class
 from models.releases.store import open_release
 from models.types import Query
 from tests.models.summarization import tiny_seq2seq
@@ -24,6 +25,7 @@ from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.acronym.__main__ import main as acronym
+from training.common import publish
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.__main__ import main as idiom
 from training.idiom.trainer import IdiomTrainee
@@ -125,6 +127,39 @@ def test_the_last_layers_alone_cannot_be_trained_where_layers_share_their_weight
     with pytest.raises(typer.BadParameter, match="its layers share their weights"):
         runs["idiom"](bases["albert"], output=tmp_path, layers=1)
     runs["idiom"](bases["modernbert"], output=tmp_path, layers=1)
+
+
+def test_a_base_with_too_few_positions_for_a_task_is_refused(
+    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(typer.BadParameter, match="it cannot read 400 pieces at once"):
+        runs["acronym"](bases["roberta"], output=tmp_path, max_pieces=400)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_release_is_measured_on_the_device_of_the_run(
+    task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The same processor under another name: tensors are where they were, and the name can be followed.
+    monkeypatch.setattr(f"training.{task}.__main__.device_of", lambda name: torch.device("cpu", 0))
+    places: list[str] = []
+    whole = Encoder.load.__func__  # type: ignore[attr-defined]
+
+    def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
+        places.append(device)
+        encoder: Encoder = whole(kind, base, device=device, **more)
+        return encoder
+
+    def with_publication(task: str) -> Any:
+        # All that is loaded from here on is what is measured.
+        places.clear()
+        return model_class(task)
+
+    monkeypatch.setattr(Encoder, "load", classmethod(loaded))
+    monkeypatch.setattr(publish, "model_class", with_publication)
+    runs[task](bases["bert"], output=tmp_path)
+    own = places[: 2 if task == "relation" else 1]
+    assert own == ["cpu:0"] * len(own) != []
 
 
 def test_the_same_run_gives_the_same_files_again(
