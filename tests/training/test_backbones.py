@@ -13,8 +13,9 @@ import pytest
 import torch
 import typer
 
+from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.releases.loading import as_json, load, model_class
+from models.releases.loading import as_json, load, model_class, same_answers
 from models.releases.store import open_release
 from models.types import Query
 from tests.models.summarization import tiny_seq2seq
@@ -37,7 +38,7 @@ from training.summarization.__main__ import main as summarization
 __all__ = ["semeval"]
 #: The guard of the summarizer has the tagger of the bundled NER release.
 pytestmark = pytest.mark.usefixtures("tiny_bundled")
-TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD today", "Is the drug zoloft ok? Tea."]
+TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
 Run = Callable[..., None]
 
 
@@ -103,10 +104,12 @@ def test_a_family_is_trained_released_loaded_and_answers_alike_again(
     (path,) = (tmp_path / task).iterdir()
     inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
     release = open_release(path)
-    assert release.manifest.base_sha256 is not None
-    answers = [as_json(load(release, dtype="float32").model.predict(inputs)) for _ in range(2)]
-    assert answers[0] == answers[1]
-    assert len(answers[0]) == len(TEXTS) - (task == "idiom")
+    assert release.manifest.base_sha256 == base_digest(bases[family])
+    # Loading compares its answers with those that the release was published with.
+    model = load(release, dtype="float32").model
+    alone, answers = as_json(model.predict(inputs[:2])), as_json(model.predict(inputs))
+    assert len(answers) == len(TEXTS) - (task == "idiom")
+    assert same_answers(alone, answers[: len(alone)], 1e-4)
 
 
 @pytest.mark.parametrize("task", TASKS[:-1])
