@@ -135,5 +135,6 @@ class IdiomModel:
 
     def untrained(self) -> IdiomModel:
         """The untrained baseline: the base with the same pooling, without added tokens."""
-        encoder = Encoder.load(self.base, max_pieces=self.encoder.max_pieces)
+        device, limit = str(self.encoder.model.device), self.encoder.max_pieces
+        encoder = Encoder.load(self.base, device=device, max_pieces=limit)
         return IdiomModel(with_pooling(encoder, self.pooling), Marker([]), self.base, self.pooling)

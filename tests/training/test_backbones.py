@@ -13,7 +13,9 @@ import pytest
 import torch
 import typer
 
-from models.releases.loading import as_json, load
+from models.encoder.base_files import base_digest
+from models.encoder.model import Encoder
+from models.releases.loading import as_json, load, model_class, same_answers
 from models.releases.store import open_release
 from models.types import Query
 from tests.models.summarization import tiny_seq2seq
@@ -24,6 +26,7 @@ from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.acronym.__main__ import main as acronym
+from training.common import publish
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.__main__ import main as idiom
 from training.idiom.trainer import IdiomTrainee
@@ -35,7 +38,7 @@ from training.summarization.__main__ import main as summarization
 __all__ = ["semeval"]
 #: The guard of the summarizer has the tagger of the bundled NER release.
 pytestmark = pytest.mark.usefixtures("tiny_bundled")
-TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD today", "Is the drug zoloft ok? Tea."]
+TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
 Run = Callable[..., None]
 
 
@@ -101,10 +104,12 @@ def test_a_family_is_trained_released_loaded_and_answers_alike_again(
     (path,) = (tmp_path / task).iterdir()
     inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
     release = open_release(path)
-    assert release.manifest.base_sha256 is not None
-    answers = [as_json(load(release, dtype="float32").model.predict(inputs)) for _ in range(2)]
-    assert answers[0] == answers[1]
-    assert len(answers[0]) == len(TEXTS) - (task == "idiom")
+    assert release.manifest.base_sha256 == base_digest(bases[family])
+    # Loading compares its answers with those that the release was published with.
+    model = load(release, dtype="float32").model
+    alone, answers = as_json(model.predict(inputs[:2])), as_json(model.predict(inputs))
+    assert len(answers) == len(TEXTS) - (task == "idiom")
+    assert same_answers(alone, answers[: len(alone)], 1e-4)
 
 
 @pytest.mark.parametrize("task", TASKS[:-1])
@@ -125,6 +130,39 @@ def test_the_last_layers_alone_cannot_be_trained_where_layers_share_their_weight
     with pytest.raises(typer.BadParameter, match="its layers share their weights"):
         runs["idiom"](bases["albert"], output=tmp_path, layers=1)
     runs["idiom"](bases["modernbert"], output=tmp_path, layers=1)
+
+
+def test_a_base_with_too_few_positions_for_a_task_is_refused(
+    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(typer.BadParameter, match="it cannot read 400 pieces at once"):
+        runs["acronym"](bases["roberta"], output=tmp_path, max_pieces=400)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_release_is_measured_on_the_device_of_the_run(
+    task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The same processor under another name: tensors are where they were, and the name can be followed.
+    monkeypatch.setattr(f"training.{task}.__main__.device_of", lambda name: torch.device("cpu", 0))
+    places: list[str] = []
+    whole = Encoder.load.__func__  # type: ignore[attr-defined]
+
+    def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
+        places.append(device)
+        encoder: Encoder = whole(kind, base, device=device, **more)
+        return encoder
+
+    def with_publication(task: str) -> Any:
+        # All that is loaded from here on is what is measured.
+        places.clear()
+        return model_class(task)
+
+    monkeypatch.setattr(Encoder, "load", classmethod(loaded))
+    monkeypatch.setattr(publish, "model_class", with_publication)
+    runs[task](bases["bert"], output=tmp_path)
+    own = places[: 2 if task == "relation" else 1]
+    assert own == ["cpu:0"] * len(own) != []
 
 
 def test_the_same_run_gives_the_same_files_again(

@@ -36,13 +36,13 @@ def main(
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
+    place = device_of(device)
     if options.zero_shot:
         check_base(settings.base, Need(pieces=ZERO_SHOT_PIECES))
-        release = make_zero_shot(settings, options, data, output)
+        release = make_zero_shot(settings, options, data, output, place)
     elif data is None:
         raise typer.BadParameter("training needs --data; --zero-shot does not")
     else:
-        place = device_of(device)
         check_base(settings.base, Need(pieces=settings.max_pieces, above=settings.layers or None))
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data=data, output=output, run=run, device=place)

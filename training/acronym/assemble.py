@@ -48,7 +48,13 @@ CANARY = [
 ]
 
 
-def make_zero_shot(settings: Settings, options: ReleaseOptions, data: Path | None, output: Path) -> Release:
+def make_zero_shot(
+    settings: Settings,
+    options: ReleaseOptions,
+    data: Path | None,
+    output: Path,
+    device: torch.device | str = "cpu",
+) -> Release:
     """Writes a release under `output` of the base and a dictionary alone; scored where `data` is given."""
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
@@ -67,6 +73,7 @@ def make_zero_shot(settings: Settings, options: ReleaseOptions, data: Path | Non
             canary=CANARY,
             scores=lambda model: split_scores(model, data, options.limit),
             root=output,
+            device=device,
         )
 
 
@@ -106,7 +113,7 @@ def make(
             outputs = CachedOutputs(network, run, asdict(settings))
             prototypes = release_prototypes(outputs, data, dictionary, settings.seed)
             write_prototypes(prototypes, folder)
-        return _published(folder, settings, prototypes, dictionary, data=data, root=output)
+        return _published(folder, settings, prototypes, dictionary, data=data, root=output, device=device)
 
 
 def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
@@ -149,6 +156,7 @@ def _published(
     *,
     data: Path,
     root: Path,
+    device: torch.device | str,
 ) -> Release:
     record = {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}}
 
@@ -175,6 +183,7 @@ def _published(
         canary=CANARY,
         scores=scores,
         root=root,
+        device=device,
     )
 
 

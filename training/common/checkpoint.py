@@ -39,7 +39,9 @@ class Checkpoint:
         if stored["settings"] != self._settings:
             raise CheckpointError(f"{self._path} is of a run with other settings")
         torch.set_rng_state(stored["torch"])
-        if stored["cuda"] and torch.cuda.is_available():
+        here = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        # A run that began elsewhere continues, with other draws of its GPU.
+        if stored["cuda"] and len(stored["cuda"]) == here:
             torch.cuda.set_rng_state_all(stored["cuda"])
         return dict(stored["state"])
 

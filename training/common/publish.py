@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 
@@ -41,9 +42,10 @@ def publish_release(
     scores: Callable[[Any], list[Score]],
     root: Path,
     reference: TextsOf | None = None,
+    device: torch.device | str = "cpu",
 ) -> Release:
-    """Loads the files as a release is loaded, in 32 bits, records the canary answers, evaluates, and
-    publishes under `root`. The texts of `reference` are those that later ones are compared with.
+    """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
+    and publishes under `root`. The texts of `reference` are those that later ones are compared with.
     """
     draft = Manifest.model_validate(
         {
@@ -59,7 +61,8 @@ def publish_release(
             "canary": {"inputs": as_json(list(canary)), "outputs": []},
         }
     )
-    model = model_class(task).load(Release(directory, draft, version_of(manifest_bytes(draft))))
+    drafted = Release(directory, draft, version_of(manifest_bytes(draft)))
+    model = model_class(task).load(drafted, device=str(device))
     if reference is not None:
         made = reference_of(task, model, reference.made_from, reference.texts)
         (directory / REFERENCE).write_text(made.model_dump_json() + "\n", encoding="utf-8")

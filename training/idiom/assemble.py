@@ -138,4 +138,5 @@ def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, ro
         canary=CANARY,
         scores=lambda model: manifest_scores("idiom", model, data, splits),
         root=root,
+        device=trainee.device,
     )

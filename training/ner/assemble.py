@@ -146,6 +146,7 @@ def _published(
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, [splits[n] for n in corpora if n in splits]),
         root=root,
+        device=trainee.device,
     )
 
 

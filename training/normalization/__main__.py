@@ -48,17 +48,17 @@ def main(
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
+    place = device_of(device)
     if calibrate:
         if like is None or data is None:
             raise typer.BadParameter("--calibrate requires --like and --data")
-        release = recalibrated(open_release(like), data, output)
+        release = recalibrated(open_release(like), data, output, place)
     elif like is not None:
-        release = over_terms(open_release(like), options, output, data)
+        release = over_terms(open_release(like), options, output, data, place)
     elif zero_shot:
         check_base(settings.base, Need(pieces=MAX_PIECES))
-        release = zero_shot_release(settings.base, options, data, output)
+        release = zero_shot_release(settings.base, options, data, output, place)
     else:
-        place = device_of(device)
         for base in {settings.base, settings.base_of_context}:
             check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
         settings = replace(settings, precision=resolved(settings.precision, place))

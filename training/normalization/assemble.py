@@ -77,7 +77,8 @@ def make(
     trained = trained_files(network, adapter_of(options.start), adapter)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     parts = Parts(terms, network.vectors, phrases, taught_entries, trained)
-    return publish(parts, configuration, base=settings.base, sources=sources, data=data, output=output)
+    where: dict[str, Any] = {"data": data, "output": output, "device": device}
+    return publish(parts, configuration, base=settings.base, sources=sources, **where)
 
 
 def train(

@@ -113,6 +113,7 @@ def publish(
     sources: Sequence[TrainingData],
     data: Path | None,
     output: Path,
+    device: torch.device | str = "cpu",
 ) -> Release:
     """Writes a release under `output`, with scores where there is data."""
     with tempfile.TemporaryDirectory(prefix="normalization-") as name:
@@ -130,6 +131,7 @@ def publish(
             canary=CANARY,
             scores=lambda model: _scores(model, data) if data else [],
             root=output,
+            device=device,
         )
 
 

@@ -5,7 +5,9 @@ release over other terms.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import torch
 from rich.console import Console
 
 from models import terminology
@@ -25,29 +27,42 @@ from training.teaching.readers import teaching_source
 console = Console()
 
 
-def zero_shot_release(base: str, options: ReleaseOptions, data: Path | None, output: Path) -> Release:
+def zero_shot_release(
+    base: str,
+    options: ReleaseOptions,
+    data: Path | None,
+    output: Path,
+    device: torch.device | str = "cpu",
+) -> Release:
     """A release that compares mentions and terms by the base encoder; the NIL threshold and the scores are
     those of `data`.
     """
     terms = terminology.load(options.terms)
-    encoder = Encoder.load(base, max_pieces=MAX_PIECES)
+    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     vectors = encoder.embed([t.llt for t in terms])
     model = NormalizationModel(encoder, terms, vectors, k=options.k, nil_below=0.0)
     configuration = {"max_pieces": MAX_PIECES, "k": options.k, "terms": len(terms)}
     configuration |= calibrated(model, read(data).valid, options.nil_below)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     sources = [CALIBRATION] if data else []
-    return publish(Parts(terms, vectors), configuration, base=base, sources=sources, data=data, output=output)
+    where: dict[str, Any] = {"data": data, "output": output, "device": device}
+    return publish(Parts(terms, vectors), configuration, base=base, sources=sources, **where)
 
 
-def over_terms(release: Release, options: ReleaseOptions, output: Path, data: Path | None = None) -> Release:
+def over_terms(
+    release: Release,
+    options: ReleaseOptions,
+    output: Path,
+    data: Path | None = None,
+    device: torch.device | str = "cpu",
+) -> Release:
     """A release over the terms of the options, and with written phrases as they say, with the encoders and
     the threshold of this one, with scores where there is data. Term vectors come from S_isolated, so no
     trained tensor depends on the terms.
     """
     terms = terminology.load(options.terms)
     manifest = release.manifest
-    model = NormalizationModel.load(release)
+    model = NormalizationModel.load(release, device=str(device))
     vectors = model.encoder.embed([t.llt for t in terms])
     phrases = model.phrases.within(terms) if model.phrases else None
     names = {ADAPTER, WEIGHTS, ISOLATED, DCR} & manifest.files.keys()
@@ -65,6 +80,7 @@ def over_terms(release: Release, options: ReleaseOptions, output: Path, data: Pa
         sources=list(dict.fromkeys([*manifest.training_data, *_taught_source(taught)])),
         data=data,
         output=output,
+        device=device,
     )
 
 

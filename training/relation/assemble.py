@@ -60,24 +60,28 @@ class Encoders:
     precision: str = "float32"
 
     @classmethod
-    def load(cls, settings: Settings, folder: Path, dense: Tensor | None) -> Encoders:
+    def load(
+        cls, settings: Settings, folder: Path, dense: Tensor | None, device: torch.device | str = "cpu"
+    ) -> Encoders:
         """From the adapters in a folder; `dense` (d, width)."""
         paths = {
             name: folder / name if (folder / name).exists() else None for name in (ADAPTER, UPPER_ADAPTER)
         }
-        encoder = Encoder.load(settings.base, adapter=paths[ADAPTER])
+        place = str(device)
+        encoder = Encoder.load(settings.base, adapter=paths[ADAPTER], device=place)
         matrix = torch.eye(encoder.dimension) if dense is None else dense
         found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32))
         found.precision = settings.precision
         if paths[UPPER_ADAPTER]:
             below = settings.frozen_layers(encoder.model)
             found.encoder = SplitEncoder(encoder, below)
-            found.upper = UpperLayers(Encoder.load(settings.base, adapter=paths[UPPER_ADAPTER]), below)
+            upper = Encoder.load(settings.base, adapter=paths[UPPER_ADAPTER], device=place)
+            found.upper = UpperLayers(upper, below)
         return found
 
     def read(self, data: Sequence[Example]) -> Part:
         """Sentences with the vectors of their words in the entity space's encoder."""
-        with torch.inference_mode(), mixed(self.precision):
+        with torch.inference_mode(), mixed(self.precision, self.encoder.model.device):
             sentences = [word_texts(e.gold.text) for e in data]
             if isinstance(self.encoder, SplitEncoder):
                 return Part(list(data), self.encoder.encode(sentences))
@@ -86,7 +90,7 @@ class Encoders:
 
     def above(self, part: Part) -> list[Floats]:
         """(words, d) unit vectors in the relation space, of each sentence."""
-        with torch.inference_mode(), mixed(self.precision):
+        with torch.inference_mode(), mixed(self.precision, self.encoder.model.device):
             hidden = (
                 self.upper.word_vectors_above(part.read) if self.upper else [r.vectors for r in part.read]
             )

@@ -69,12 +69,12 @@ class Trainer:
         """CLNER first where it is part of the objective, then CLDR or CLGS over the resulting encoder."""
         console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
         dense = self._entity_space(corpus) if objective in ("clner", "all") else None
-        first = Encoders.load(self.settings, self.folder, dense)
+        first = Encoders.load(self.settings, self.folder, dense, self.device)
         entities = find_entities(first, corpus, self.settings, sizes)
         if objective == "clner":
             return Trained(first, entities, None)
         space = self._upper_space(objective, corpus, entities)
-        return Trained(Encoders.load(self.settings, self.folder, dense), entities, space)
+        return Trained(Encoders.load(self.settings, self.folder, dense, self.device), entities, space)
 
     def _entity_space(self, corpus: Corpus) -> Tensor:
         """CLNER's dense layer, (d, width), after its encoder was written as an adapter."""
@@ -160,6 +160,7 @@ def _published(
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
+        device=trainer.device,
         reference=TextsOf.some("its training sentences", [text.text for text in corpus.train]),
     )
 

@@ -41,13 +41,13 @@ def main(
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
+    place = device_of(device)
     if extractive:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings.backbone)
+        release = publish_extractive(data, output, settings.backbone, place)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:
-        place = device_of(device)
         check_base(settings.backbone, Need(pieces=MAX_PIECES, encoder_decoder=True))
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data, output, run=run, start=start, device=place)

@@ -53,7 +53,7 @@ def make(
         data, held_out=settings.held_out, seed=settings.seed, denoise=settings.denoise, limit=settings.limit
     )
     tagger = open_release(options.tagger) if options.tagger else bundled_tagger()
-    recogniser = medical_entities.recogniser(NerModel.load(tagger), data / "stanza")
+    recogniser = medical_entities.recogniser(NerModel.load(tagger, device=str(device)), data / "stanza")
     material = _material(settings, corpora, recogniser, data)
     _print_corpora(corpora, recogniser, material)
     network = network_of(settings, corpora)
@@ -62,7 +62,8 @@ def make(
         (run / "split.json").write_text(json.dumps(corpora.report, indent=1) + "\n", encoding="utf-8")
     training = train(network, settings, corpora, material, run=run, start=start, device=device)
     configuration = {"data": corpora.report | {"entities_by": recogniser.name}} | training
-    return _release(Trained(network, tagger, corpora, material), options, configuration, data, output)
+    trained = Trained(network, tagger, corpora, material, str(device))
+    return _release(trained, options, configuration, data, output)
 
 
 def _material(settings: Settings, corpora: Corpora, recogniser: Recogniser, data: Path) -> Material:
@@ -146,6 +147,7 @@ def _release(
             training_data=sources_of(configuration),
             data=data,
             root=output,
+            device=trained.device,
         )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
 from models.summarization.medical_entities import word_keys
@@ -70,7 +72,7 @@ def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[
 
 def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:
     """Publishes the files of a folder with their scores on MeQSum's test part; `parts`: kind, configuration,
-    training_data.
+    training_data, device.
     """
     scores: Callable[[Any], Any] = lambda model: (  # noqa: E731
         manifest_scores("summarization", model, data, ("meqsum_test",)) if data else []
@@ -87,7 +89,9 @@ def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: 
     )
 
 
-def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
+def publish_extractive(
+    data: Path | None, root: Path, base: str, device: torch.device | str = "cpu"
+) -> Release:
     """The release that only picks sentences; nothing is trained for it."""
     with tempfile.TemporaryDirectory(prefix="summarization-") as folder:
         return publish(
@@ -98,4 +102,5 @@ def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
             training_data=[],
             data=data,
             root=root,
+            device=device,
         )

@@ -38,13 +38,14 @@ class Trained:
     tagger: Release
     corpora: Corpora
     material: Material
+    device: str = "cpu"
 
     def recogniser(self) -> OwnRecogniser:
-        return OwnRecogniser.bundled(NerModel.load(self.tagger))
+        return OwnRecogniser.bundled(NerModel.load(self.tagger, device=self.device))
 
     def encoder(self) -> Encoder:
         """The one that compares sentences."""
-        return Encoder.load(sentence_base(self.network), max_pieces=MAX_PIECES)
+        return Encoder.load(sentence_base(self.network), device=self.device, max_pieces=MAX_PIECES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 import typer
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
@@ -102,9 +103,9 @@ def _report(confidences: np.ndarray[Any, Any], below: float, rows: Judged) -> di
     return found | {"accuracy_at_80": round(float(covered.mean()), 4)}
 
 
-def recalibrated(release: Release, data: Path, output: Path) -> Release:
+def recalibrated(release: Release, data: Path, output: Path, device: torch.device | str = "cpu") -> Release:
     """The same release with a rule for NIL, and what it does; every file stays as it is."""
-    model = NormalizationModel.load(release)
+    model = NormalizationModel.load(release, device=str(device))
     golds = list(dict.fromkeys([*read(data).valid, *phrases("held_out")]))
     halves: tuple[Half, Half] = ("development", "test")
     development, test = (judged(model, golds, half) for half in halves)
@@ -136,6 +137,7 @@ def recalibrated(release: Release, data: Path, output: Path) -> Release:
             canary=CANARY,
             scores=lambda loaded: _scores(manifest, loaded, data),
             root=output,
+            device=device,
         )
 
 
