@@ -41,7 +41,7 @@ def measure(dtype: str) -> dict[str, Any]:
     texts = [
         orjson.loads(line)["text"] for path in samples().values() for line in path.read_bytes().splitlines()
     ]
-    encoder = Encoder.load("mini", dtype=getattr(torch, dtype))
+    encoder = Encoder.for_inference("mini", dtype=getattr(torch, dtype))
     expected = encoder.embed(texts)
     moved = set()  # indices of texts whose vector changed
     for size in (1, 7, 64):

@@ -7,6 +7,7 @@ does by more than TOLERANCE: some are scores and not decisions.
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +63,8 @@ def main(
     tasks: Annotated[str, typer.Option(help="separated by commas")] = ",".join(TASKS),
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    rows = {}
+    # A result that is there keeps the rows of the tasks that are not measured now.
+    rows = json.loads(result.read_bytes())["rows"] if result and result.exists() else {}
     for task in tasks.split(","):
         rows[task] = row(task, data, limit)
         print(task, rows[task], flush=True)

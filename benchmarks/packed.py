@@ -1,8 +1,8 @@
 """How much does the packed encoder save against that of transformers, in time, in memory and at the start?
 
-Speeds: the bundled samples through the base model in batches of 64, all four encoders in turn in each of
-several rounds; the first is not counted. Seconds are medians, of the processor and of the wall. Starts: a
-process of its own for each row loads the releases of the five stages in 32 bits, and runs their canaries.
+Speeds: the bundled samples through the base model in batches of 64, the encoders in turn in each of several
+rounds; the first round is not counted. Seconds are medians, of the processor and of the wall. Starts: a
+process of its own loads the releases of the five stages in 32 bits, and checks each with its canary inputs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A transformer encoder over word pieces or whole texts, batch-invariant.
 
-Texts are grouped by padded length (a multiple of 8 pieces), and only texts of one group share a batch, so
-that padding depends on the text alone. Vectors of a text in two batches are equal to 1e-5. They have the same
-bits where the processor computes each row of a product independently of the number of rows: in 32 bits by
-MKL's strict mode (see models/__init__.py), on Intel for any product, on AMD for products of four rows or
-more, as all of the shipped encoders are (at least eight rows); in 16 bits by products over blocks
-(batch_invariance.py).
+For inference a BERT is packed (packed.py). Models of transformers get texts grouped by padded length (a
+multiple of 8 pieces), and only texts of one group share a batch, so that padding depends on the text alone.
+Vectors of a text in two batches are equal to 1e-5. They have the same bits where the processor computes each
+row of a product independently of the number of rows: in 32 bits by MKL's strict mode (see
+models/__init__.py), on Intel for any product, on AMD for products of four rows or more, as all of the shipped
+encoders are (at least eight rows); in 16 bits by products over blocks (batch_invariance.py).
 """
 
 from __future__ import annotations
