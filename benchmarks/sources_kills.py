@@ -65,9 +65,9 @@ class Site:
         )
 
     def arguments(self, tokens: Path) -> list[str]:
-        """The command, with a sweep every second or so."""
+        """The command, with a sweep every second or so. No post names a drug, so all must pass."""
         return [
-            "source", "bluesky", "x", "mastodon", "rss", "ndjson",
+            "source", "bluesky", "x", "mastodon", "rss", "ndjson", "--all",
             "--bluesky-server", self.jetstream.endpoint,
             "--x-server", self.x.url, "--x-backfill", "5", "--mastodon-server", self.mastodon.url,
             "--sweep", "0.001", "--feed", self.feed.address, "--every", "1", "--path", str(self.file),
