@@ -34,6 +34,7 @@ from streams.topics import CONSUMED, INPUTS
 from streams.worker import Worker
 from tests.integration import processes
 from tests.integration.kafka_server import own_kafka
+from tests.integration.test_hostile_records import keep_keyless
 
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.
@@ -52,9 +53,12 @@ class Sent:
         self.refused: Counter[str] = Counter()
 
     def send(self, bootstrap: str, records: Iterator[tuple[str, Inbound]], rng: random.Random) -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+        # One record in each batch: a broker refuses all of a batch for one.
+        producer = Producer({"bootstrap.servers": bootstrap, "batch.num.messages": 1})
         for topic, record in records:
-            at = round(record.timestamp * 1000) if math.isfinite(record.timestamp) else round(NOW * 1000)
+            # What is older than the topic's retention would be deleted at once.
+            usual = record.timestamp == NOW or not math.isfinite(record.timestamp)
+            at = 0 if usual else round(record.timestamp * 1000)
             try:
                 producer.produce(
                     topic, value=record.value, key=record.key, partition=rng.randrange(PARTITIONS),
@@ -146,6 +150,8 @@ def main(
     with own_kafka() as kafka:
         settings = Settings(broker=f"kafka://{kafka.bootstrap}", http_port=0)
         processes.create_topics(settings)
+        for topic in INPUTS:
+            keep_keyless(kafka.bootstrap, topic.name)
         sent.send(kafka.bootstrap, records(n, seed, examples), random.Random(seed))
         found = asyncio.run(worked_off(settings, sent))
     counts = Counter(outcome for all_ in found.values() for outcome in all_)
