@@ -148,7 +148,7 @@ def main(
     started = time.monotonic()
     sent = Sent()
     with own_kafka() as kafka:
-        settings = Settings(broker=f"kafka://{kafka.bootstrap}", http_port=0)
+        settings = Settings(broker=f"kafka://{kafka.bootstrap}", http_port=0, session_timeout=60)
         processes.create_topics(settings)
         for topic in INPUTS:
             keep_keyless(kafka.bootstrap, topic.name)
