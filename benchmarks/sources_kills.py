@@ -46,7 +46,9 @@ class Site:
         self.jetstream = Jetstream(world(1), faults(1), rate=RATE)
         self.x = x_api.XApi(world(2, delete_first=False), faults(2), rate=RATE)
         self.mastodon = mastodon_api.MastodonApi(world(3, delete_first=False), faults(3), rate=RATE)
-        self.feed = feeds.Feed(world(4, deletes=False), rate=RATE)
+        # The process may be killed several times before it has sent what a feed shows, and what a feed shows
+        # no more is lost: this one shows everything.
+        self.feed = feeds.Feed(world(4, deletes=False), rate=RATE, shown=posts)
         self.lines = world(5, delete_first=False)
         self.file = folder / "posts.jsonl"
         self.file.touch()
