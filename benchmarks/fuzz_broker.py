@@ -38,7 +38,7 @@ from tests.integration.test_hostile_records import keep_keyless
 
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.
-RUN_SECONDS, LOOK_SECONDS = 900.0, 2.0
+RUN_SECONDS, LOOK_SECONDS = 900.0, 5.0
 Place = tuple[str, int, int]
 """Topic, partition and offset of a record on an input topic."""
 
