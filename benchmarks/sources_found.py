@@ -1,4 +1,4 @@
-"""What came to the input topic in the benchmark of the sources, against what should have."""
+"""What came to a topic in the benchmarks of the sources, against what should have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streams.topics import POSTS
 
 @dataclass(slots=True)
 class Found:
-    """What came to the input topic: the last text of each key, None after a tombstone."""
+    """What came to the topics: the last text of each key, None after a tombstone."""
 
     state: dict[str, str | None] = field(default_factory=dict)
     records: int = 0
@@ -42,10 +42,14 @@ class Found:
 
 
 @asynccontextmanager
-async def counting(settings: Settings) -> AsyncIterator[Found]:
-    """Reads the input topic while the block runs: an embedded broker keeps little of it."""
+async def counting(settings: Settings, *topics: str) -> AsyncIterator[Found]:
+    """Reads the topics, by default the input topic of posts, while the block runs: an embedded broker keeps
+    little of them.
+    """
     found = Found()
-    consumer = kafka_consumer(settings, POSTS.name, group_id=None, auto_offset_reset="earliest")
+    consumer = kafka_consumer(
+        settings, *(topics or (POSTS.name,)), group_id=None, auto_offset_reset="earliest"
+    )
     await consumer.start()
 
     async def read() -> None:

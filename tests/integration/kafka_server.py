@@ -33,7 +33,7 @@ POM = Path(__file__).with_name("kafka-pom.xml")
 COPY_JARS = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 MIN_JAVA = 17
 RESOLVE_TIMEOUT_S = 300.0
-TOOL_TIMEOUT_S = 60.0
+TOOL_TIMEOUT_S = 240.0
 READY_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 10.0
 

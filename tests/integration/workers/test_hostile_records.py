@@ -84,10 +84,10 @@ def metric(port: int, name: str) -> float:
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
 
 
-def keep_keyless(bootstrap: str) -> None:
+def keep_keyless(bootstrap: str, topic: str = "posts") -> None:
     """As a topic is that somebody else created: a compacted one refuses records without a key."""
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, "posts", incremental_configs=[entry])
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     (answer,) = processes.admin(bootstrap).incremental_alter_configs([resource]).values()
     answer.result(30)
 
