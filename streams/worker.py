@@ -70,6 +70,8 @@ class Worker:
         self._broker = BrokerWatch(settings)
         self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
+        self.beside: list[asyncio.Task[None]] = []
+        """What the caller runs and ends, and without which the worker fails."""
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
         """Loads the model of every stage in the inference thread; `on_loaded` gets each task when it is done.
@@ -124,7 +126,7 @@ class Worker:
             asyncio.create_task(lag.run()),
             asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()),
         ]
-        watch = asyncio.create_task(self._watch(body, background, lag))
+        watch = asyncio.create_task(self._watch(body, [*background, *self.beside], lag))
         try:
             await asyncio.gather(*(a.app.start() for a in self._apps))
             yield

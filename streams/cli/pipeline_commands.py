@@ -68,7 +68,11 @@ def demo(
 
 
 @app.command()
-def up() -> None:
+def up(
+    store: Annotated[
+        bool, typer.Option("--store", help="also write the results into the database of PV_DATABASE")
+    ] = False,
+) -> None:
     """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one."""
     from streams.agents.pipeline import STAGES
     from streams.settings import EMBEDDED
@@ -83,9 +87,9 @@ def up() -> None:
                 f"embedded broker started, in memory only. In another terminal, run:\n"
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
-            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address})))
+            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address}), store=store))
     else:
-        asyncio.run(_serve(STAGES, settings, create=True))
+        asyncio.run(_serve(STAGES, settings, create=True, store=store))
 
 
 @app.command()
@@ -175,8 +179,12 @@ def tail(
     asyncio.run(run_tail(out, by_name(topic), broker_settings(), beginning=beginning, count=count, json=json))
 
 
-async def _serve(stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False) -> None:
-    """Runs a worker until it is stopped; `create` first creates the missing topics."""
+async def _serve(
+    stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False, store: bool = False
+) -> None:
+    """Runs a worker until it is stopped; `create` first creates the missing topics, `store` follows what
+    comes out.
+    """
     from streams import topics
     from streams.worker import Worker
 
@@ -184,4 +192,11 @@ async def _serve(stages: Sequence[Stage[Any, Any]], settings: Settings, *, creat
         await topics.create(settings)
     process = Worker(stages, settings)
     await process.load()
-    await process.serve()
+    if not store:
+        await process.serve()
+        return
+    from streams.store.follow import following
+
+    async with following(settings) as task:
+        process.beside.append(task)
+        await process.serve()
