@@ -6,6 +6,7 @@ origins, and the transaction, without Kafka. Compare the ratios, not the seconds
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import tempfile
@@ -95,6 +96,8 @@ def main(
     messages = [message(i, texts, rng, i) for i in range(reports)]
     revised = [message(i, texts, rng, reports + i) for i in range(0, reports, 10)]
     rows = {}
+    gc.collect()
+    gc.freeze()  # as the command does
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.duckdb"
         database = open_database(Settings(database=str(path)), write=True)

@@ -96,6 +96,8 @@ class Worker:
         self._exits_process = False
         self._alone = alone
         self._loaded = {stage.name: asyncio.Event() for stage in stages}
+        self.beside: list[asyncio.Task[None]] = []
+        """What the caller runs and ends, and without which the worker fails."""
 
     async def load(self, on_loaded: Callable[[str], None] = lambda task: None) -> None:
         """Loads the models that are missing, and what their stages need beside them, off the event loop;
@@ -168,7 +170,7 @@ class Worker:
             asyncio.create_task(self._broker.run()),
             asyncio.create_task(lag.run()),
         ]
-        watch = asyncio.create_task(self._watch(body, background, lag))
+        watch = asyncio.create_task(self._watch(body, [*background, *self.beside], lag))
         try:
             await self._start(on_loaded)
             background.append(asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()))

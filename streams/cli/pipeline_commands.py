@@ -65,7 +65,11 @@ def demo(
 
 
 @app.command()
-def up() -> None:
+def up(
+    store: Annotated[
+        bool, typer.Option("--store", help="also write the results into the database of PV_DATABASE")
+    ] = False,
+) -> None:
     """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one."""
     from streams.agents.pipeline import STAGES
     from streams.settings import EMBEDDED
@@ -80,9 +84,10 @@ def up() -> None:
                 f"embedded broker started, in memory only. In another terminal, run:\n"
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
-            asyncio.run(_serve(STAGES, settings.model_copy(update={"broker": address}), alone=True))
+            own = settings.model_copy(update={"broker": address})
+            asyncio.run(_serve(STAGES, own, alone=True, store=store))
     else:
-        asyncio.run(_serve(STAGES, settings, create=True))
+        asyncio.run(_serve(STAGES, settings, create=True, store=store))
 
 
 @app.command()
@@ -173,12 +178,28 @@ def tail(
 
 
 async def _serve(
-    stages: Sequence[Stage[Any, Any]], settings: Settings, *, create: bool = False, alone: bool = False
+    stages: Sequence[Stage[Any, Any]],
+    settings: Settings,
+    *,
+    create: bool = False,
+    alone: bool = False,
+    store: bool = False,
 ) -> None:
-    """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker."""
+    """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker,
+    `store` follows what comes out.
+    """
     from streams import topics
     from streams.worker import Worker
 
     if create:
         await topics.create(settings)
-    await Worker(stages, settings, alone=alone).serve()
+    process = Worker(stages, settings, alone=alone)
+    if not store:
+        await process.serve()
+        return
+    from streams.store.follow import following
+
+    await process.load()
+    async with following(settings) as task:
+        process.beside.append(task)
+        await process.serve()

@@ -154,17 +154,19 @@ class DuckDatabase:
 
 
 def insert(connection: Any, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Inserts rows, or replaces those of the same key. They go there as one JSON document, which DuckDB
-    parses: binding each value costs a hundred times as much.
+    """Inserts rows, or replaces those of the same key. They go there as one JSON document, with a list for
+    each column, which DuckDB parses: a list of rows costs three times as much, binding each value a hundred
+    times.
     """
     if not rows:
         return
-    types = orjson.dumps([{n: _JSON_TYPES.get(k, k.upper()) for n, k in table.columns.items()}]).decode()
-    names = ", ".join(table.columns)
+    types = orjson.dumps({n: [_JSON_TYPES.get(k, k.upper())] for n, k in table.columns.items()}).decode()
+    columns = {name: [row[name] for row in rows] for name in table.columns}
+    names, lists = ", ".join(table.columns), ", ".join(f"unnest(c.{name})" for name in table.columns)
     connection.execute(
-        f"INSERT INTO {table.name} ({names}) SELECT {names} FROM "
-        f"(SELECT unnest(from_json_strict(?::JSON, '{types}'), recursive := true)){table.upsert()}",
-        [orjson.dumps(rows).decode()],
+        f"INSERT INTO {table.name} ({names}) "
+        f"SELECT {lists} FROM (SELECT from_json_strict(?::JSON, '{types}') AS c){table.upsert()}",
+        [orjson.dumps(columns).decode()],
     )
 
 

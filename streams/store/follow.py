@@ -10,7 +10,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -19,7 +20,7 @@ from streams.broker.consumer import kafka_consumer
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import fold, next_offsets, read_all
-from streams.store.database import Database
+from streams.store.database import Database, open_database
 from streams.store.decisions import apply_decisions, read_decisions
 from streams.topics import (
     EVENTS,
@@ -130,6 +131,23 @@ class Follower:
     def _inbound(self, m: Any) -> Inbound:
         topic = table_name(self._settings, m.topic)
         return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000, tuple(m.headers))
+
+
+@asynccontextmanager
+async def following(settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
+    """Follows the topics for the time of the block, in a task that ends only where it fails. Raises
+    DatabaseError and TopicsError.
+    """
+    database, stop = await asyncio.to_thread(open_database, settings, write=True), asyncio.Event()
+    task = asyncio.create_task(Follower(settings, database).run(stop))
+    try:
+        yield task
+    finally:
+        stop.set()
+        try:
+            await task
+        finally:
+            database.close()
 
 
 def _start(place: tuple[str, int], kept: int | None, first: int, end: int) -> int:

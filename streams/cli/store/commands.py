@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,9 @@ async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
     from streams.store.database import open_database
     from streams.store.follow import Follower
 
+    # What the imports created stays for good; without this each full garbage collection visits it.
+    gc.collect()
+    gc.freeze()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for stop_signal in (signal.SIGTERM, signal.SIGINT):

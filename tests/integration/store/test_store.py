@@ -22,7 +22,7 @@ from streams.topics import EVENTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.long_tests import long_test
-from tests.integration.site import Site
+from tests.integration.site import Site, stop
 from tests.postgres_server import PostgresUnavailable, postgres
 from tests.streams.store.messages import deletion, event, report
 
@@ -98,6 +98,23 @@ def test_kills_of_the_store_lose_nothing_and_double_nothing(
     print(f"messages read at each kill: {read_at_kills}")
     assert read_at_kills == sorted(read_at_kills) and read_at_kills[-1] > 0 and read_at_kills[1] < len(made)
     check(database, expected(kafka), site.count("events"))
+
+
+def test_up_writes_what_its_stages_find_and_keeps_another_writer_away(tiny_site: Site) -> None:
+    database = tiny_site.env["PV_DATABASE"]
+    with tiny_site.running("up", "--store") as worker:
+        tiny_site.wait_ready()
+        sent = tiny_site.produce_samples("posts") + tiny_site.produce_samples("questions")
+        processes.wait_until(lambda: stored(database) == sent, "all reports in the store", 300)
+        refused = processes.forked_command("store", "--until-end", env=tiny_site.env)
+        assert refused.returncode == 1 and "another process writes" in refused.stderr
+        stop(worker)
+    assert stored(database) == sent
+
+
+def stored(database: str) -> int:
+    """Reports in the store."""
+    return int(query(database, "SELECT count(*) FROM reports", empty=[(0,)])[0][0])
 
 
 def small_batches() -> None:
