@@ -1,7 +1,8 @@
 """How much faster are several inference workers of one thread than one worker of several threads?
 
 Both run the same records through the same stages and models in one process without a broker, one after the
-other and repeatedly; the ratio of their medians is the result. `--neighbour` computes beside them.
+other and repeatedly; the median of the ratios of two neighbouring runs is the result. `--neighbour` computes
+beside them.
 """
 
 from __future__ import annotations
@@ -157,6 +158,10 @@ def main(
         name: {key: statistics.median(run[key] for run in own) for key in ("seconds", "cpu_seconds")}
         for name, own in runs.items()
     }
+    ratios = [
+        round(one["seconds"] / other["seconds"], 3)
+        for one, other in zip(runs["one_worker"], runs["workers"], strict=True)
+    ]
     n = sum(map(len, records.values()))
     figures = {
         "records": n,
@@ -165,11 +170,8 @@ def main(
         "neighbour": busy,
         **{f"{name}_records_per_second": round(n / m["seconds"], 2) for name, m in medians.items()},
         **{f"{name}_cpu_seconds": round(m["cpu_seconds"], 2) for name, m in medians.items()},
-        "speed_ratio": round(medians["one_worker"]["seconds"] / medians["workers"]["seconds"], 3),
-        "speed_ratios": [
-            round(one["seconds"] / other["seconds"], 3)
-            for one, other in zip(runs["one_worker"], runs["workers"], strict=True)
-        ],
+        "speed_ratio": statistics.median(ratios),
+        "speed_ratios": ratios,
         "cpu_ratio": round(medians["workers"]["cpu_seconds"] / medians["one_worker"]["cpu_seconds"], 3),
         "same_bytes": len({run["digest"] for own in runs.values() for run in own}) == 1,
     }
