@@ -14,7 +14,7 @@ from typing import Any
 
 from models.ner.model import NerModel
 from tests.integration import processes
-from tests.integration.test_hostile_records import (
+from tests.integration.workers.test_hostile_records import (
     FAR_PAST,
     produce_hostile_header,
     produce_raw,

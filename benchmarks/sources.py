@@ -37,7 +37,7 @@ from tests.streams.sources.kept import FAST
 from tests.streams.sources.players import mastodon_api, x_api
 from tests.streams.sources.players.faults import Faults
 from tests.streams.sources.players.jetstream import Jetstream, post_id
-from tests.streams.sources.players.server import Player
+from tests.streams.sources.players.server import StreamPlayer
 from tests.streams.sources.players.world import World
 
 #: Seconds that a run may take.
@@ -48,7 +48,7 @@ SETTLED = 8
 #: scaled down, so that a thousand faults take minutes.
 KEEP_ALIVE, SILENCE = 0.4, 0.9
 Expected = Callable[[], dict[str, str | None]]
-Play = tuple[Player, Callable[[Settings], list[Source]], Expected]
+Play = tuple[StreamPlayer, Callable[[Settings], list[Source]], Expected]
 """A server, the sources that read it, and what must be on the topic at the end."""
 
 

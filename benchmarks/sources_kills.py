@@ -19,7 +19,7 @@ from tests.integration import processes
 from tests.streams.sources.players import feeds, mastodon_api, x_api
 from tests.streams.sources.players.faults import Fault, Faults
 from tests.streams.sources.players.jetstream import Jetstream, post_id
-from tests.streams.sources.players.server import Player
+from tests.streams.sources.players.server import Player, StreamPlayer
 from tests.streams.sources.players.world import World
 
 #: Seconds that a start of the process, and the rest after the last kill, may take.
@@ -52,8 +52,12 @@ class Site:
         self.file.touch()
 
     @property
+    def streams(self) -> list[StreamPlayer]:
+        return [self.jetstream, self.x, self.mastodon]
+
+    @property
     def players(self) -> list[Player]:
-        return [self.jetstream, self.x, self.mastodon, self.feed]
+        return [*self.streams, self.feed]
 
     def expected(self) -> dict[str, str | None]:
         return (
@@ -67,7 +71,7 @@ class Site:
     def arguments(self, tokens: Path) -> list[str]:
         """The command, with a sweep every second or so."""
         return [
-            "source", "bluesky", "x", "mastodon", "rss", "ndjson",
+            "source", "bluesky", "x", "mastodon", "rss", "ndjson", "--all",
             "--bluesky-server", self.jetstream.endpoint,
             "--x-server", self.x.url, "--x-backfill", "5", "--mastodon-server", self.mastodon.url,
             "--sweep", "0.001", "--feed", self.feed.address, "--every", "1", "--path", str(self.file),
@@ -92,8 +96,9 @@ async def kill_run(kills: int, seed: int) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         broker = stack.enter_context(EmbeddedBroker())
         site = Site(kills, seed, folder)
+        for stream in site.streams:
+            stream.keeps_alive = True
         for player in site.players:
-            player.keeps_alive = True
             await stack.enter_async_context(player)
         settings = Settings(broker=f"kafka://{broker.bootstrap}")
         found = await stack.enter_async_context(counting(settings))
@@ -104,7 +109,7 @@ async def kill_run(kills: int, seed: int) -> dict[str, Any]:
             await _run_once(site, found, arguments, _environment(broker, folder), number, kills)
         await writer
         await asyncio.sleep(0.5)
-    made = sum(sum(p.faults.made.values()) for p in site.players)
+    made = sum(sum(p.faults.made.values()) for p in site.streams)
     counts = {"faults": made, "kills": kills, "connections": sum(p.connections for p in site.players)}
     seconds = round(time.monotonic() - began, 1)
     return counts | found.compared(site.expected()) | {"seconds": seconds, "kinds": {}}

@@ -16,12 +16,12 @@ from streams.broker.client_logs import configure_logging
 from streams.cli import (
     pipeline_commands,
     release_commands,
-    replay_commands,
     source_commands,
     topic_commands,
 )
 from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
+from streams.cli.replay import commands as replay_commands
 from streams.cli.store import commands as store_commands
 from streams.cli.store import signals as signal_commands
 from streams.cli.store import web as web_commands

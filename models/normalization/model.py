@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence, Set
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,9 @@ TERMS_PER_CANDIDATE = 12
 DCR = "dcr.safetensors"
 #: The adapter of S_isolated, if it was trained.
 ISOLATED = "isolated.safetensors"
-#: Patients' phrases with their preferred terms, and the phrases' vectors.
+#: Patients' phrases with their preferred terms, and the vectors: of coded mentions, and written phrases.
 PHRASES, PHRASE_VECTORS = "phrases.tsv", "phrases.safetensors"
+TAUGHT, TAUGHT_VECTORS = "taught.tsv", "taught.safetensors"
 
 
 class NormalizationModel:
@@ -57,29 +57,39 @@ class NormalizationModel:
         device: str = "cpu",
         refiner: Refiner | None = None,
         phrases: Phrases | None = None,
+        taught: Phrases | None = None,
+        vote: float = 0.0,
         nil_rule: NilRule | None = None,
     ) -> None:
         """`encoder` is S_isolated and `vectors` (terms, dimension) are unit vectors of the terms by it; `k`
-        is the number of candidates. A coding is NIL by `nil_rule`; without one, where its best cosine is
-        below `nil_below`.
+        is the number of candidates. `vote`: the temperature at which the names and phrases of a preferred
+        term add up (log-sum-exp of their cosines); 0: the nearest alone decides. A coding is NIL by
+        `nil_rule`; without one, where its best cosine is below `nil_below`.
         """
         self.encoder = encoder
         self.terms = list(terms)
         self.phrases = phrases if phrases and phrases.texts else None
+        self.taught = taught if taught and taught.texts else None
         self.k = k
         self.nil_below = nil_below
         self.nil_rule = nil_rule
         self.refiner = refiner
+        self.vote = vote
         # Phrases are coded to the lowest-level term of the same name, which models.terminology.load ensures.
         self._own_term = {t.pt: t for t in reversed(self.terms)} | {
             t.pt: t for t in self.terms if t.llt == t.pt
         }
-        rows = vectors if self.phrases is None else torch.cat([vectors, self.phrases.vectors])
+        added = [p for p in (self.phrases, self.taught) if p is not None]
         self._device = device
-        self._index = CosineIndex(rows.numpy(), device)
+        self._index = CosineIndex(torch.cat([vectors, *(p.vectors for p in added)]).numpy(), device)
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in self.terms))}
-        pts = [*(t.pt for t in self.terms), *(self.phrases.pts if self.phrases else ())]
+        self._phrases = [phrase for p in added for phrase in zip(p.texts, p.pts, strict=True)]
+        pts = [*(t.pt for t in self.terms), *(pt for _, pt in self._phrases)]
         self._concepts = np.array([numbers[pt] for pt in pts])
+        # Of each row of the index the cosine from which it counts, and what is taken from it.
+        sizes = [len(self.terms), *(len(p.texts) for p in added)]
+        self._least = np.repeat([-2.0, *(p.min_cosine for p in added)], sizes)
+        self._penalties = np.repeat(np.array([0.0, *(p.penalty for p in added)], np.float32), sizes)
 
     @classmethod
     def load(
@@ -102,7 +112,9 @@ class NormalizationModel:
             nil_below=configuration["nil_below"],
             device=device,
             refiner=refiner,
-            phrases=_load_phrases(release, terms, encoder.dimension),
+            phrases=_load_phrases(release, terms, encoder.dimension, PHRASES, PHRASE_VECTORS),
+            taught=_load_phrases(release, terms, encoder.dimension, TAUGHT, TAUGHT_VECTORS),
+            vote=configuration.get("vote", 0.0),
             nil_rule=NilRule.of(configuration["nil_rule"]) if "nil_rule" in configuration else None,
         )
 
@@ -111,10 +123,20 @@ class NormalizationModel:
         it are left out.
         """
         vectors = self.encoder.embed([t.llt for t in terms])
-        phrases = self.phrases.within(terms) if self.phrases else None
         return NormalizationModel(
-            self.encoder, terms, vectors, k=k, nil_below=0.0, refiner=self.refiner, phrases=phrases
+            self.encoder,
+            terms,
+            vectors,
+            k=k,
+            nil_below=0.0,
+            refiner=self.refiner,
+            **self.phrases_of(terms),
         )
+
+    def phrases_of(self, terms: Sequence[Term]) -> dict[str, Any]:
+        """What a model over other terms gets of the phrases: those whose preferred term is one of them."""
+        sets = {"phrases": self.phrases, "taught": self.taught}
+        return {name: p.within(terms) if p else None for name, p in sets.items()} | {"vote": self.vote}
 
     def without(self, pts: Set[str]) -> NormalizationModel:
         """The same model over a terminology that lacks these preferred terms, their lowest-level terms and
@@ -130,17 +152,16 @@ class NormalizationModel:
             nil_below=self.nil_below,
             device=self._device,
             refiner=self.refiner,
-            phrases=self.phrases.within(terms) if self.phrases else None,
             nil_rule=self.nil_rule,
+            **self.phrases_of(terms),
         )
 
     def mention_only(self) -> NormalizationModel:
         """The same S_isolated and terms without context and without phrases, a baseline."""
         model = copy.copy(self)
         model.refiner = None
-        if self.phrases is not None:
-            # The index is shared; no cosine reaches this threshold.
-            model.phrases = replace(self.phrases, min_cosine=2.0)
+        # The index is shared; no cosine of a phrase reaches this threshold.
+        model._least = np.where(np.arange(len(self._least)) < len(self.terms), self._least, 2.0)
         return model
 
     @staticmethod
@@ -169,8 +190,13 @@ class NormalizationModel:
         rule. `vectors`: those of `embed`.
         """
         found = zip(batch, *self._index.search(vectors, self.k * TERMS_PER_CANDIDATE), strict=True)
-        counting = [(q.surface, *self._counting(scores, rows)) for q, scores, rows in found]
-        return [(self._features(*row), self._candidate(int(row[2][0]), 0.0).pt) for row in counting]
+        out = []
+        for query, scores, rows in found:
+            cosines, counting = self._counting(scores, rows)
+            first = self._ranked(cosines, counting)[0]
+            pt = self._candidate(int(counting[first]), 0.0).pt
+            out.append((self._features(query.surface, cosines, counting, first), pt))
+        return out
 
     def embed(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
         """(mentions, dimension) vectors, not of unit length, and the weight of each one's sentence."""
@@ -188,44 +214,56 @@ class NormalizationModel:
     def _counting(
         self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The scores and rows without phrases whose cosine is below their threshold."""
-        if self.phrases is None:
-            return scores, rows
-        counts = (rows < len(self.terms)) | (scores >= self.phrases.min_cosine)
-        return scores[counts], rows[counts]
+        """The rows that count, without phrases whose cosine is below their threshold, and their cosines less
+        the penalty of phrases, best first.
+        """
+        counts = scores >= self._least[rows]
+        scores, rows = scores[counts], rows[counts]
+        scores = scores - self._penalties[rows]
+        order = np.argsort(-scores, kind="stable")
+        return scores[order], rows[order]
+
+    def _ranked(self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> list[int]:
+        """Of each preferred term the position of its nearest row, the term with the most votes first."""
+        concepts, first, number = np.unique(self._concepts[rows], return_index=True, return_inverse=True)
+        if not len(concepts):
+            return []
+        votes = scores[first].astype(np.float64)
+        if self.vote:
+            near = np.exp((scores - scores[first][number]) / self.vote)
+            votes += self.vote * np.log(np.bincount(number, near))
+        return [int(i) for i in first[np.lexsort((first, -votes))]]
 
     def _coding(
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
     ) -> Coding:
         """Of the rows that count; there may be none."""
-        best: dict[str, Candidate] = {}
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            candidate = self._candidate(row, score)
-            best.setdefault(candidate.pt, candidate)
-            if len(best) == self.k:
-                break
-        candidates = tuple(best.values())
+        ranked = self._ranked(scores, rows)[: self.k]
+        candidates = tuple(self._candidate(int(rows[i]), float(scores[i])) for i in ranked)
         confidence = None
         if self.nil_rule is not None and candidates:
-            confidence = self.nil_rule.confidence(self._features(surface, scores, rows))
+            confidence = self.nil_rule.confidence(self._features(surface, scores, rows, ranked[0]))
             nil = confidence < self.nil_rule.below
         else:
             nil = not candidates or candidates[0].score < self.nil_below
         serious = bool(candidates) and self._own_term[candidates[0].pt].serious
         return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
 
-    def _features(self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> Floats:
-        best = self._candidate(int(rows[0]), float(scores[0]))
-        return features(surface, best.phrase or best.llt, scores.astype(np.float64), self._concepts[rows])
+    def _features(
+        self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], first: int
+    ) -> Floats:
+        """`first`: the position of the nearest row of the preferred term that is judged."""
+        best, concepts = self._candidate(int(rows[first]), 0.0), self._concepts[rows]
+        same = concepts == concepts[first]
+        return features(surface, best.phrase or best.llt, scores.astype(np.float64), same)
 
     def _candidate(self, row: int, score: float) -> Candidate:
         if row < len(self.terms):
             term = self.terms[row]
             return Candidate(term.llt, term.pt, term.soc, round(score, 4))
-        assert self.phrases is not None
-        number = row - len(self.terms)
-        term = self._own_term[self.phrases.pts[number]]
-        return Candidate(term.llt, term.pt, term.soc, round(score, 4), self.phrases.texts[number])
+        text, pt = self._phrases[row - len(self.terms)]
+        term = self._own_term[pt]
+        return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
 
 
 def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -237,17 +275,22 @@ def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:
     return stored["terms"].float() * stored["scales"].float().unsqueeze(1)
 
 
-def _load_phrases(release: Release, terms: Sequence[Term], dimension: int) -> Phrases | None:
+def _load_phrases(
+    release: Release, terms: Sequence[Term], dimension: int, table: str, packed: str
+) -> Phrases | None:
     """Raises ReleaseError when phrases, vectors and terminology do not fit together."""
-    if PHRASES not in release.manifest.files:
+    if table not in release.manifest.files:
         return None
-    texts, pts = patient_phrases.read(release.file(PHRASES))
+    texts, pts = patient_phrases.read(release.file(table))
     if unknown := set(pts) - {t.pt for t in terms}:
         raise ReleaseError(f"{release.version}: a phrase has the unknown preferred term {min(unknown)!r}")
-    vectors = unpack(read_tensors(release.file(PHRASE_VECTORS)))
+    vectors = unpack(read_tensors(release.file(packed)))
     if vectors.shape != (len(texts), dimension):
         raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(texts)} phrases")
-    return Phrases(texts, pts, vectors, release.manifest.configuration["phrases_at_least"])
+    configuration = release.manifest.configuration
+    if table == TAUGHT:
+        return Phrases(texts, pts, vectors, -2.0, configuration["taught_penalty"])
+    return Phrases(texts, pts, vectors, configuration["phrases_at_least"])
 
 
 def _load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:

@@ -44,17 +44,16 @@ class NilRule:
         return round(1 / (1 + exp(-min(max(logit, -50.0), 50.0))), 4)
 
 
-def features(surface: str, name: str, cosines: Floats, concepts: NDArray[np.int64]) -> Floats:
-    """(5,) FEATURES. `name`: the term or phrase of the nearest row; `cosines` and `concepts`: of the nearest
-    rows, best first, at least one; equal numbers are one preferred term.
+def features(surface: str, name: str, cosines: Floats, same: NDArray[np.bool_]) -> Floats:
+    """(5,) FEATURES. `name`: the nearest term or phrase of the preferred term that is judged; `cosines`: of
+    the nearest rows, best first, at least one; `same`: which of them have that preferred term, at least one.
     """
-    same = concepts == concepts[0]
-    others = cosines[~same]
+    best, others = cosines[same][0], cosines[~same]
     near = np.exp((cosines - cosines[0]) / TEMPERATURE)
     return np.array(
         [
-            cosines[0],
-            cosines[0] - (others[0] if len(others) else cosines[-1]),
+            best,
+            best - (others[0] if len(others) else cosines[-1]),
             np.log(near[same].sum() / near.sum()),
             overlap(surface, name),
             len(surface.split()),

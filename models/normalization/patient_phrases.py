@@ -1,8 +1,9 @@
 """Patients' phrases, which are searched in addition to the terminology's terms: "can't shut my eyes" is in no
 terminology, but an annotator coded it in a training post.
 
-A phrase is a candidate only for mentions with nearly the same wording: it is evidence for this wording alone,
-while a term is also valid for posts unlike those of the training corpus.
+A phrase is evidence for its wording alone, while a term is also valid for posts unlike those of the training
+corpus. So a phrase of a public corpus, which has few preferred terms, is a candidate only for mentions with
+nearly the same wording, and one that was written for a preferred term is behind a term of the same cosine.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Phrases:
     vectors: Tensor
     min_cosine: float
     """cosine with a mention from which a phrase is a candidate"""
+    penalty: float = 0.0
+    """what is taken from the cosine where it is compared with those of terms"""
 
     def within(self, terms: Iterable[Term]) -> Phrases:
         """The phrases with a preferred term of `terms`, compared without case and spelled as there."""
@@ -39,6 +42,7 @@ class Phrases:
             tuple(known[self.pts[i].lower()] for i in rows),
             self.vectors[torch.tensor(rows, dtype=torch.long)],
             self.min_cosine,
+            self.penalty,
         )
 
 

@@ -88,12 +88,9 @@ async def redrive(  # noqa: PLR0913  the options of the command
     async with AsyncExitStack() as stack:
         sent = {name: await _SentOffsets.open(settings, name, partitions, stack) for name in chosen}
         reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
+        size = 2 * MAX_DEAD_MESSAGE
         producer = AIOKafkaProducer(
-            **settings.client(),
-            acks="all",
-            enable_idempotence=True,
-            linger_ms=5,
-            max_request_size=2 * MAX_DEAD_MESSAGE,
+            **settings.client(), acks="all", enable_idempotence=True, linger_ms=5, max_request_size=size
         )
         for client in (reader, producer):
             await client.start()

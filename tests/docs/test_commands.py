@@ -1,6 +1,7 @@
 """Every command of the documentation exists with its options; those that need no broker are run here.
 
-tests/integration/test_docs.py runs the others. A block marked `<!-- not run: reason -->` is checked only.
+tests/integration/commands/test_docs.py runs the others. Of a block marked `<!-- not run: reason -->` they are
+only checked.
 """
 
 from __future__ import annotations

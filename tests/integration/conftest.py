@@ -89,8 +89,8 @@ def _found() -> KafkaServer:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of this folder that take long run only with PV_LONG_TESTS=1."""
+    """Tests of this folder and those below it that take long run only with PV_LONG_TESTS=1."""
+    here = Path(__file__).parent
     for item in items:
-        folder, module = item.path.parent.name, item.path.stem
-        if folder == "integration" and module not in BY_DEFAULT:
+        if here in item.path.parents and item.path.stem not in BY_DEFAULT:
             item.add_marker(long_test)

@@ -181,7 +181,8 @@ def create_topics(settings: Settings) -> None:
 
 def count(bootstrap: str, *names: str) -> int:
     """Messages in the topics, by their end offsets (nothing is deleted in a test). A broker that has just
-    started, or created a topic, may refuse: then it is asked again for some seconds.
+    started, or created a topic, may refuse: then it is asked again for some seconds, by a client that does not
+    remember the leaders of topics of the same names that were deleted.
     """
     end = time.monotonic() + REQUEST_S
     while True:
@@ -190,6 +191,7 @@ def count(bootstrap: str, *names: str) -> int:
         except KafkaException:
             if time.monotonic() > end:
                 raise
+            admin.cache_clear()
         time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes one worker and evaluates rules."""
+"""A real Prometheus that scrapes a worker and other processes and evaluates rules."""
 
 from __future__ import annotations
 
@@ -41,13 +41,18 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, worker_port: int, rules: Sequence[dict[str, Any]]) -> Iterator[Prometheus]:
-    """Scrapes the worker of the stage ner every second, for the time of the block."""
+def prometheus(
+    folder: Path, worker_port: int, rules: Sequence[dict[str, Any]], *others: int
+) -> Iterator[Prometheus]:
+    """Scrapes the worker of the stage ner, and the processes at other ports, every second, for the time of
+    the block.
+    """
     target = {"targets": [f"127.0.0.1:{worker_port}"], "labels": {"stage": "ner"}}
+    further = {"targets": [f"127.0.0.1:{port}" for port in others]}
     configuration = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.yml"],
-        "scrape_configs": [{"job_name": "pvstream", "honor_labels": True, "static_configs": [target]}],
+        "scrape_configs": [{"job_name": "pvstream", "honor_labels": True, "static_configs": [target, further]}],
     }
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "tested", "rules": list(rules)}]}))
     (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))

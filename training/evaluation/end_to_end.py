@@ -14,7 +14,7 @@ import numpy as np
 from models.releases.store import bundled, open_release
 from models.scores import Counts, micro_f1, ratio
 from models.types import ADE, Coding, Query
-from training.common.coding_split import pts_by_term, right_terms
+from training.common.codings.split import pts_by_term, right_terms
 from training.common.corpora import GoldCoding, read_psytar, read_psytar_codes
 from training.evaluation.result import Result
 

@@ -16,7 +16,7 @@ import numpy as np
 from models.scores import Counts, Measure, accuracy_at, ratio
 from models.terminology import Term
 from models.types import Coding, Query
-from training.common.coding_split import heldout_split, pts_by_term, query, right_terms, split_groups
+from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation import end_to_end
 from training.evaluation.coding import removed_terms

@@ -32,7 +32,7 @@ from training.common.corpora import (
     read_ade_negatives,
     read_negative_abstracts,
 )
-from training.common.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
+from training.common.tagging.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
 from training.evaluation.result import Part, Result
 
 FOLDS, GROUPS = "ade_fold_", "ade_group_"

@@ -26,9 +26,9 @@ from models.types import LABELS
 from training.common.corpora import GoldText
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
-from training.common.spans import gold_spans, mention_spans
-from training.common.transitions import pairs_of, transitions_of
-from training.common.word_tags import word_tags
+from training.common.tagging.spans import gold_spans, mention_spans
+from training.common.tagging.transitions import pairs_of, transitions_of
+from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
 from training.ner.data import NEGATIVES, Corpus, Example, examples, read

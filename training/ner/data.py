@@ -19,7 +19,7 @@ from models.ner.status import Pieces, StatusHead, piece_range
 from models.text import words
 from models.types import CODED_LABELS, LABELS, STATUSES, Span
 from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
-from training.common.word_tags import word_tags
+from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings

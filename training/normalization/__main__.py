@@ -2,7 +2,7 @@
 training.normalization`.
 
 Below the NIL threshold a code was more often wrong than right on validation mentions; without --data it keeps
-its default. Scores are of held-out drugs and preferred terms (training/common/coding_split.py).
+its default. Scores are of held-out drugs and preferred terms (training/common/codings/split.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, device_of, program
 from training.common.publish import OFFERED, finish
 from training.normalization.assemble import make
-from training.normalization.nil_calibration import recalibrated
+from training.normalization.nil.calibration import recalibrated
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.untrained import over_terms, zero_shot_release
 

@@ -22,14 +22,14 @@ from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
-from training.common.coding_split import Split, listed, pts_by_term
+from training.common.codings.split import Split, listed, pts_by_term
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
 from training.normalization.data import read
-from training.normalization.lay_phrases import Phrase, PhraseTrainee, taught_phrases
 from training.normalization.network import Encoders, RefiningNetwork
-from training.normalization.nil_threshold import calibrated
-from training.normalization.patient_phrases import effects, phrases_of, threshold
+from training.normalization.nil.threshold import calibrated
+from training.normalization.phrases.lay import Phrase, PhraseTrainee, taught_phrases
+from training.normalization.phrases.patients import effects, phrases_of, threshold
 from training.normalization.release import MAX_PIECES, TRAINED, Parts, joined, publish, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee

@@ -10,7 +10,7 @@ from models.encoder.model import Encoder
 from models.normalization.context_refining import marked_sentences
 from models.terminology import Term
 from models.types import Query
-from training.common.coding_split import Split, heldout_split, pts_by_term, query, right_terms, split_groups
+from training.common.codings.split import Split, heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 
 

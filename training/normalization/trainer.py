@@ -16,7 +16,7 @@ from models.encoder.faiss_index import CosineIndex
 from models.normalization.model import NormalizationModel
 from models.terminology import Term
 from training.common.batching import length_batches
-from training.common.coding_split import Split, pts_by_term, query, right_terms
+from training.common.codings.split import Split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
 from training.normalization.data import Example, examples

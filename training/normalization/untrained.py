@@ -16,7 +16,7 @@ from models.normalization.model import DCR, ISOLATED, NormalizationModel
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
 from training.normalization.data import read
-from training.normalization.nil_threshold import calibrated
+from training.normalization.nil.threshold import calibrated
 from training.normalization.release import CALIBRATION, MAX_PIECES, Parts, publish
 from training.normalization.settings import ReleaseOptions
 

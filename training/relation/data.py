@@ -26,7 +26,7 @@ from models.types import ADE, DRUG, Span
 from training.common import adapter
 from training.common.batching import length_batches
 from training.common.corpora import GoldText, hold_out
-from training.common.word_tags import word_tags
+from training.common.tagging.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
 from training.teaching.readers import gold_texts, sample
 

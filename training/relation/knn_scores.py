@@ -18,7 +18,7 @@ from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE
-from training.common.spans import gold_spans
+from training.common.tagging.spans import gold_spans
 from training.relation.data import TAGS, Example, ValidationPairs
 
 #: Queries of one product, which holds their cosines with the whole support.

@@ -137,7 +137,6 @@ def _published(
     root: Path,
 ) -> Release:
     settings = trainer.settings
-    split = settings.split.removeprefix("ade_").replace("_", " ")
     has_upper = (trainer.folder / UPPER_ADAPTER).exists()
     configuration = {
         **({"below": settings.frozen_layers(model.spaces.encoder.model)} if has_upper else {}),
@@ -149,12 +148,6 @@ def _published(
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),
     }
-    names = [
-        f"ADE corpus v2 (Gurulingappa et al. 2012), {split} training part",
-        "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
-    ]
-    sources = [TrainingData(name=name, licence=LICENCE) for name in names]
-    sources += teaching_sources(corpus.train)
     return publish_release(
         trainer.folder,
         task="relation",
@@ -162,9 +155,19 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=sources,
+        training_data=_sources(settings.split, corpus),
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
         reference=TextsOf.some("its training sentences", [text.text for text in corpus.train]),
     )
+
+
+def _sources(split: str, corpus: Corpus) -> list[TrainingData]:
+    """What a release over a split was trained on."""
+    part = split.removeprefix("ade_").replace("_", " ")
+    names = [
+        f"ADE corpus v2 (Gurulingappa et al. 2012), {part} training part",
+        "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
+    ]
+    return [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(corpus.train)

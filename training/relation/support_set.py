@@ -19,8 +19,8 @@ from models.encoder.faiss_index import unit
 from models.encoder.layer_split import EncodedSentence
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
 from models.text import word_texts
-from training.common.transitions import pairs_of
-from training.common.transitions import transitions_of as tag_transitions
+from training.common.tagging.transitions import pairs_of
+from training.common.tagging.transitions import transitions_of as tag_transitions
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
 from training.relation.settings import SupportSizes

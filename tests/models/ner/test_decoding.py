@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.ner.decoding import repair_gaps, spans_of, tags_of, viterbi
-from training.common.transitions import NEVER, pairs_of, transitions_of
+from training.common.tagging.transitions import NEVER, pairs_of, transitions_of
 
 TAGS = st.lists(st.sampled_from(["O", "B-ADE", "I-ADE", "B-DRUG", "I-DRUG"]), max_size=14)
 

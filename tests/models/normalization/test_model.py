@@ -163,3 +163,39 @@ def test_with_another_terminology_only_phrases_of_its_preferred_terms_remain(min
         model.with_terms([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt
         == "Rash"
     )
+
+
+def at_cosines(mention: torch.Tensor, *cosines: float) -> torch.Tensor:
+    """(cosines, dimension) unit vectors with these cosines to a unit vector."""
+    other = torch.roll(mention, 1)
+    other = torch.nn.functional.normalize(other - (other @ mention) * mention, dim=0)
+    return torch.stack([c * mention + (1 - c * c) ** 0.5 * other for c in cosines])
+
+
+def test_a_taught_phrase_is_a_candidate_behind_a_term_of_the_same_cosine(mini: Encoder) -> None:
+    texts = ("out cold by noon", "headache")
+    taught = Phrases(texts, ("Somnolence", "Nausea"), mini.embed(texts), -2.0, penalty=0.03)
+    vectors = mini.embed([t.llt for t in TERMS])
+    model = NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.4, taught=taught)
+    first, second = model.predict([query("out cold by noon"), query("headache")])
+    assert (first.candidates[0].pt, first.candidates[0].phrase) == ("Somnolence", "out cold by noon")
+    assert first.candidates[0].score == pytest.approx(0.97, abs=1e-3)
+    assert [(c.pt, c.phrase) for c in second.candidates[:2]] == [("Headache", None), ("Nausea", "headache")]
+    (alone,) = model.mention_only().predict([query("out cold by noon")])
+    assert all(c.phrase is None for c in alone.candidates)
+    lacking = model.without({"Somnolence"})
+    assert lacking.taught is not None
+    assert lacking.taught.texts == ("headache",)
+
+
+@pytest.mark.parametrize(("vote", "first"), [(0.0, "Rash"), (0.03, "Nausea")])
+def test_names_and_phrases_of_a_preferred_term_add_up(mini: Encoder, vote: float, first: str) -> None:
+    mention = mini.embed(["felt off"])[0]
+    terms = [Term("Rash", "Rash", "Skin"), Term("Nausea", "Nausea", "Gut")]
+    taught = Phrases(("a", "b"), ("Nausea", "Nausea"), at_cosines(mention, 0.79, 0.79), -2.0)
+    model = NormalizationModel(
+        mini, terms, at_cosines(mention, 0.80, 0.5), k=2, nil_below=0.4, taught=taught, vote=vote
+    )
+    (coding,) = model.predict([query("felt off")])
+    assert coding.candidates[0].pt == first
+    assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.79})

@@ -29,7 +29,7 @@ def model_of(encoder: Encoder, rule: NilRule | None) -> NormalizationModel:
 
 
 def test_the_features_are_of_the_nearest_rows() -> None:
-    found = features("no sleep", "No sleep", np.array([0.9, 0.85, 0.7]), np.array([4, 4, 2]))
+    found = features("no sleep", "No sleep", np.array([0.9, 0.85, 0.7]), np.array([True, True, False]))
     near = np.exp((np.array([0.9, 0.85, 0.7]) - 0.9) / 0.05)
     assert dict(zip(FEATURES, found.tolist(), strict=True)) == pytest.approx(
         {"cosine": 0.9, "margin": 0.2, "share": np.log(near[:2].sum() / near.sum()), "overlap": 1, "words": 2}
@@ -37,7 +37,7 @@ def test_the_features_are_of_the_nearest_rows() -> None:
 
 
 def test_the_margin_to_the_last_row_counts_where_all_are_one_preferred_term() -> None:
-    assert features("a", "b", np.array([0.9, 0.5]), np.array([1, 1]))[1] == pytest.approx(0.4)
+    assert features("a", "b", np.array([0.9, 0.5]), np.array([True, True]))[1] == pytest.approx(0.4)
 
 
 def test_letters_overlap_by_their_3_and_4_grams() -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.agents.pipeline import stage_named
+from streams.codec import encode
 from streams.records import Announcement
 from streams.releases.handle import Handle
 from streams.releases.opening import load_release
+from streams.releases.reload import Reloader
 from streams.settings import Settings
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -76,3 +84,27 @@ def live_series() -> list[tuple[str, float]]:
 def fallback() -> float | None:
     """The gauge of releases that run in place of the announced one."""
     return metrics.REGISTRY.get_sample_value("pv_release_fallback", {"task": "summarization"})
+
+
+@asynccontextmanager
+async def reloading(
+    handle: Handle, settings: Settings
+) -> AsyncIterator[tuple[Reloader, Callable[[str], None]]]:
+    """A reloader for one task without a broker, and a function that announces a version to it."""
+    task = handle.task
+    reloader = Reloader([stage_named(task)], {task: handle}, settings)
+    offsets = itertools.count()
+
+    def announce(version: str) -> None:
+        value = encode(announcement(version, task=task))
+        reloader._announcements.apply(SimpleNamespace(key=task.encode(), value=value, offset=next(offsets)))
+        reloader._changed[task].set()
+
+    updating = asyncio.create_task(reloader._update_live(task))
+    try:
+        yield reloader, announce
+        assert not updating.done(), "it must run until it is cancelled"
+    finally:
+        updating.cancel()
+        await asyncio.gather(updating, return_exceptions=True)
+        reloader._pool.shutdown(wait=True)

@@ -51,6 +51,10 @@ class KeptDelivery:
         """The last text of each key; None after a tombstone."""
         return {key: None if value is None else orjson.loads(value)["text"] for _, key, value in self.sent}
 
+    async def kept(self, prefix: str) -> list[str]:
+        """The keys with the prefix that are not deleted, as a sweep asks for them."""
+        return [key for key, text in self.state().items() if text is not None and key.startswith(prefix)]
+
     def deleted(self) -> set[str]:
         return {key for _, key, value in self.sent if value is None}
 

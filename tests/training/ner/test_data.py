@@ -14,7 +14,7 @@ from models.ner.decoding import tags_of
 from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS
 from training.common.corpora import GoldMention, GoldText
-from training.common.word_tags import word_tags
+from training.common.tagging.word_tags import word_tags
 from training.ner.data import UNKNOWN, Corpus, examples, read
 from training.ner.settings import Settings
 from training.teaching.readers import gold_texts

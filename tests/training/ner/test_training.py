@@ -23,7 +23,7 @@ from tests.training.ner.test_data import SENTENCES, TAGS
 from training.common.adapter import adapter_tensors
 from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
-from training.common.transitions import WEIGHT
+from training.common.tagging.transitions import WEIGHT
 from training.evaluation.relation import split_negatives
 from training.ner.assemble import counted_transitions
 from training.ner.data import Corpus, examples, read

@@ -6,7 +6,7 @@ from typing import Any
 
 from models.encoder.model import Encoder
 from models.terminology import Term
-from training.common.coding_split import Split, pts_by_term
+from training.common.codings.split import Split, pts_by_term
 from training.common.corpora import GoldCoding
 from training.normalization.network import Encoders
 from training.normalization.settings import Settings

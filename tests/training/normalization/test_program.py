@@ -20,7 +20,7 @@ from models.releases.store import open_release
 from models.types import Query
 from tests.training.normalization.small_terms import GOLDS, TERMS
 from training.normalization.__main__ import main
-from training.normalization.nil_threshold import DEFAULT_NIL
+from training.normalization.nil.threshold import DEFAULT_NIL
 from training.teaching.readers import phrases
 
 

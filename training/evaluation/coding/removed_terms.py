@@ -11,9 +11,9 @@ import numpy as np
 
 from models.scores import Counts, Measure, ratio
 from models.types import Coding
-from training.common.coding_split import heldout_split, pts_by_term, query, split_groups
+from training.common.codings.removed_terms import Draw, draws
+from training.common.codings.split import heldout_split, pts_by_term, query, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
-from training.common.removed_terms import Draw, draws
 from training.evaluation.result import Part, Result
 from training.teaching.readers import phrases
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from models.drugs import DrugLexicon
 from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
-from training.common.coding_split import heldout_split, split_groups
+from training.common.codings.split import heldout_split, split_groups
 from training.common.corpora import GoldCoding, GoldText, read_psytar, read_psytar_codes
 from training.teaching.markup import NONE, MarkedText
 from training.teaching.readers import marked_texts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from training.common.coding_split import pts_by_term
+from training.common.codings.split import pts_by_term
 from training.evaluation.posts import corpus as corpora
 from training.evaluation.posts.corpus import Corpus
 from training.evaluation.posts.counts import PRIMARY, counts_of, keyword_measures, measures_of, posts_of

@@ -33,7 +33,7 @@ class Feed(Player):
     """Shows the last `shown` entries, the newest first, with an ETag."""
 
     def __init__(self, world: World, rate: float = 2000.0, shown: int = 50) -> None:
-        super().__init__(world, None, rate)
+        super().__init__(world, rate)
         self.shown = shown
         self.requests: list[dict[str, str]] = []
         self.statuses: list[int] = []

@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 
 from tests.streams.sources.players.faults import Faults
-from tests.streams.sources.players.server import Player
+from tests.streams.sources.players.server import StreamPlayer
 from tests.streams.sources.players.world import Happening, World
 
 DID = "did:plc:eygmaihciaxprqvxpfvl6flk"
@@ -44,7 +44,7 @@ def event(kind: str, at: float, **body: object) -> bytes:
     return orjson.dumps({"did": DID, "time_us": round(at * 1e6), "kind": kind, **body})
 
 
-class Jetstream(Player):
+class Jetstream(StreamPlayer):
     """`kept`: seconds of the log that it has; an older cursor is clamped silently."""
 
     def __init__(

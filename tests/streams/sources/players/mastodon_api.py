@@ -10,13 +10,13 @@ import orjson
 from aiohttp import web
 
 from tests.streams.sources.players.faults import Faults
-from tests.streams.sources.players.server import LARGE_NUMBER, Player
+from tests.streams.sources.players.server import LARGE_NUMBER, StreamPlayer
 from tests.streams.sources.players.world import Happening, World
 
 TOKEN = "planted-mastodon-token"
 
 
-class MastodonApi(Player):
+class MastodonApi(StreamPlayer):
     """Ids have the time of the first version, as Mastodon's."""
 
     def __init__(self, world: World, faults: Faults | None = None, rate: float = 2000.0) -> None:

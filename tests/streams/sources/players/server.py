@@ -1,9 +1,12 @@
-"""What all players share: a server on the loopback interface, and a clock that lets things happen."""
+"""A server on the loopback interface with a clock that lets things happen, and streams of messages with
+faults.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -22,12 +25,9 @@ MAX_AHEAD = 25
 class Player:
     """A server for a world; an async context manager. The world begins with the first connection."""
 
-    def __init__(self, world: World, faults: Faults | None = None, rate: float = 2000.0) -> None:
+    def __init__(self, world: World, rate: float = 2000.0) -> None:
         self.world = world
-        self.faults = faults or Faults(seed=0)
         self.connections = 0
-        self.keeps_alive = False
-        """Once the world is over, the connection is kept alive, so that the source does not connect again."""
         self.furthest = 0
         """How many happenings were sent, or should have been."""
         self.refuse: list[tuple[int, dict[str, str]]] = []
@@ -70,21 +70,31 @@ class Player:
         status, headers = self.refuse.pop(0)
         return web.Response(status=status, headers=headers)
 
+
+class StreamPlayer(Player, ABC):
+    """Sends a message for each happening over a connection that stays open."""
+
+    def __init__(self, world: World, faults: Faults | None = None, rate: float = 2000.0) -> None:
+        super().__init__(world, rate)
+        self.faults = faults or Faults(seed=0)
+        self.keeps_alive = False
+        """Once the world is over, the connection is kept alive, so that the source does not connect again."""
+
+    @abstractmethod
     def message(self, happening: Happening) -> bytes:
         """What the server sends for a happening."""
-        raise NotImplementedError
 
+    @abstractmethod
     def malformed(self) -> bytes:
         """A message that is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def clock_jump(self, at: float) -> bytes:
         """A message that has a wrong time, and no post that counts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep_alive(self) -> bytes:
         """What the server sends when there is nothing else."""
-        raise NotImplementedError
 
     def half(self, message: bytes) -> bytes:
         """The first part of a message, as it goes over the wire."""

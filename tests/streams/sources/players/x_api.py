@@ -10,7 +10,7 @@ import orjson
 from aiohttp import web
 
 from tests.streams.sources.players.faults import Faults
-from tests.streams.sources.players.server import Player
+from tests.streams.sources.players.server import StreamPlayer
 from tests.streams.sources.players.world import Happening, World
 
 TOKEN = "planted-x-token"
@@ -38,7 +38,7 @@ def tweet(happening: Happening) -> dict[str, Any]:
     }
 
 
-class XApi(Player):
+class XApi(StreamPlayer):
     """With backfill a connection begins before the place where the last one ended, else with what is new."""
 
     def __init__(self, world: World, faults: Faults | None = None, rate: float = 2000.0) -> None:

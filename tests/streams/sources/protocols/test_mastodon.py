@@ -135,15 +135,11 @@ async def test_nothing_is_lost_through_faults_and_a_sweep_finds_the_deletions_th
     world = World.made(seed=31, posts=600, delete_first=False)
     faults = Faults(seed=32, count=50, every=4, silence=0.4)
     delivery = KeptDelivery()
-
-    async def kept(prefix: str) -> list[str]:
-        return [key for key, text in delivery.state().items() if text is not None and key.startswith(prefix)]
-
     async with MastodonApi(world, faults, rate=2000) as api:
         stream = source(api.url, silence=0.2, rewind=1.0)
         sweep = Sweep(
-            name="mastodon-deletions", key=f"{stream.key}/deletions", prefix=stream.prefix, kept=kept,
-            check=stream.check, every=0.5, least=0.1, backoff=FAST, due=stream.missed,
+            name="mastodon-deletions", key=f"{stream.key}/deletions", prefix=stream.prefix,
+            kept=delivery.kept, check=stream.check, every=0.5, least=0.1, backoff=FAST, due=stream.missed,
         )  # fmt: skip
 
         def is_complete() -> bool:

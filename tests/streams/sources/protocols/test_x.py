@@ -144,14 +144,10 @@ async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_del
     world = World.made(seed=21, posts=1000, delete_first=False)
     faults = Faults(seed=22, count=100, every=8, silence=0.4)
     delivery = KeptDelivery()
-
-    async def kept(prefix: str) -> list[str]:
-        return [key for key, text in delivery.state().items() if text is not None and key.startswith(prefix)]
-
     async with XApi(world, faults, rate=3000) as api:
         compliance = Compliance(token=TOKEN, server=api.url, poll=0.02)
         sweep = Sweep(
-            name="x-deletions", key="x/deletions", prefix="x:", kept=kept, check=compliance.check,
+            name="x-deletions", key="x/deletions", prefix="x:", kept=delivery.kept, check=compliance.check,
             every=0.3, least=0.1, backoff=FAST,
         )  # fmt: skip
         source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.2, backfill=5)

@@ -9,9 +9,9 @@ import pytest
 
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
-from training.common.coding_split import pts_by_term
+from training.common.codings.removed_terms import draws, half_of, shares
+from training.common.codings.split import pts_by_term
 from training.common.corpora import GoldCoding
-from training.common.removed_terms import draws, half_of, shares
 from training.evaluation.coding import removed_terms
 from training.evaluation.coding.removed_terms import Removed
 

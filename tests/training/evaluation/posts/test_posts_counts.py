@@ -10,7 +10,7 @@ import pytest
 from models.types import ADE, DRUG, Mention
 from streams.agents.offline import code_posts
 from tests.training.fakes import TERMS, Coder, Fake
-from training.common.coding_split import pts_by_term
+from training.common.codings.split import pts_by_term
 from training.evaluation.posts.corpus import Corpus, GoldEvent, GoldPost
 from training.evaluation.posts.counts import NAMES, counts_of, keyword_measures, measures_of, pairs, posts_of
 from training.evaluation.posts.found import FoundEvent, PostModels, keyword, unflagged

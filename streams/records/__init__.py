@@ -1,0 +1,33 @@
+"""The records in the topics. Fields are only ever added, with defaults, so that old records stay readable."""
+
+from streams.records.control import SHADOW, Announcement, Cursor
+from streams.records.reports import (
+    MAX_TEXT,
+    AuthorHash,
+    CodedEvent,
+    CodedReport,
+    Country,
+    ExpandedReport,
+    Headers,
+    Id,
+    Inbound,
+    Language,
+    Masked,
+    MaskKind,
+    Origin,
+    Permalink,
+    Report,
+    Summary,
+    TaggedReport,
+    Text,
+    extend,
+)
+from streams.records.reviews import Action, Review, ReviewedEvent
+from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
+
+__all__ = [
+    "MAX_TEXT", "SHADOW", "Action", "Announcement", "AuthorHash", "CodedEvent", "CodedReport",
+    "Country", "Cursor", "ExpandedReport", "Headers", "Id", "Inbound", "Language", "Limits", "MaskKind",
+    "Masked", "Origin", "Permalink", "Report", "Review", "ReviewedEvent", "Signal", "Summary",
+    "TaggedReport", "Text", "WatchState", "WindowStatistics", "extend",
+]  # fmt: skip

@@ -1,0 +1,214 @@
+"""Reports, and what the stages add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
+
+#: Characters; far more than any post or note has, far less than a broker accepts as one message.
+MAX_TEXT = 100_000
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A source record as the broker delivered it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: float
+    """Seconds since 1970, from the broker's record; a producer may have set any number."""
+    headers: Headers = ()
+    token: Any = field(default=None, compare=False, repr=False)
+    """The transport's own object, needed to acknowledge the record."""
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must hold more than white space")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be printable")
+    return text
+
+
+Id = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=256),
+    AfterValidator(_printable),
+    AfterValidator(_not_blank),
+]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_not_blank)]
+#: The text of a final record: empty where the terms of its source forbid keeping it.
+KeptText = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+#: HMAC-SHA256 of a handle; nothing else is ever kept of an author.
+AuthorHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Language = Annotated[str, StringConstraints(min_length=1, max_length=35), AfterValidator(_printable)]
+Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_printable)]
+Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
+MaskKind = Literal["user", "url", "email", "phone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The place of a source record on an input topic."""
+
+    topic: str
+    partition: Annotated[int, Field(ge=0)]
+    offset: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A span of the text that stands in place of something which identifies a person."""
+
+    kind: MaskKind
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A text as it was received. Producers set the fields up to `drug` and those from `language` on; stages
+    set the others and ignore what a producer writes there.
+    """
+
+    id: Id
+    text: Text
+    created_at: datetime | None = None
+    drug: str | None = None
+    """The drug that the report is about, where the source states it (a review site does)."""
+    source: str = ""
+    """The input topic of the report."""
+    received_at: datetime | None = None
+    """When the report was ingested; by default the broker's timestamp of the source record."""
+    releases: dict[str, str] = field(default_factory=dict)
+    """Stage to release version, for each model that contributed to the record, in the order of the stages."""
+    record_id: str = ""
+    """`source/id/fingerprint/stage@version+version...`: equal for a redelivered record, different after a
+    change of release or when the report is sent again with another text.
+    """
+    created_at_assumed_utc: bool = False
+    """The producer's `created_at` had no time zone and was read as UTC."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """Fields of the producer that the pipeline does not know, passed through; bounded in size."""
+    meta_dropped: int = 0
+    """How many such fields were left out because they exceeded the bound."""
+    origin: Origin | None = None
+    """The source record; null in records of versions that did not state it. See `streams.order`."""
+    generations: dict[str, Annotated[int, Field(ge=0)]] = field(default_factory=dict)
+    """Stage to release generation, like `releases`: offset + 1 of the announcement that made the release
+    live, 0 where none did.
+    """
+    language: Language | None = None
+    """Of the text: as the source states it, or the stage `ner` identified it; mostly ISO 639-1."""
+    permalink: Permalink | None = None
+    """Address of the post; it leads to its author."""
+    author: AuthorHash | None = None
+    """Keyed hash of the author's handle; null where there is no key, or none may be kept."""
+    country: Country | None = None
+    """As the source states it."""
+    duplicate_of: Id | None = None
+    """Id of the first report that this one repeats or nearly repeats; null for the first one itself."""
+    aggregate_only: bool = False
+    """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
+    masked: tuple[Masked, ...] = ()
+    """What was masked in the text, in its order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandedReport(Report):
+    """A report and the long forms of its acronyms; the text itself is never changed."""
+
+    expansions: tuple[Expansion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggedReport(ExpandedReport):
+    """A report and its mentions; relations only from the stage `relation`, not from `ner`."""
+
+    mentions: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    read: bool | None = None
+    """False: the tagger does not read the `language` of the text, so it has no mentions. Null in records of
+    earlier versions, which state the language of such texts only.
+    """
+
+    @property
+    def was_read(self) -> bool:
+        """Whether a lack of mentions says anything about the text."""
+        return self.language is None if self.read is None else self.read
+
+    def __post_init__(self) -> None:
+        n = len(self.mentions)
+        if self.text and any(m.end > len(self.text) for m in self.mentions):
+            raise ValueError("a mention ends after the text")
+        if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
+            raise ValueError("a relation refers to a mention that does not exist")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedEvent:
+    """An adverse event coded to the terminology, or NIL: then llt, pt and soc are null, and the candidates
+    are the nearest terms.
+    """
+
+    mention: int
+    """Position in the record's mentions."""
+    drugs: tuple[str, ...]
+    """Suspected drugs, by their nonproprietary name where it is known."""
+    drug_evidence: Literal["relation", "report", "only_drug_in_text", "none"]
+    llt: str | None
+    pt: str | None
+    soc: str | None
+    score: float
+    """Cosine similarity to the best candidate."""
+    nil: bool
+    candidates: tuple[Candidate, ...]
+    negated: bool = False
+    """The text states that the event did not happen."""
+    hypothetical: bool = False
+    """The event is feared, or stated as possible."""
+    other_experiencer: bool = False
+    """The event happened, or may happen, to another person or an animal and not to the writer."""
+    context_weight: float | None = None
+    """Weight of the sentence in the mention's vector, 0 to 1; null where the model used no context."""
+    serious: bool = False
+    """The terminology marks the preferred term as medically important; false for NIL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedReport(TaggedReport):
+    """The final record of a post or a sentence; spans are of the text also where that was dropped."""
+
+    text: KeptText
+    events: tuple[CodedEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Report):
+    """The final record of a question."""
+
+    text: KeptText
+    summary: ShortQuestion
+
+
+R = TypeVar("R", bound=Report)
+
+
+def extend(kind: type[R], report: Report, **added: Any) -> R:
+    """A record of type `kind` with all fields of `report` and the fields that a stage adds or replaces."""
+    return kind(**({f.name: getattr(report, f.name) for f in fields(report)} | added))

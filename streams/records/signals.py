@@ -1,0 +1,65 @@
+"""Statistics of pairs of drug and term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """An estimate with the limits of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowStatistics:
+    """Statistics of a pair of drug and term over the reports of a window; see docs/signals.md."""
+
+    n: int
+    """Unique reports with both."""
+    expected: float
+    prr: Limits
+    chi_square: float
+    chi_square_yates: float
+    ror: Limits
+    ic: Limits
+    ebgm: Limits
+    """EBGM with EB05 and EB95."""
+    criteria: tuple[str, ...]
+    """Names of the criteria that are met."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchState:
+    """The sequential test of a pair over the last weeks."""
+
+    weeks: tuple[str, ...]
+    n: tuple[int, ...]
+    expected: tuple[float, ...]
+    ratio: float
+    """Log likelihood ratio of all weeks together."""
+    critical: float
+    signalled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """Disproportionality of a drug and a term. It is no evidence that the drug causes the event."""
+
+    drug: str
+    term: str
+    level: Literal["pt", "soc"]
+    computed_at: datetime
+    windows: dict[str, WindowStatistics]
+    """By the name of the window: all, 90d, 7d; one without a report of the pair is left out."""
+    watch: WatchState | None = None
+    caveat: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.drug}|{self.term}"

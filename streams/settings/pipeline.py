@@ -1,0 +1,264 @@
+"""Settings of the connections to the broker, of the topics, and of workers and their models."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from streams.settings.secrets import SettingsWithSecrets
+
+EMBEDDED = "embedded"
+OAUTH = "OAUTHBEARER"
+_BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
+
+
+class PipelineSettings(SettingsWithSecrets):
+    """What stages and their clients need."""
+
+    broker: str = EMBEDDED
+    """Address of the broker: `kafka://host:port,host:port`, or `embedded` for one inside the process. It has
+    no user and no password."""
+
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """Security protocol of the connections to the broker."""
+
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
+    """SASL mechanism; used with SASL_PLAINTEXT and SASL_SSL."""
+
+    sasl_username: str = ""
+    """SASL user name; used with SASL_PLAINTEXT and SASL_SSL."""
+
+    sasl_password: SecretStr = SecretStr("")
+    """SASL password; used with SASL_PLAINTEXT and SASL_SSL."""
+
+    sasl_password_file: Path | None = None
+    """File that holds the SASL password; a newline at its end is dropped."""
+
+    sasl_token_file: Path | None = None
+    """File that holds an access token for OAUTHBEARER. It is read for every connection, so that another
+    process can replace the token."""
+
+    oauth_token_url: str = ""
+    """Token server for OAUTHBEARER, which is asked with the client-credentials grant. `https`, or `http` on
+    this machine. Its certificate is checked against the authorities of the system."""
+
+    oauth_client_id: str = ""
+    """Client id for the token server."""
+
+    oauth_client_secret: SecretStr = SecretStr("")
+    """Client secret for the token server."""
+
+    oauth_client_secret_file: Path | None = None
+    """File that holds the client secret; a newline at its end is dropped."""
+
+    oauth_scope: str = ""
+    """Scope that the token server is asked for, if it needs one."""
+
+    ssl_cafile: Path | None = None
+    """PEM file of the certificate authorities to trust; by default those of the system. Used with SSL and
+    SASL_SSL."""
+
+    ssl_certfile: Path | None = None
+    """PEM file of the client's certificate, if the broker requires one. Used with SSL and SASL_SSL."""
+
+    ssl_keyfile: Path | None = None
+    """PEM file of the private key of the client's certificate."""
+
+    ssl_key_password: SecretStr = SecretStr("")
+    """Password of an encrypted private key."""
+
+    ssl_key_password_file: Path | None = None
+    """File that holds the password of the private key; a newline at its end is dropped."""
+
+    prefix: str = Field(default="", max_length=100, pattern="^([A-Za-z0-9][A-Za-z0-9._-]*)?$")
+    """Put in front of the name of every topic and consumer group, for example `staging.`, so that several
+    pipelines can share a cluster. Letters, digits, `.`, `_` and `-`."""
+
+    partitions: int = Field(default=4, ge=1)
+    """Partitions of the topics that pvstream creates, and so the most workers of a stage. Topics of dead
+    letters and `releases` have one."""
+
+    replication: int = Field(default=1, ge=1)
+    """Replication factor of the topics that pvstream creates. 1 suits a single broker; use 3 on a cluster."""
+
+    releases: dict[str, Path] = Field(default={})
+    """Release directories by task, as JSON. Such a release replaces the bundled one, and announcements do not
+    change it."""
+
+    store: str = "~/.local/share/pvstream/releases"
+    """Store of published releases: a directory that all workers can read, or an fsspec URL
+    (s3://bucket/releases with the package s3fs installed).
+    """
+
+    store_deadline: float = Field(default=60.0, ge=1)
+    """Seconds that copying a release from the store may take. After that the store counts as unavailable: a
+    worker that starts takes a release that it has kept, and one that runs tries again later."""
+
+    release_key: Path | None = None
+    """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
+    the matching private key."""
+
+    release_bytes: int = Field(default=2 << 30, ge=1 << 20)
+    """Largest size of a release in bytes; a larger one is refused before it is copied."""
+
+    release_files: int = Field(default=64, ge=1, le=4096)
+    """Largest number of files of a release."""
+
+    state: Path = Path("~/.local/state/pvstream")
+    """Folder of this machine in which workers keep the last good releases and the last accepted signed
+    announcements. In a container it must be a volume, else both are lost with the container."""
+
+    device: str = "cpu"
+    """Device that the models run on: `cpu` or `cuda`."""
+
+    post_threshold: float | None = Field(default=None, ge=0, le=1)
+    """Probability that a sentence of a post reports an adverse event, below which the tagger gives no adverse
+    events and no withdrawal symptoms for it; by default the threshold of the release, whose manifest states
+    what each threshold would do. Set it alike on all workers of the stage: a record does not state it."""
+
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
+
+    threads: int = Field(default=0, ge=0)
+    """CPU threads of one inference; 0 uses all processors available to the process."""
+
+    batch: int = Field(default=64, ge=1, le=4096)
+    """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
+    memory and add latency."""
+
+    batch_characters: int = Field(default=100_000, ge=1000)
+    """Largest size of a batch in bytes of text; a record that is larger is a batch of its own. It bounds the
+    time of one inference."""
+
+    wait: float = Field(default=0.05, gt=0, le=10)
+    """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""
+
+    inference_deadline: float = Field(default=120.0, ge=1)
+    """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
+    /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
+
+    drift_sample: float = Field(default=0.01, ge=0, le=1)
+    """Share of the records of each stage that are compared with the texts that its release was made with
+    (metrics `pv_drift_*`). Each of them is encoded once more; 0 turns the comparison off."""
+
+    max_output_bytes: int = Field(default=1_000_000, ge=1024)
+    """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
+    max.message.bytes, because the broker would refuse the record at every attempt."""
+
+    http_host: str = "127.0.0.1"
+    """Address on which /metrics, /health and /releases are served. The default is reachable from this machine
+    only; use 0.0.0.0 in a container."""
+
+    http_port: int = Field(default=8000, ge=0, le=65535)
+    """Port of /metrics, /health and /releases; 0 chooses any free port."""
+
+    session_timeout: float = Field(default=10.0, gt=0)
+    """Seconds without a heartbeat after which a worker's partitions go to others. Faust's default of 60 would
+    leave them idle that long; below 6, which many brokers refuse, a long garbage collection looks like a
+    crash."""
+
+    instance: str = Field(default="", max_length=200, pattern="^[A-Za-z0-9._-]*$")
+    """Name of this worker among those of its stage, for static membership. A worker that is restarted within
+    PV_SESSION_TIMEOUT gets its partitions again, and the other workers notice nothing. No two workers of a
+    stage may have the same name. Empty: the partitions of a worker that stops go to others at once."""
+
+    commit_interval: float = Field(default=1.0, gt=0)
+    """Seconds between offset commits; a crash repeats the records acknowledged since the last commit."""
+
+    grace: float = Field(default=30.0, gt=0)
+    """Seconds that a stopping worker may take to finish the records it has read."""
+
+    @field_validator("broker")
+    @classmethod
+    def _known_scheme(cls, value: str) -> str:
+        if "@" in value:
+            raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
+        if value != EMBEDDED and not _BROKERS.fullmatch(value):
+            raise ValueError("must be `embedded` or kafka://host:port,...")
+        return value
+
+    @field_validator("oauth_token_url")
+    @classmethod
+    def _private_transport(cls, value: str) -> str:
+        """The client secret goes to this address."""
+        url = urlsplit(value)
+        if value and url.scheme != "https" and not (url.scheme == "http" and _is_local(url.hostname or "")):
+            raise ValueError("must be an https URL, or an http URL of this machine")
+        return value
+
+    @model_validator(mode="after")
+    def _one_source_of_tokens(self) -> Self:
+        if self.security.startswith("SASL") and self.sasl_mechanism == OAUTH:
+            if (self.sasl_token_file is None) == (not self.oauth_token_url):
+                raise ValueError("OAUTHBEARER needs either PV_SASL_TOKEN_FILE or PV_OAUTH_TOKEN_URL")
+            if self.oauth_token_url and not (
+                self.oauth_client_id and self.oauth_client_secret.get_secret_value()
+            ):
+                raise ValueError(
+                    "PV_OAUTH_TOKEN_URL needs PV_OAUTH_CLIENT_ID and PV_OAUTH_CLIENT_SECRET_FILE"
+                )
+        return self
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder for what this machine remembers of this pipeline; one for each prefix."""
+        return self.state.expanduser() / self.prefix
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """host:port of each broker."""
+        return [b.removeprefix("kafka://") for b in self.broker.split(",") if b]
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """The TLS context of the connections to the broker; None without TLS."""
+        if "SSL" not in self.security:
+            return None
+        context = ssl.create_default_context(cafile=str(self.ssl_cafile) if self.ssl_cafile else None)
+        if self.ssl_certfile:
+            password = self.ssl_key_password.get_secret_value()
+            # Given as a function it is asked for only if the key is encrypted, and never on the terminal.
+            context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, lambda: password)
+        return context
+
+    def token_provider(self) -> Any:
+        """What gives access tokens to aiokafka, for OAUTHBEARER; None for the other mechanisms."""
+        if not self.security.startswith("SASL") or self.sasl_mechanism != OAUTH:
+            return None
+        from streams.credentials import tokens  # noqa: PLC0415  takes long to import, and few need it
+
+        if self.sasl_token_file is not None:
+            return tokens.FileTokens(self.sasl_token_file)
+        secret = self.oauth_client_secret.get_secret_value()
+        return tokens.client_credentials(
+            tokens.Client(self.oauth_token_url, self.oauth_client_id, secret, self.oauth_scope)
+        )
+
+    def client(self) -> dict[str, Any]:
+        """Keyword arguments that every aiokafka client gets."""
+        options: dict[str, Any] = {
+            "bootstrap_servers": self.bootstrap,
+            "security_protocol": self.security,
+            "ssl_context": self.ssl_context(),
+        }
+        if self.security.startswith("SASL"):
+            options |= {
+                "sasl_mechanism": self.sasl_mechanism,
+                "sasl_oauth_token_provider": self.token_provider(),
+                "sasl_plain_username": self.sasl_username,
+                "sasl_plain_password": self.sasl_password.get_secret_value(),
+            }
+        return options
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host of a URL is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,94 @@
+"""A real Prometheus answers every query of the dashboard while the whole pipeline runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.releases.manifest import Release
+from tests.integration import processes
+from tests.integration.long_tests import long_test
+from tests.integration.prometheus import Prometheus, prometheus
+from tests.integration.site import Site
+from tests.test_dashboard import dashboard, panels
+from tests.test_deploy import alerts
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, long_test]
+
+#: Queries without an answer here, by a part of them, with the reason.
+UNANSWERED = {
+    "pv_release_fallback": "no worker runs another release than the announced one",
+    "pv_reload_seconds_bucket": "the releases are pinned, so no announcement is followed",
+    "pv_announcements_refused": "nor refused",
+    "pv_source_lag_seconds": "lines of a file have no age",
+}
+WITHIN_S = 240.0
+
+
+def expressions() -> list[str]:
+    """Every query of the dashboard as Grafana sends it, for all stages and jobs and an interval of 10 s."""
+    found = [target["expr"] for panel in panels() for target in panel["targets"]]
+    values = {"$stage": ".*", "$job": ".+", "$__rate_interval": "10s"}
+    for name, value in values.items():
+        found = [expression.replace(name, value) for expression in found]
+    return found
+
+
+def at_once() -> list[dict[str, Any]]:
+    """The rules as deployed, without the time for which they must hold."""
+    return [{k: v for k, v in rule.items() if k != "for"} for rule in alerts()]
+
+
+def is_answered(server: Prometheus, expression: str) -> bool:
+    """Whether a query gives a number."""
+    return any(math.isfinite(float(series["value"][1])) for series in server.query(expression))
+
+
+def test_every_query_of_the_dashboard_is_answered(
+    tiny_site: Site, tmp_path: Path, tiny: dict[str, Release]
+) -> None:
+    if shutil.which("prometheus") is None:
+        assert os.environ.get("PV_REQUIRE_KAFKA") != "1", "prometheus is missing"
+        pytest.skip("prometheus is not on PATH")
+    site = tiny_site
+    topics = ("posts", "sentences", "questions")
+    lines, port = tmp_path / "lines.jsonl", processes.free_port()
+    lines.write_text(json.dumps({"id": "1", "text": "Zoloft", "created_at": datetime.now(UTC).isoformat()}))
+    source = processes.running(
+        "source", "ndjson", "--path", str(lines), env=site.env | {"PV_HTTP_PORT": str(port)}, log=tmp_path / "source"
+    )
+    server_of = prometheus(tmp_path, site.port, at_once(), port)
+    with server_of as server, site.running("up", PV_DRIFT_SAMPLE="1"), source:
+        site.wait_ready()
+        site.must("shadow", "ner", str(tiny["ner"].path), "--share", "1.0")
+        processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
+        waiting = {e for e in expressions() if not any(part in e for part in UNANSWERED)}
+        assert waiting
+
+        def answered() -> bool:
+            for topic in topics:  # again and again: a rate needs records between two scrapes
+                site.produce_samples(topic)
+            site.produce("posts", [(b"bad", b"no report")])
+            time.sleep(1.0)  # at most this many records a second, and two scrapes between two rounds
+            waiting.difference_update([e for e in waiting if is_answered(server, e)])
+            return not waiting
+
+        try:
+            processes.wait_until(answered, "every query is answered", WITHIN_S)
+        except AssertionError:
+            raise AssertionError(f"not answered: {sorted(waiting)}") from None
+        for expression in expressions():
+            if any(part in expression for part in UNANSWERED):
+                assert not is_answered(server, expression), f"is answered, so no exception: {expression}"
+        for variable in dashboard()["templating"]["list"]:
+            if variable["type"] == "query":
+                name = variable["query"]["query"].removesuffix(")").split(", ")[-1]
+                assert is_answered(server, f'count by ({name}) (pv_ready{{{name}!=""}})'), name

@@ -1,0 +1,65 @@
+"""`pvstream source` as its users run it: killed, refused, and silent about what it reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sources_kills import kill_run
+from streams.broker.embedded import EmbeddedBroker
+from tests.integration import processes
+from tests.integration.long_tests import long_test
+
+
+@pytest.fixture
+def bootstrap() -> Iterator[str]:
+    with EmbeddedBroker() as broker:
+        yield broker.bootstrap
+
+
+@pytest.mark.slow
+@long_test
+def test_nothing_is_lost_and_no_deletion_missed_when_a_process_with_five_sources_is_killed() -> None:
+    figures = asyncio.run(kill_run(kills=2, seed=5))
+    assert figures["posts"] > 500
+    assert figures["deletions"] > 50
+    assert (figures["lost"], figures["deletions_missing"], figures["other_keys"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["x"], "needs a bearer token in PV_X_TOKEN_FILE"),
+        (["mastodon"], "needs a server"),
+        (["rss"], "needs at least one feed"),
+        (["telex"], "'telex' is none of bluesky, x, mastodon, rss, ndjson"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(bootstrap: str, arguments: list[str], reason: str) -> None:
+    answer = processes.command("source", *arguments, env=processes.environment(bootstrap, 0))
+    assert answer.returncode == 1
+    assert [line for line in answer.stderr.splitlines() if reason in line]
+    assert "Traceback" not in answer.stderr
+
+
+@long_test
+def test_the_terms_of_x_are_stated_at_the_start_and_no_output_quotes_a_post_or_a_token(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    lines = tmp_path / "planted-name.jsonl"
+    lines.write_text('{"id": "planted-id", "text": "planted text"}\n{"id": "planted-id", "text": 5}\n')
+    env = processes.environment(bootstrap, 0, PV_X_TOKEN="planted-token")
+    server = f"http://127.0.0.1:{processes.free_port()}"
+    log = tmp_path / "log"
+    arguments = ("source", "x", "ndjson", "--all", "--x-server", server, "--path", str(lines))
+    with processes.running(*arguments, env=env, log=log):
+        processes.wait_until(lambda: processes.count(bootstrap, "posts") == 1, "the post is sent")
+        processes.wait_until(lambda: "x: network" in log.read_text(), "the interruption is logged")
+    text = log.read_text()
+    assert "forbid to derive or store health information" in text
+    assert "planted" not in text
+    ((message),) = processes.read_all(bootstrap, "posts")
+    assert message.key == b"planted-id"

@@ -1,0 +1,178 @@
+"""Announcements: the last valid one under a key counts, and invalid messages change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import pytest
+
+from models.scores import Comparison
+from models.types import TASKS
+from streams.codec import decode, encode
+from streams.records import Announcement
+from streams.releases.announcements import Announcements, apply_message
+
+WIRE = Path(__file__).parents[3] / "data/wire"
+WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+COMPARISON = Comparison(
+    score="f1",
+    definition="F1 over all mentions",
+    data="CADEC",
+    split="test",
+    records=1250,
+    candidate=0.7131,
+    live=0.7042,
+    difference=0.0089,
+    low=-0.0012,
+    high=0.0191,
+)
+PUBLISHED = Announcement(
+    task="ner",
+    version="0123456789ab",
+    reason="publish",
+    announced_at=WHEN,
+    previous="ba9876543210",
+    compared=COMPARISON,
+)
+SHADOW = Announcement(task="ner", version="cdef01234567", reason="shadow", announced_at=WHEN, share=0.25)
+GOLDEN = {
+    "announcement": PUBLISHED,
+    "announcement-rollback": Announcement(
+        task="acronym", version="0123456789ab", reason="rollback", announced_at=WHEN, forced=True
+    ),
+    "announcement-shadow": SHADOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The part of a consumer's record that `apply_message` reads."""
+
+    key: bytes | None
+    value: bytes | None
+    offset: int = 7
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+def message(announcement: Announcement, key: str | None = None) -> Message:
+    return Message((key or announcement.key).encode(), encode(announcement))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_written(name: str) -> None:
+    for version, announcement in ((1, GOLDEN[name]), (2, replace(GOLDEN[name], sequence=7))):
+        golden = (WIRE / f"{name}-v{version}.json").read_bytes().rstrip(b"\n")
+        assert decode(Announcement, golden) == announcement
+    assert encode(announcement) == golden
+
+
+def test_a_shadow_has_its_own_key() -> None:
+    assert PUBLISHED.key == "ner"
+    assert SHADOW.key == "ner.shadow"
+
+
+def test_the_later_announcement_replaces_the_earlier_one() -> None:
+    current: dict[str, Announcement] = {}
+    later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
+    assert apply_message(current, message(PUBLISHED)) == "ner"
+    assert apply_message(current, message(later)) == "ner"
+    assert current == {"ner": later}
+
+
+def test_tasks_and_their_shadows_are_independent() -> None:
+    current: dict[str, Announcement] = {}
+    for task in TASKS:
+        apply_message(current, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
+        apply_message(current, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
+    assert sorted(current) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
+
+
+def test_a_tombstone_ends_a_shadow_and_nothing_else() -> None:
+    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply_message(current, Message(b"ner.shadow", None)) == "ner.shadow"
+    assert current == {"ner": PUBLISHED}
+
+
+def test_a_tombstone_for_a_shadow_that_does_not_run_changes_nothing() -> None:
+    current = {"ner": PUBLISHED}
+    assert apply_message(current, Message(b"acronym.shadow", None)) == "acronym.shadow"
+    assert current == {"ner": PUBLISHED}
+
+
+@pytest.mark.parametrize(
+    "key", [None, b"", b"nor", b"NER", b"ner.shadow.shadow", b"ner.", b".shadow", b"ner\n", b"\xff\xfe"]
+)
+@pytest.mark.parametrize("value", [None, encode(PUBLISHED)])
+def test_an_unknown_key_changes_nothing(
+    key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    current = {"ner": PUBLISHED}
+    assert apply_message(current, Message(key, value)) is None
+    assert current == {"ner": PUBLISHED}
+    assert "releases@7 is not an announcement: unknown key" in caplog.text
+
+
+def changed(**fields: object) -> bytes:
+    return orjson.dumps(orjson.loads(encode(PUBLISHED)) | fields)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"not json", id="no JSON"),
+        pytest.param(b"\xff\xfe", id="no text"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b"{}", id="no fields"),
+        pytest.param(encode(PUBLISHED)[:-2], id="truncated"),
+        pytest.param(changed(version="../../../etc"), id="version that leads outside"),
+        pytest.param(changed(version="0123456789ab\n"), id="version with a line break"),
+        pytest.param(changed(version="0123456789AB"), id="version in capitals"),
+        pytest.param(changed(version=None), id="no version"),
+        pytest.param(changed(previous="latest"), id="previous that is no version"),
+        pytest.param(changed(task="nor"), id="unknown task"),
+        pytest.param(changed(reason="because"), id="unknown reason"),
+        pytest.param(changed(announced_at="yesterday"), id="no time"),
+        pytest.param(changed(share=0), id="share of nothing"),
+        pytest.param(changed(share=1.5), id="share above all"),
+        pytest.param(changed(share="1"), id="text for a share"),
+        pytest.param(changed(compared={"score": "f1"}), id="half a comparison"),
+    ],
+)
+def test_an_invalid_message_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert apply_message(current, Message(b"ner", value)) is None
+    assert current == {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "\n" not in caplog.records[0].getMessage()
+
+
+@pytest.mark.parametrize(
+    ("announcement", "key"),
+    [(PUBLISHED, "acronym"), (PUBLISHED, "ner.shadow"), (SHADOW, "ner"), (SHADOW, "acronym.shadow")],
+)
+def test_an_announcement_under_another_key_changes_nothing(announcement: Announcement, key: str) -> None:
+    current: dict[str, Announcement] = {}
+    assert apply_message(current, message(announcement, key)) is None
+    assert current == {}
+
+
+def test_the_generation_of_a_release_is_the_offset_of_its_announcement_plus_1() -> None:
+    current = Announcements()
+    assert current.generation("ner") == 0
+    for offset, announcement in ((0, PUBLISHED), (3, SHADOW), (5, PUBLISHED)):
+        current.apply(replace(message(announcement), offset=offset))
+    current.apply(Message(b"ner", b"not an announcement", 6))
+    assert (current.generation("ner"), current.generation("ner.shadow")) == (6, 4)
+    current.apply(Message(b"ner.shadow", None, 7))
+    assert current.generation("ner.shadow") == 0
+
+
+def test_fields_of_a_later_version_are_ignored() -> None:
+    current: dict[str, Announcement] = {}
+    assert apply_message(current, Message(b"ner", changed(signed_by="somebody"))) == "ner"
+    assert current == {"ner": PUBLISHED}

@@ -1,0 +1,210 @@
+"""Releases announced by the commands, with a broker and without one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaProducer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from models.releases.manifest import Release
+from models.releases.store import bundled
+from streams.broker.embedded import EmbeddedBroker
+from streams.records import Announcement
+from streams.releases import announcements
+from streams.settings import Settings
+from streams.topics import RELEASES
+from tests.streams.command_line import NOWHERE, Answer, CommandLine, closed_port
+from tests.streams.conftest import Keys
+from tests.streams.releases.reloading import WHEN
+from tests.variants import variant
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    with EmbeddedBroker() as embedded:
+        yield f"kafka://{embedded.bootstrap}"
+
+
+def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
+    """Version to whether it is live, and whether it is a shadow."""
+    rows = orjson.loads(pvstream("releases", "--json").out)
+    return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
+
+
+def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
+    broker: str, release: Release, own: Path, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    live = bundled("summarization").name
+    (own / "extra.tsv").write_bytes(b"")
+    store = tmp_path / "store"
+    for arguments, message in [
+        (["rollback", "summarization", live], f"summarization {live} is live already"),
+        (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is not a task and version"),
+        (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
+        (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
+        (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
+        (
+            ["publish", str(release.path)],
+            f"summarization {release.version} was not compared with {live}: use --data or --force",
+        ),
+        (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
+        (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
+    ]:
+        answer = pvstream(*arguments)
+        assert answer.code == 1, arguments
+        assert answer.error_line.startswith(f"error: {message}"), arguments
+    assert not store.exists()
+    assert listed(pvstream, "summarization") == {live: (True, False)}
+
+
+def test_a_release_is_announced_and_rolled_back(
+    broker: str, release: Release, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    before = bundled("summarization").name
+    answer = pvstream("publish", release.path, "--force")
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {release.version} is announced in place of {before}, forced\n",
+    )
+    assert (tmp_path / "store/summarization" / release.version).is_dir()
+    assert listed(pvstream, "summarization") == {before: (False, False), release.version: (True, False)}
+    answer = pvstream("rollback", "summarization", before)
+    assert (answer.code, answer.out) == (
+        0,
+        f"summarization {before} is announced in place of {release.version}\n",
+    )
+    assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+
+
+def test_a_tagger_passes_the_gate_without_data_by_its_events_in_the_held_out_posts(
+    broker: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    pvstream.set("PV_BROKER", broker)
+    before = bundled("ner").name
+    equal = variant("ner", tmp_path, "another")
+    answer = pvstream("publish", equal.path)
+    assert answer.code == 0, answer.err
+    assert "coded_f1 on teaching corpus, held-out posts, synthetic, " in answer.out
+    assert "difference +0.0000 (95 % +0.0000 to +0.0000)" in answer.out
+    assert answer.out.endswith(f"ner {equal.version} is announced in place of {before}\n")
+    # Without --data a forced one is not compared at all.
+    answer = pvstream("publish", variant("ner", tmp_path, "a third").path, "--force")
+    assert (answer.code, "coded_f1" in answer.out) == (0, False)
+
+
+def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: CommandLine) -> None:
+    pvstream.set("PV_BROKER", broker)
+    answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
+    assert answer.code == 0
+    assert f"{release.version} runs as a shadow of the live release on 25.00% of the records" in answer.out
+    assert listed(pvstream, "summarization")[release.version] == (False, True)
+    answer = pvstream("shadow", "summarization", "--stop")
+    assert (answer.code, answer.out) == (0, "summarization: the shadow is stopped\n")
+    assert listed(pvstream, "summarization")[release.version] == (False, False)
+
+
+def send_again(broker: str, position: int) -> None:
+    """Writes a message of the topic once more, as whoever may write to the topic can."""
+
+    async def copy() -> None:
+        settings = Settings(broker=broker)
+        async with announcements.reader(settings) as consumer:
+            async with asyncio.timeout(30):
+                messages = [await anext(consumer) for _ in range(position + 1)]
+        async with announcements.running_client(AIOKafkaProducer(**settings.client())) as producer:
+            old = messages[position]
+            await producer.send_and_wait(
+                RELEASES.name, key=old.key, value=old.value, headers=list(old.headers)
+            )
+
+    asyncio.run(copy())
+
+
+def test_where_signatures_are_required_only_signed_announcements_in_their_order_are_followed(
+    own: Path, keys: Keys, tmp_path: Path, pvstream: CommandLine, state: Path
+) -> None:
+    before = bundled("summarization").name
+    with EmbeddedBroker() as embedded:
+        pvstream.set("PV_BROKER", f"kafka://{embedded.bootstrap}")
+        pvstream.set("PV_RELEASE_KEY", str(keys.public))
+        pvstream("sign", own, "--key", keys.private)
+        stranger = tmp_path / "stranger.pem"
+        stranger.write_bytes(
+            Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        )
+        for arguments in (
+            ["publish", own, "--force"],
+            ["rollback", "summarization", before],
+            ["shadow", "summarization", own],
+            ["shadow", "summarization", "--stop"],
+        ):
+            assert "must be signed: use --key" in pvstream(*arguments).error_line
+            assert "is not the private key of" in pvstream(*arguments, "--key", stranger).error_line
+
+        assert pvstream("publish", own, "--force", "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization") == {before: (False, False), own.name: (True, False)}
+        assert pvstream("rollback", "summarization", before, "--key", keys.private).code == 0
+        send_again(f"kafka://{embedded.bootstrap}", 0)
+        assert listed(pvstream, "summarization")[before] == (True, False), "the first one is sent again"
+        forged = Announcement(
+            task="summarization", version=own.name, reason="publish", announced_at=WHEN, sequence=9
+        )
+        settings = Settings(broker=f"kafka://{embedded.bootstrap}")
+        asyncio.run(announcements.announce(settings, forged.key, forged))
+        assert listed(pvstream, "summarization")[before] == (True, False)
+        assert pvstream("rollback", "summarization", own.name, "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, False)
+
+        assert pvstream("shadow", "summarization", own, "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, True)
+        assert pvstream("shadow", "summarization", "--stop", "--key", keys.private).code == 0
+        assert listed(pvstream, "summarization")[own.name] == (True, False)
+        answer = pvstream("shadow", "summarization", "--stop", "--key", keys.private)
+        assert answer.error_line == "error: summarization has no shadow"
+    numbers = {path.stem: orjson.loads(orjson.loads(path.read_bytes())["value"])["sequence"]
+               for path in state.rglob("*.json") if path.parent.parent.name == "announcements"}  # fmt: skip
+    assert numbers == {"summarization": 3, "summarization.shadow": 2}
+
+
+# Without a broker; in a separate process, so that all of its output can be checked.
+
+
+def run_without_broker(*arguments: object) -> Answer:
+    environment = {**os.environ, "PV_BROKER": f"kafka://127.0.0.1:{closed_port()}", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "streams", *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stdout + done.stderr
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
+        pytest.param(["shadow", "summarization", "--stop"], id="shadow --stop"),
+        pytest.param(["releases"], id="releases"),
+    ],
+)
+def test_an_unavailable_broker_gives_a_one_line_error(
+    arguments: list[str], environment: pytest.MonkeyPatch
+) -> None:
+    answer = run_without_broker(*arguments)
+    assert answer.code == 1
+    assert "KafkaConnectionError" in answer.error_line
+    assert "Unclosed" not in answer.err

@@ -1,0 +1,234 @@
+"""What a shadow does with the outputs of its candidate; the process and the producer are faked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streams import metrics
+from streams.codec import decode
+from streams.records import Headers, Summary
+from streams.releases import shadow as module
+from streams.releases.announcements import Refusal
+from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
+from streams.settings import Settings
+from streams.stage import Processed
+from tests.fakes import inbound
+from tests.streams.polling import until
+from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
+
+
+class FakeCandidate:
+    """A candidate process that gives the refusal and the outputs that the test sets."""
+
+    refusal: Refusal | None = None
+    outputs: Callable[[Sequence[Any]], Sequence[Any] | None] = staticmethod(lambda batch: None)
+    started = 0
+    killed = 0
+
+    def __init__(self, task: str, version: str, settings: Settings) -> None:
+        type(self).started += 1
+
+    async def wait_loaded(self) -> Refusal | None:
+        return self.refusal
+
+    async def predict(self, batch: Sequence[Any]) -> Sequence[Any] | None:
+        return type(self).outputs(batch)
+
+    def kill(self) -> None:
+        type(self).killed += 1
+
+
+class FakeProducer:
+    """Confirms every record, or fails."""
+
+    sent: list[tuple[str, bytes, Any]]
+    headers: list[Headers]
+    fail = False
+
+    def __init__(self, **options: Any) -> None:
+        assert options["acks"] == "all"
+
+    async def start(self) -> None:
+        """There is no connection."""
+
+    async def stop(self) -> None:
+        """There is no connection."""
+
+    async def send(self, topic: str, key: bytes, value: Any, headers: Headers) -> asyncio.Future[None]:
+        if self.fail:
+            raise ConnectionError("closed")
+        self.sent.append((topic, key, value))
+        self.headers.append(headers)
+        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        confirmed.set_result(None)
+        return confirmed
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> type[FakeCandidate]:
+    fake = type("Process", (FakeCandidate,), {})
+    monkeypatch.setattr(module, "CandidateProcess", fake)
+    return fake
+
+
+@pytest.fixture
+def producer(monkeypatch: pytest.MonkeyPatch) -> type[FakeProducer]:
+    fake = type("Producer", (FakeProducer,), {"sent": [], "headers": []})
+    monkeypatch.setattr(module, "AIOKafkaProducer", fake)
+    return fake
+
+
+@pytest.fixture
+def shadow(process: type[FakeCandidate], producer: type[FakeProducer]) -> Shadow:
+    return Shadow(STAGE, NO_VERSION, 1.0, Settings(), generation=9)
+
+
+def counted(outcome: str) -> float:
+    labels = {"stage": STAGE.name, "outcome": outcome}
+    return metrics.REGISTRY.get_sample_value("pv_shadow_records_total", labels) or 0.0
+
+
+async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow_topic(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    process.outputs = staticmethod(lambda batch: summaries(batch, different=frozenset({"q-1"})))
+    before = counted("agreed"), counted("differed")
+    first, *others = processed_live(reports(4))
+    trace = ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")
+    shadow.start()
+    shadow.offer([replace(first, record=replace(first.record, headers=(trace, ("own", b"1")))), *others])
+    await until(lambda: shadow.counts["differed"] == 1)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 3, "differed": 1, "failed": 0, "skipped": 0}
+    assert shadow.status()["agreement"] == 0.75
+    assert (counted("agreed"), counted("differed")) == (before[0] + 3, before[1] + 1)
+    assert [(topic, key) for topic, key, _ in producer.sent] == [
+        ("summaries.shadow", f"q-{i}".encode()) for i in range(4)
+    ]
+    assert producer.headers == [[trace], [], [], []]
+    records = [decode(Summary, value) for *_, value in producer.sent]
+    assert {r.releases["summarization"] for r in records} == {NO_VERSION}
+    assert {r.generations["summarization"] for r in records} == {9}, "of the shadow's own announcement"
+    assert (process.started, process.killed) == (1, 1)
+
+
+async def test_a_batch_on_which_the_model_raises_is_counted_as_failed(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    shadow.start()
+    shadow.offer(processed_live(reports(3)))
+    await until(lambda: shadow.counts["failed"] == 3)
+    process.outputs = staticmethod(summaries)
+    shadow.offer(processed_live(reports(2)))
+    await until(lambda: shadow.counts["agreed"] == 2)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 2, "differed": 0, "failed": 3, "skipped": 0}
+    assert len(producer.sent) == 2
+    assert (process.started, process.killed) == (1, 1)
+
+
+def deleted(id_: str) -> Processed:
+    return Processed(replace(inbound(7, None, "questions"), key=id_.encode()), None, None)
+
+
+async def test_tombstones_keep_their_place_among_the_outputs_and_are_never_left_out(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    first, second = processed_live(reports(2))
+    shadow.offer([first, deleted("q-0"), first, second, deleted("q-1")])
+    for _ in range(MAX_WAITING_BATCHES + 3):
+        shadow.offer([second, deleted("q-1")])
+    process.outputs = staticmethod(summaries)
+    shadow.start()
+    await until(lambda: shadow.counts["agreed"] == 3 + MAX_WAITING_BATCHES - 1 and shadow._queue.empty())
+    await until(lambda: sum(value is None for *_, value in producer.sent) == 2 + MAX_WAITING_BATCHES + 3)
+    await shadow.stop()
+    written = [(key, value is None) for _, key, value in producer.sent[:5]]
+    assert written == [(b"q-0", False), (b"q-0", True), (b"q-0", False), (b"q-1", False), (b"q-1", True)]
+    assert shadow.counts["skipped"] == 4
+
+
+async def test_a_tombstone_of_a_batch_that_fails_is_sent_later(
+    shadow: Shadow,
+    process: type[FakeCandidate],
+    producer: type[FakeProducer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+    producer.fail = True
+    shadow.start()
+    shadow.offer([deleted("q-0"), *processed_live(reports(1))])
+    await until(lambda: process.started == 2)
+    producer.fail = False
+    await until(lambda: bool(producer.sent))
+    await shadow.stop()
+    assert [(key, value) for _, key, value in producer.sent] == [(b"q-0", None)]
+
+
+async def test_a_process_that_has_ended_is_replaced(
+    shadow: Shadow, process: type[FakeCandidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(batch: Sequence[Any]) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+    process.outputs = staticmethod(ended)
+    shadow.start()
+    shadow.offer(processed_live(reports(3)))
+    await until(lambda: process.started == 2)
+    process.outputs = staticmethod(summaries)
+    shadow.offer(processed_live(reports(2)))
+    await until(lambda: shadow.counts["agreed"] == 2)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 2, "differed": 0, "failed": 3, "skipped": 0}
+    assert process.killed == process.started == 2
+
+
+async def test_a_batch_whose_outputs_cannot_be_sent_is_counted_as_failed(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    process.outputs = staticmethod(summaries)
+    producer.fail = True
+    shadow.start()
+    shadow.offer(processed_live(reports(3)))
+    await until(lambda: shadow.counts["failed"] == 3)
+    await until(lambda: process.killed == process.started == 1)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 0, "differed": 0, "failed": 3, "skipped": 0}
+
+
+async def test_a_batch_with_a_missing_output_is_counted_as_failed(
+    shadow: Shadow, process: type[FakeCandidate]
+) -> None:
+    process.outputs = staticmethod(lambda batch: summaries(batch)[1:])
+    shadow.start()
+    shadow.offer(processed_live(reports(3)))
+    await until(lambda: shadow.counts["failed"] == 3)
+    await shadow.stop()
+    assert shadow.counts["agreed"] == 0
+
+
+async def test_a_refused_release_ends_the_shadow(
+    shadow: Shadow,
+    process: type[FakeCandidate],
+    producer: type[FakeProducer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+    refusal = Refusal(NO_VERSION, "the canary answers are not those in the manifest")
+    process.refusal = refusal
+    shadow.start()
+    await until(lambda: shadow.refused is not None)
+    await asyncio.sleep(0.1)
+    for _ in range(MAX_WAITING_BATCHES + 1):
+        shadow.offer(processed_live(reports(2)))
+    assert shadow.status()["refused"] == refusal.status()
+    assert shadow.counts["agreed"] == 0
+    assert (process.started, process.killed) == (1, 1)
+    await shadow.stop()
+    assert producer.sent == []

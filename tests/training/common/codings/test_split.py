@@ -1,0 +1,82 @@
+"""The split of coded mentions by drug and preferred term, and mentions as queries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.types import Query
+from tests.training.normalization.small_terms import BY_TERM, TERMS, gold
+from training.common.codings.split import Split, heldout_split, listed, mention_key, query, right_terms
+from training.common.corpora import GoldCoding
+
+rows = st.builds(
+    gold,
+    st.sampled_from(["Pain", "pain ", "no  sleep", "no sleep", "bad rash", "sick", "so sick", "aches"]),
+    st.sampled_from(["insomnia", "pain", "rash", "nausea", "no term of ours"]),
+    st.sampled_from(["a", "A", "b", "c", "d"]),
+)
+
+
+@given(st.lists(rows, min_size=1, max_size=40), st.integers(0, 99))
+def test_no_mention_no_drug_and_no_held_out_term_is_in_two_parts(golds: list[GoldCoding], seed: int) -> None:
+    split = heldout_split(golds, BY_TERM, seed)
+    strings = [{mention_key(g.mention) for g in part} for part in split]
+    assert not strings[0] & strings[1]
+    assert not strings[0] & strings[2]
+    assert not strings[1] & strings[2]
+    known = {g.drug.lower() for g in split.train + split.valid}
+    # Of at least one drug every mention is tested.
+    assert any(
+        all(g in split.test for g in golds if g.drug.lower() == drug)
+        for drug in {g.drug.lower() for g in golds} - known
+    )
+    assert heldout_split(golds, BY_TERM, seed) == split
+
+
+def test_the_test_part_has_whole_drugs_and_whole_preferred_terms() -> None:
+    golds = [gold(f"m{n}", f"term {n % 25}", "abcde"[n % 5]) for n in range(500)]
+    split = heldout_split(golds, {})
+    drugs = {g.drug for g in split.test if sum(o.drug == g.drug for o in split.train) == 0}
+    assert len(drugs) == 1
+    assert sum(g.drug in drugs for g in golds) == sum(g.drug in drugs for g in split.test)
+    held = {g.terms for g in split.test if g.drug not in drugs}
+    assert len(held) == 1
+    assert not {g.terms for g in split.train + split.valid} & held
+    assert sum(map(len, split)) < len(golds) + 1
+    assert 0.08 < len(split.valid) / (len(split.train) + len(split.valid)) < 0.15
+
+
+def test_a_preferred_term_is_held_out_under_all_its_names() -> None:
+    golds = [gold(f"m{n}", t.llt, "ab"[n % 2]) for n, t in enumerate(TERMS * 20)]
+    for seed in range(10):
+        split = heldout_split(golds, BY_TERM, seed)
+        held = {pt for g in split.valid + split.test for pt in right_terms(g, BY_TERM)} - {
+            pt for g in split.train for pt in right_terms(g, BY_TERM)
+        }
+        assert not [g for g in split.train if right_terms(g, BY_TERM) & held]
+
+
+def test_rows_mentions_drugs_and_terms_of_each_part_are_counted() -> None:
+    split = Split([gold("x", "pain")], [gold("Y y", "aches")], [gold("z", "rash"), gold("z ", "rash", "B")])
+    assert listed(split, BY_TERM) == {
+        "train": {"rows": 1, "mentions": 1, "drugs": 1, "terms": 1, "unseen": 0},
+        "valid": {"rows": 1, "mentions": 1, "drugs": 1, "terms": 1, "unseen": 0},
+        "test": {"rows": 2, "mentions": 1, "drugs": 2, "terms": 1, "unseen": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("mention", "sentence", "expected"),
+    [
+        ("weight gain", "Big Weight  Gain.", Query("Big Weight  Gain.", 4, 16, "Weight  Gain")),
+        ("ache ", "headache, ache", Query("headache, ache", 10, 14, "ache")),
+        ("ach", "headache", Query("headache", 4, 7, "ach")),
+        ("a (b", "so a (b here", Query("so a (b here", 3, 7, "a (b")),
+        ("not there", "a sentence", Query("not there", 0, 9, "not there")),
+        (" ", "a sentence", Query(" ", 0, 1, " ")),
+    ],
+)
+def test_a_query_is_the_mentions_place_in_its_sentence(mention: str, sentence: str, expected: Query) -> None:
+    assert query(GoldCoding(mention, sentence, "a", ())) == expected

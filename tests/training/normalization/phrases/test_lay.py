@@ -1,0 +1,79 @@
+"""S_isolated learns lay phrases: what it is taught, that it learns, and that a release holds it."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from models.encoder.model import Encoder
+from models.encoder.weights import merge_adapter
+from models.terminology import Term
+from tests.training.normalization.small_terms import TERMS
+from training.common.codings.split import Split
+from training.common.corpora import GoldCoding
+from training.common.loop import TrainingLoop
+from training.normalization.phrases.lay import Phrase, PhraseTrainee, taught_phrases
+from training.teaching.readers import phrases
+
+INSOMNIA = [Term(name, "Insomnia", "Psychiatric disorders") for name in ("Insomnia", "Sleeplessness")]
+NAUSEA = [Term(name, "Nausea", "Gastrointestinal disorders") for name in ("Nausea", "Feeling sick")]
+DATA = [
+    Phrase("wide awake at four", "Insomnia"),
+    Phrase("could not sleep", "Insomnia"),
+    Phrase("want to throw up", "Nausea"),
+    Phrase("queasy all day", "Nausea"),
+]
+
+
+def trainee(base: str, epochs: int) -> PhraseTrainee:
+    encoder = Encoder.load(base, max_pieces=32)
+    own = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+    valid = [GoldCoding("could not sleep", "", "", ("Insomnia",))]
+    return PhraseTrainee(own, [*INSOMNIA, *NAUSEA], DATA, valid, epochs, "float32", 1)
+
+
+def test_only_phrases_that_are_not_held_out_and_whose_term_is_known_are_taught() -> None:
+    psytar = [GoldCoding("Awake!", "", "", ("sleeplessness",)), GoldCoding("odd", "", "", ("unknown",))]
+    taught = taught_phrases(Split(psytar, [], []), INSOMNIA)
+    assert Phrase("awake!", "Insomnia") in taught
+    assert {p.pt for p in taught} == {"Insomnia"} and len(taught) == len(set(taught)) > 5
+    held_out = {p.mention.lower() for p in phrases("held_out")}
+    assert not held_out & {p.words for p in taught}
+
+
+def test_a_phrase_is_never_its_own_name(tiny_bert: str) -> None:
+    one = trainee(tiny_bert, 1)
+    names = {one._name(Phrase("insomnia", "Insomnia")) for _ in range(20)}
+    assert names == {"sleeplessness"}
+
+
+def test_the_loss_falls_and_a_release_holds_what_was_learned(tiny_bert: str) -> None:
+    learner = trainee(tiny_bert, 12)
+    loop = TrainingLoop(learner, {})
+    loop.run()
+    assert [e.number for e in loop.curve] == list(range(13))
+    assert loop.curve[-1].loss < loop.curve[1].loss
+    last = learner.weights()
+    learner.load_weights(last)
+    served = Encoder.load(tiny_bert, max_pieces=32)
+    model = copy.deepcopy(served.model)
+    merge_adapter(model, dict(learner.adapter()))
+    served = Encoder(model, served.tokenizer, served.max_pieces)
+    texts = [p.words for p in DATA]
+    assert torch.allclose(served.embed(texts), learner.encoder.embed(texts), atol=5e-3)
+
+
+def test_the_same_seed_gives_the_same_weights(tiny_bert: str) -> None:
+    one, other = trainee(tiny_bert, 2), trainee(tiny_bert, 2)
+    for learner in (one, other):
+        TrainingLoop(learner, {}).run()
+    assert all(
+        torch.equal(a[name], b[name])
+        for a, b in zip(one.weights(), other.weights(), strict=True)
+        for name in a
+    )
+
+
+def test_terms_of_the_small_corpus_have_phrases() -> None:
+    assert taught_phrases(Split([], [], []), TERMS)

@@ -1,0 +1,1 @@
+"""Mentions as tags of words, and as spans to be counted."""

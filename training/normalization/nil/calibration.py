@@ -1,0 +1,147 @@
+"""Fits the rule for NIL on terms taken out of the terminology: `python -m training.normalization --like
+RELEASE --calibrate`.
+
+The queries are PsyTAR's validation mentions and the held-out lay phrases of the teaching corpus, which no
+release was trained on. The rule is fitted, and its threshold chosen, on draws from one half of the preferred
+terms, and reported on draws from the other.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import typer
+from rich.console import Console
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+from models.normalization.model import NormalizationModel
+from models.normalization.nil_rule import FEATURES, NilRule
+from models.releases.manifest import Manifest, Release, Score, TrainingData
+from training.common.codings.removed_terms import Half, draws, shares
+from training.common.codings.split import pts_by_term, query
+from training.common.corpora import GoldCoding
+from training.common.publish import publish_release
+from training.evaluation import end_to_end
+from training.evaluation.evaluate import manifest_scores
+from training.normalization.data import read
+from training.normalization.nil.threshold import decisions, risk_coverage
+from training.normalization.release import CALIBRATION, CANARY
+from training.teaching.readers import phrases
+
+#: How many of the right codings of known concepts the threshold may turn into NIL, on the development half.
+ALLOWED_LOSS = 0.08
+DRAWS = 12
+PHRASES = TrainingData(
+    name="teaching corpus of pvstream, held-out lay phrases, for the rule of NIL only", licence="CC0-1.0"
+)
+console = Console()
+
+
+class Judged(NamedTuple):
+    """What a model with terms taken out finds for the mentions of several draws."""
+
+    features: np.ndarray[Any, Any]
+    """(mentions, FEATURES)"""
+    right: np.ndarray[Any, Any]
+    missing: np.ndarray[Any, Any]
+
+
+def judged(model: NormalizationModel, golds: Sequence[GoldCoding], half: Half) -> Judged:
+    """The draws from a half; each mention is embedded once."""
+    vectors = dict(zip(golds, model.embed([query(g) for g in golds])[0], strict=True))
+    parts = [(np.zeros((0, len(FEATURES))), np.zeros(0, bool), np.zeros(0, bool))]
+    for draw in draws(golds, pts_by_term(model.terms), half, DRAWS):
+        if not draw.mentions:
+            continue
+        lacking = model.without(draw.removed)
+        found = lacking.judged(
+            [query(g) for g in draw.mentions], np.stack([vectors[g] for g in draw.mentions])
+        )
+        hits = [pt in right for (_, pt), right in zip(found, draw.right, strict=True)]
+        parts.append((np.stack([f for f, _ in found]), np.array(hits), np.array(draw.missing)))
+    return Judged(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def fitted(rows: Judged) -> NilRule:
+    """A logistic regression of known against missing concepts, both weighing the same. The threshold is the
+    confidence that ALLOWED_LOSS of the right codings fall below. Raises typer.BadParameter where there is no
+    right coding or no missing concept.
+    """
+    if not (rows.right & ~rows.missing).any() or not rows.missing.any():
+        raise typer.BadParameter("no mention of the development half is coded right, or none is missing")
+    mean, deviation = rows.features.mean(0), rows.features.std(0) + 1e-9
+    found = LogisticRegression(class_weight="balanced").fit((rows.features - mean) / deviation, ~rows.missing)
+    weights = found.coef_[0] / deviation
+    bias = float(found.intercept_[0] - (weights * mean).sum())
+    rule = NilRule(tuple(round(float(w), 4) for w in weights), round(bias, 4), 0.0)
+    confidences = np.array([rule.confidence(f) for f in rows.features])
+    below = float(np.quantile(confidences[rows.right & ~rows.missing], ALLOWED_LOSS))
+    return NilRule(rule.weights, rule.bias, round(below, 4))
+
+
+def report(rule: NilRule, rows: Judged) -> dict[str, float]:
+    """The shares of `removed_terms.shares`, and the accuracy of known concepts at 80 % coverage."""
+    return _report(np.array([rule.confidence(f) for f in rows.features]), rule.below, rows)
+
+
+def by_cosine(nil_below: float, rows: Judged) -> dict[str, float]:
+    """The same for a threshold on the best cosine."""
+    return _report(rows.features[:, FEATURES.index("cosine")], nil_below, rows)
+
+
+def _report(confidences: np.ndarray[Any, Any], below: float, rows: Judged) -> dict[str, float]:
+    known = ~rows.missing
+    order = np.argsort(-confidences[known], kind="stable")
+    covered = rows.right[known][order][: round(0.8 * known.sum())]
+    found = shares(confidences < below, rows.right, rows.missing)
+    return found | {"accuracy_at_80": round(float(covered.mean()), 4)}
+
+
+def recalibrated(release: Release, data: Path, output: Path) -> Release:
+    """The same release with a rule for NIL, and what it does; every file stays as it is."""
+    model = NormalizationModel.load(release)
+    golds = list(dict.fromkeys([*read(data).valid, *phrases("held_out")]))
+    halves: tuple[Half, Half] = ("development", "test")
+    development, test = (judged(model, golds, half) for half in halves)
+    rule = fitted(development)
+    reports = {
+        "development": report(rule, development),
+        "test": report(rule, test),
+        "test_by_cosine": by_cosine(model.nil_below, test),
+    }
+    console.print(reports)
+    manifest = release.manifest
+    model.nil_rule = rule
+    configuration = manifest.configuration | {
+        "nil_rule": rule.stored(),
+        "nil_calibration": reports,
+        "risk_coverage": risk_coverage(decisions(model, read(data).valid)),
+    }
+    with tempfile.TemporaryDirectory(prefix="normalization-") as name:
+        for file in manifest.files:
+            shutil.copyfile(release.file(file), Path(name) / file)
+        return publish_release(
+            Path(name),
+            task="normalization",
+            kind=manifest.kind,
+            base=manifest.base,
+            base_sha256=manifest.base_sha256,
+            configuration=configuration,
+            training_data=[*manifest.training_data, CALIBRATION, PHRASES],
+            canary=CANARY,
+            scores=lambda loaded: _scores(manifest, loaded, data),
+            root=output,
+        )
+
+
+def _scores(manifest: Manifest, model: NormalizationModel, data: Path) -> list[Score]:
+    """The scores of the release that ignore NIL, and those that do not anew."""
+    kept = [s for s in manifest.scores if s.data != end_to_end.DATA]
+    if len(kept) == len(manifest.scores):
+        return kept
+    return kept + manifest_scores("normalization", model, data, [end_to_end.END_TO_END])

@@ -1,0 +1,1 @@
+"""Patients' phrases in training: those that teach the encoder, and those that are searched."""
