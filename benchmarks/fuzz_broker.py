@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 from confluent_kafka import Producer
+from tests.integration.test_hostile_records import keep_keyless
 
 from benchmarks.fuzz_records import NOW, draw_pool, fuzzed
 from benchmarks.fuzz_stubs import stub
@@ -34,7 +35,6 @@ from streams.topics import CONSUMED, INPUTS
 from streams.worker import Worker
 from tests.integration import processes
 from tests.integration.kafka_server import own_kafka
-from tests.integration.test_hostile_records import keep_keyless
 
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.

@@ -74,6 +74,14 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class LongForm:
+    """What an acronym may stand for, and its share of all long forms' scores."""
+
+    long_form: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Expansion:
     """An acronym in the original text and its long form."""
 
@@ -83,6 +91,8 @@ class Expansion:
     long_form: str
     score: float
     source: Literal["text", "dictionary"]
+    candidates: tuple[LongForm, ...] = ()
+    """the best long forms, best first, where the first is not far enough ahead to be decided on"""
 
     def __post_init__(self) -> None:
         Span(self.start, self.end)

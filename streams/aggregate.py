@@ -23,6 +23,7 @@ def without_text(record: R) -> R:
     return replace(
         bare,
         expansions=(),
+        undecided=(),
         mentions=tuple(replace(m, text="") for m in bare.mentions),
         events=tuple(_with_known_drugs(event, known) for event in bare.events),
     )

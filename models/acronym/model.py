@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
+from pydantic import TypeAdapter
 
 from models.acronym.definitions import definitions, short_forms
 from models.acronym.questions import question
@@ -22,13 +23,15 @@ from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.tables import read_tsv
 from models.text import sentences
-from models.types import Expansion, Span
+from models.types import Expansion, LongForm, Span
 
 #: Clinical short forms with their long forms, written for this project.
 CLINICAL = Path(__file__).with_name("clinical.tsv")
 #: Share of capital letters from which on a sentence is in capitals: every short word then looks like an
 #: acronym.
 _CAPITALS = 0.7
+#: Long forms that an undecided expansion names.
+CANDIDATES = 3
 
 
 class _Occurrence(NamedTuple):
@@ -40,8 +43,11 @@ class _Occurrence(NamedTuple):
     sentence: Span
     short_form: str
 
-    def expansion(self, long_form: str, score: float, source: Literal["text", "dictionary"]) -> Expansion:
-        return Expansion(self.span.start, self.span.end, self.short_form, long_form, score, source)
+    def expansion(
+        self, best: LongForm, source: Literal["text", "dictionary"], candidates: tuple[LongForm, ...] = ()
+    ) -> Expansion:
+        start, end = self.span.start, self.span.end
+        return Expansion(start, end, self.short_form, best.long_form, best.score, source, candidates)
 
 
 class AcronymModel:
@@ -50,10 +56,17 @@ class AcronymModel:
     task = "acronym"
 
     def __init__(
-        self, encoder: Encoder, dictionary: Mapping[str, Sequence[str]], scorer: Scorer | None = None
+        self,
+        encoder: Encoder,
+        dictionary: Mapping[str, Sequence[str]],
+        scorer: Scorer | None = None,
+        margin: float = 0.0,
     ) -> None:
-        """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot."""
+        """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot. An
+        expansion has candidates where the best long form's score is not `margin` ahead of the second.
+        """
         self.encoder = encoder
+        self.margin = margin
         self.scorer = scorer or ZeroShotScorer(encoder)
         self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
 
@@ -65,7 +78,13 @@ class AcronymModel:
         encoder = encoder_of(release, device=device, dtype=dtype)
         is_trained = HEAD in release.manifest.files
         scorer = TrainedScorer.load(release, encoder) if is_trained else ZeroShotScorer(encoder)
-        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer)
+        margin = release.manifest.configuration.get("margin", 0.0)
+        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer, margin)
+
+    @staticmethod
+    def canary_outputs(stored: list[Any]) -> list[list[Expansion]]:
+        """Expansions from a manifest's JSON values, whose missing fields get their defaults."""
+        return TypeAdapter(list[list[Expansion]]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
         """Expansions of each text in text order."""
@@ -76,11 +95,13 @@ class AcronymModel:
             for occurrence in _occurrences(text, report):
                 short_form = occurrence.short_form
                 if short_form in defined:
-                    expansions[report].append(occurrence.expansion(defined[short_form], 1.0, "text"))
+                    long_form = LongForm(defined[short_form], 1.0)
+                    expansions[report].append(occurrence.expansion(long_form, "text"))
                 elif short_form in self.dictionary and not _in_capitals(text, occurrence.sentence):
                     undefined.append(occurrence)
-        for occurrence, (long_form, score) in zip(undefined, self._best(batch, undefined), strict=True):
-            expansions[occurrence.report].append(occurrence.expansion(long_form, score, "dictionary"))
+        for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
+            candidates = () if decided([one.score for one in best], self.margin) else best
+            expansions[occurrence.report].append(occurrence.expansion(best[0], "dictionary", candidates))
         return [sorted(own, key=lambda e: e.start) for own in expansions]
 
     def choose(self, text: str, span: Span, long_forms: Sequence[str]) -> list[float]:
@@ -91,16 +112,22 @@ class AcronymModel:
         """`choose` for many rows in one batch; the whole text is the context."""
         return self.scorer.scores([question(t, span, Span(0, len(t)), long) for t, span, long in rows])
 
-    def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[str, float]]:
-        """The dictionary's best long form of each occurrence and its score."""
+    def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[LongForm, ...]]:
+        """The dictionary's best CANDIDATES long forms of each occurrence, best first."""
         questions = [
             question(batch[o.report], o.span, o.sentence, self.dictionary[o.short_form]) for o in occurrences
         ]
         best = []
         for asked, scores in zip(questions, self.scorer.scores(questions), strict=True):
-            position = max(range(len(scores)), key=scores.__getitem__)
-            best.append((asked.long_forms[position], round(scores[position], 4)))
+            order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)[:CANDIDATES]
+            best.append(tuple(LongForm(asked.long_forms[i], round(scores[i], 4)) for i in order))
         return best
+
+
+def decided(scores: Sequence[float], margin: float) -> bool:
+    """Whether the best score is at least `margin` ahead of the second; a single one always is."""
+    best, *rest = sorted(scores, reverse=True)
+    return not rest or best - rest[0] >= margin
 
 
 def load_dictionary(path: Path) -> dict[str, list[str]]:

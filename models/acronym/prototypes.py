@@ -3,6 +3,9 @@ contain the acronym in this sense, a prior the frequency of the sense.
 
 A long form has one prototype for each source of sentences; the nearest counts. A long form without a
 prototype gets a fixed similarity, so that it can still win against long forms whose prototypes are distant.
+Of a long form that only sentences written for the purpose (source WRITTEN) show, the prototype is made of few
+sentences in another style than real ones, and its similarity is raised. These sentences are no evidence of
+how frequent a sense is.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from models.tables import read_tsv
 TABLE = "prototypes.tsv"
 VECTORS = "prototypes.safetensors"
 COLUMNS = ("short_form", "long_form", "source", "rows")
+
+
+#: Source of prototypes of sentences written for the purpose.
+WRITTEN = "written"
 
 
 class PrototypeEntry(NamedTuple):
@@ -47,6 +54,8 @@ class Mixture(NamedTuple):
     """cosine of a long form without a prototype"""
     smoothing: float = 0.5
     """added to the number of rows of every long form"""
+    written: float = 0.0
+    """added to the cosine of a long form of which all prototypes are of source WRITTEN"""
 
 
 class Prototypes:
@@ -64,7 +73,7 @@ class Prototypes:
         for row, entry in enumerate(self.entries):
             self._rows.setdefault((entry.short_form, entry.long_form), []).append(row)
             sources = self._sources.setdefault(entry.short_form, [])
-            if entry.source not in sources:
+            if entry.source not in sources and entry.source != WRITTEN:
                 sources.append(entry.source)
 
     @classmethod
@@ -82,14 +91,23 @@ class Prototypes:
         return sum((short, form) in self._rows for form in long_forms)
 
     def similarities(self, short_form: str, long_forms: Sequence[str], vector: Tensor) -> list[float]:
-        """Cosine of each long form's nearest prototype and `vector` (dimension,)."""
+        """Cosine of each long form's nearest prototype and `vector` (dimension,), raised where only
+        written sentences show the long form.
+        """
         unit = nn.functional.normalize(vector.float(), dim=-1)
         short = undotted(short_form)
         cosines = []
         for form in long_forms:
             rows = self._rows.get((short, form))
             cosines.append(float((self.vectors[rows] @ unit).max()) if rows else self.mixture.unseen)
-        return cosines
+        raised = self.only_written(short_form, long_forms)
+        return [c + self.mixture.written * r for c, r in zip(cosines, raised, strict=True)]
+
+    def only_written(self, short_form: str, long_forms: Sequence[str]) -> list[bool]:
+        """Whether a long form has prototypes and all of them are of source WRITTEN."""
+        short = undotted(short_form)
+        rows = [self._rows.get((short, form), []) for form in long_forms]
+        return [bool(own) and all(self.entries[i].source == WRITTEN for i in own) for own in rows]
 
     def priors(self, short_form: str, long_forms: Sequence[str]) -> list[float]:
         """Logarithm of each long form's share of the rows, averaged over the sources; 0 for all long forms of

@@ -14,6 +14,14 @@ class Expander(Protocol):
 
 
 def predict(model: Expander, reports: Sequence[Report]) -> list[ExpandedReport]:
-    """One expanded report for each report, in order."""
+    """One expanded report for each report, in order; an expansion with candidates is an undecided one."""
     expanded = model.predict([r.text for r in reports])
-    return [extend(ExpandedReport, r, expansions=tuple(e)) for r, e in zip(reports, expanded, strict=True)]
+    return [
+        extend(
+            ExpandedReport,
+            report,
+            expansions=tuple(e for e in own if not e.candidates),
+            undecided=tuple(e for e in own if e.candidates),
+        )
+        for report, own in zip(reports, expanded, strict=True)
+    ]

@@ -134,6 +134,8 @@ class ExpandedReport(Report):
     """A report and the long forms of its acronyms; the text itself is never changed."""
 
     expansions: tuple[Expansion, ...] = ()
+    undecided: tuple[Expansion, ...] = ()
+    """Acronyms whose best long form is not far enough ahead, with their candidates; they stay as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ CODED = CodedReport(
     meta={"user": "secret"},
     masked=(Masked("user", 0, 5),),
     expansions=(Expansion(0, 6, "secret", "secretform", 1.0, "text"),),
+    undecided=(Expansion(0, 6, "secret", "secretform", 0.5, "dictionary"),),
     mentions=(
         Mention(11, 17, "zoloft", "DRUG", 1.0, "sertraline"),
         Mention(22, 32, "secretpill", "DRUG", 1.0),

@@ -28,15 +28,19 @@ from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import (
     CachedOutputs,
-    release_prototypes,
+    mixed_prototypes,
     score_on_definitions,
+    usage_examples,
+    with_dictionary_spellings,
     write_prototypes,
 )
+from training.acronym.written import grown
 from training.common import adapter
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.acronym import HELD_OUT, SEED, SPLITS
 from training.evaluation.evaluate import manifest_scores
+from training.teaching.readers import acronym_contexts, teaching_source
 
 ZERO_SHOT_PIECES = 192
 CANARY = [
@@ -103,17 +107,32 @@ def make(
 ) -> Release:
     """Trains, builds prototypes where they are asked for, scores, and writes a release under `output`."""
     trainee = train(settings, data, run, device)
-    dictionary = load_dictionary(options.dictionary)
+    contexts = acronym_contexts("train") if options.written and options.usage_examples else []
+    dictionary = grown(load_dictionary(options.dictionary), contexts)
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
-        shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
+        write_dictionary(dictionary, folder / "dictionary.tsv")
         network = write_network(trainee, folder)
         prototypes: Prototypes | None = None
+        configuration: dict[str, Any] = {}
         if options.usage_examples:
             outputs = CachedOutputs(network, run, asdict(settings))
-            prototypes = release_prototypes(outputs, data, dictionary, settings.seed)
+            examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
+            found, margin = mixed_prototypes(examples, settings.seed)
+            prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, folder)
-        return _published(folder, settings, prototypes, dictionary, data=data, root=output, device=device)
+            configuration = {"mixture": prototypes.mixture._asdict(), "margin": margin.margin}
+            configuration["margin_chosen_on"] = {k: round(v, 4) for k, v in margin._asdict().items()}
+        sources = sources_of(settings, prototypes is not None, len(contexts))
+        return _published(
+            folder, settings, dictionary, configuration, sources, data=data, root=output, device=device
+        )
+
+
+def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> None:
+    """Writes the table that `load_dictionary` reads."""
+    rows = (f"{short}\t{form}" for short, forms in dictionary.items() for form in forms)
+    path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
 
 
 def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
@@ -151,13 +170,15 @@ def encoder_files(trainee: AcronymTrainee) -> dict[str, dict[str, Tensor]]:
 def _published(
     folder: Path,
     settings: Settings,
-    prototypes: Prototypes | None,
     dictionary: Mapping[str, Sequence[str]],
+    of_prototypes: Mapping[str, Any],
+    sources: list[TrainingData],
     *,
     data: Path,
     root: Path,
     device: torch.device | str,
 ) -> Release:
+    """`of_prototypes`: what the configuration says of prototypes; empty without any."""
     record = {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}}
 
     def scores(model: Any) -> list[Score]:
@@ -168,18 +189,18 @@ def _published(
     return publish_release(
         folder,
         task="acronym",
-        kind=kind_of(settings, with_prototypes=prototypes is not None),
+        kind=kind_of(settings, with_prototypes=bool(of_prototypes)),
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration={
             "max_pieces": settings.max_pieces,
             "short_forms": len(dictionary),
             "network": settings.shape.to_manifest(),
-            **({} if prototypes is None else {"mixture": prototypes.mixture._asdict()}),
+            **of_prototypes,
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
             "training": record | {"corpora": list(settings.corpus_names)},
         },
-        training_data=sources(settings, prototypes is not None),
+        training_data=sources,
         canary=CANARY,
         scores=scores,
         root=root,
@@ -199,10 +220,11 @@ def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
     return "definitions in the text, else " + ", ".join(name for name, there in parts.items() if there)
 
 
-def sources(settings: Settings, with_prototypes: bool) -> list[TrainingData]:
-    """The training data as a manifest names it."""
+def sources_of(settings: Settings, with_prototypes: bool, contexts: int) -> list[TrainingData]:
+    """The training data as a manifest names it; `contexts`: number of the teaching corpus' sentences."""
     names = {*settings.corpus_names, *(("casi", "ade") if with_prototypes else ())}
-    return [source for name, source in CORPORA.items() if name in names]
+    corpora = [source for name, source in CORPORA.items() if name in names]
+    return [*corpora, *([teaching_source(contexts)] if contexts else [])]
 
 
 def split_scores(model: Any, data: Path | None, limit: int = 0) -> list[Score]:

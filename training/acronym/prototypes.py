@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import torch
@@ -30,6 +30,7 @@ NETWORK = (0.0, 0.25, 0.5, 1.0)
 SIMILARITY = (10.0, 20.0, 30.0, 45.0)
 PRIOR = (0.0, 0.4, 0.7, 1.0)
 UNSEEN = (0.1, 0.3, 0.5)
+WRITTEN_RAISED = (0.0, 0.05, 0.1, 0.15, 0.2)
 #: Mixtures that show what each part of the score contributes.
 ABLATIONS = {
     "frequency alone": Mixture(0, 0, 1),
@@ -48,6 +49,15 @@ class EncodedRows(NamedTuple):
     rows: list[Row]
     logits: list[list[float]]
     near: Tensor
+
+    def part(self, indices: Sequence[int]) -> EncodedRows:
+        """The rows of these indices."""
+        rows = [self.rows[i] for i in indices]
+        return EncodedRows(self.source, rows, [self.logits[i] for i in indices], self.near[list(indices)])
+
+    def without(self, senses: Set[tuple[str, str]]) -> EncodedRows:
+        """The rows of other senses, each a short form with a long form."""
+        return self.part([i for i, row in enumerate(self.rows) if sense_of(row) not in senses])
 
 
 def questions(rows: Sequence[Row]) -> list[Question]:
@@ -82,8 +92,8 @@ def build_prototypes(
         unit = torch.nn.functional.normalize(part.near, dim=-1)
         members: dict[tuple[str, str], list[int]] = {}
         for i, row in enumerate(part.rows):
-            members.setdefault(_sense(row), []).append(i)
-        counts = Counter(_sense(row) for row in counted[part.source])
+            members.setdefault(sense_of(row), []).append(i)
+        counts = Counter(sense_of(row) for row in counted.get(part.source, ()))
         for sense, indices in sorted(members.items()):
             uses.append(PrototypeEntry(*sense, part.source, counts[sense]))
             vectors.append(unit[indices].mean(0))
@@ -91,7 +101,8 @@ def build_prototypes(
     return Prototypes(uses, stacked, mixture)
 
 
-def _sense(row: Row) -> tuple[str, str]:
+def sense_of(row: Row) -> tuple[str, str]:
+    """Short form without full stops, and long form."""
     return undotted(row.short_form), row.gold
 
 
@@ -99,7 +110,7 @@ def folds(rows: Sequence[Row], seed: int) -> list[list[int]]:
     """Indices of the rows in FOLDS parts, each with its share of every long form."""
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
-    order.sort(key=lambda i: _sense(rows[i]))
+    order.sort(key=lambda i: sense_of(rows[i]))
     return [order[n::FOLDS] for n in range(FOLDS)]
 
 
@@ -112,19 +123,27 @@ class RowScores(NamedTuple):
     network: Tensor
     similarity: Tensor
     prior: Tensor
+    only_written: Tensor
+    """whether the long form has no other prototypes than those of written sentences"""
 
 
-def cross_validated(part: EncodedRows, seed: int) -> list[RowScores]:
-    """Each row scored by the prototypes of the other folds."""
+def cross_validated(part: EncodedRows, seed: int, more: Sequence[EncodedRows] = ()) -> list[RowScores]:
+    """Each row scored by the prototypes of the other folds and of `more`, in which nothing is counted."""
     scored = []
     for held in folds(part.rows, seed):
         inside = set(held)
-        rest = [i for i in range(len(part.rows)) if i not in inside]
-        rows = [part.rows[i] for i in rest]
-        others = EncodedRows(part.source, rows, [part.logits[i] for i in rest], part.near[rest])
-        prototypes = build_prototypes([others], Mixture(unseen=float("nan")), {part.source: rows})
-        scored += [row_scores(prototypes, part.rows[i], part.logits[i], part.near[i]) for i in held]
+        rest = part.part([i for i in range(len(part.rows)) if i not in inside])
+        scored += scored_by([rest, *more], part.part(held), {part.source: rest.rows})
     return scored
+
+
+def scored_by(
+    sources: Sequence[EncodedRows], asked: EncodedRows, counted: Mapping[str, Sequence[Row]]
+) -> list[RowScores]:
+    """The rows of `asked` scored by prototypes of `sources`."""
+    prototypes = build_prototypes(sources, Mixture(unseen=float("nan")), counted)
+    rows = zip(asked.rows, asked.logits, asked.near, strict=True)
+    return [row_scores(prototypes, row, logits, near) for row, logits, near in rows]
 
 
 def row_scores(prototypes: Prototypes, row: Row, logits: Sequence[float], near: Tensor) -> RowScores:
@@ -133,17 +152,19 @@ def row_scores(prototypes: Prototypes, row: Row, logits: Sequence[float], near: 
         torch.tensor(logits).log_softmax(0),
         torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
         torch.tensor(prototypes.priors(row.short_form, row.senses)),
+        torch.tensor(prototypes.only_written(row.short_form, row.senses)),
     )
 
 
 def best_long_forms(scored: Sequence[RowScores], mixture: Mixture) -> list[str]:
     """The long form of each row with the highest score under a mixture."""
-    best = []
-    for row, network, similarity, prior in scored:
-        cosine = similarity.nan_to_num(mixture.unseen)
-        score = mixture.network * network + mixture.similarity * cosine + mixture.prior * prior
-        best.append(row.senses[int(score.argmax())])
-    return best
+    return [s.row.senses[int(mixed(s, mixture).argmax())] for s in scored]
+
+
+def mixed(scored: RowScores, mixture: Mixture) -> Tensor:
+    """(m,): the score of each long form under a mixture."""
+    cosine = scored.similarity.nan_to_num(mixture.unseen) + mixture.written * scored.only_written
+    return mixture.network * scored.network + mixture.similarity * cosine + mixture.prior * scored.prior
 
 
 def accuracy(scored: Sequence[RowScores], mixture: Mixture) -> float:
@@ -156,10 +177,11 @@ class _Stacked(NamedTuple):
     network: Tensor
     similarity: Tensor
     prior: Tensor
+    only_written: Tensor
     right: Tensor
 
     def accuracy(self, mixture: Mixture) -> float:
-        cosine = self.similarity.nan_to_num(mixture.unseen)
+        cosine = self.similarity.nan_to_num(mixture.unseen) + mixture.written * self.only_written
         score = mixture.network * self.network + mixture.similarity * cosine + mixture.prior * self.prior
         best = score.argmax(1, keepdim=True)
         return float(self.right.gather(1, best).float().mean())
@@ -175,6 +197,7 @@ def _stacked(scored: Sequence[RowScores]) -> _Stacked:
         # So low that no weight of another part compensates for it.
         pad([s.similarity for s in scored], -1e6),
         pad([s.prior for s in scored], 0.0),
+        pad([s.only_written for s in scored], 0),
         pad(right, 0),
     )
 
@@ -183,8 +206,9 @@ def best_mixture(sources: Sequence[list[RowScores]]) -> Mixture:
     """The weights with the best mean accuracy over the sources; of equal ones the first of the grid, which is
     the simplest.
     """
-    grid = [Mixture(*values) for values in itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN)]
-    stacked = [_stacked(part) for part in sources]
+    parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, WRITTEN_RAISED)
+    grid = [Mixture(a, b, c, d, written=raised) for a, b, c, d, raised in parts]
+    stacked = [_stacked(part) for part in sources if part]
     return max(grid, key=lambda m: sum(part.accuracy(m) for part in stacked))
 
 

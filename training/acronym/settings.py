@@ -76,4 +76,7 @@ class ReleaseOptions:
     usage_examples: Annotated[
         bool, typer.Option(help="prototypes of CASI and of long forms in ADE texts")
     ] = True
+    written: Annotated[
+        bool, typer.Option(help="prototypes and long forms of the teaching corpus' sentences as well")
+    ] = True
     limit: Annotated[int, typer.Option(help="rows scored at most, with --zero-shot; 0: all")] = 0

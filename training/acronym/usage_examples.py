@@ -1,23 +1,24 @@
-"""Prototypes of a release, made of example sentences of known long forms: CASI's training rows, and sentences
-of clinical abstracts in which a long form of the dictionary is written out.
+"""Prototypes of a release, made of example sentences of known long forms: CASI's training rows, sentences of
+clinical abstracts in which a long form of the dictionary is written out, and sentences of the teaching
+corpus.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
 from models.acronym.m_network import MNetwork
-from models.acronym.prototypes import COLUMNS, TABLE, VECTORS, Mixture, PrototypeEntry, Prototypes
+from models.acronym.prototypes import COLUMNS, TABLE, VECTORS, WRITTEN, PrototypeEntry, Prototypes
 from models.releases.manifest import Score
 from training.acronym.data import read_training, read_written_out, sample_rows
+from training.acronym.margin import Margin, chosen_margin
 from training.acronym.prototypes import (
     EncodedRows,
     RowScores,
@@ -27,10 +28,14 @@ from training.acronym.prototypes import (
     cross_validated,
     encode_rows,
     folds,
-    row_scores,
+    scored_by,
+    sense_of,
 )
+from training.acronym.written import spellings, unseen, widened, written_rows
 from training.common.checkpoint import Checkpoint
+from training.common.long_forms import key
 from training.evaluation.acronym import Row, choices, majority, scores
+from training.teaching.batches import AcronymContext
 
 console = Console()
 #: Rows of one long form that make a prototype, of the sentences that do not define the acronym.
@@ -58,21 +63,72 @@ class CachedOutputs:
         return EncodedRows(source, list(rows), outputs["logits"], outputs["near"])
 
 
-def release_prototypes(
-    outputs: CachedOutputs, data: Path, dictionary: Mapping[str, Sequence[str]], seed: int
-) -> Prototypes:
-    """Prototypes of both sources, with the mixture that is best on rows that are in no prototype."""
+class UsageExamples(NamedTuple):
+    """The encoded rows that make prototypes, and those of definitions, on which weights are chosen too."""
+
+    casi: EncodedRows
+    used: EncodedRows
+    defined: EncodedRows
+    written: EncodedRows
+
+    def without(self, senses: Set[tuple[str, str]]) -> UsageExamples:
+        """Without these senses, but for the written sentences."""
+        return self._replace(
+            casi=self.casi.without(senses),
+            used=self.used.without(senses),
+            defined=self.defined.without(senses),
+        )
+
+
+def usage_examples(
+    outputs: CachedOutputs,
+    data: Path,
+    dictionary: Mapping[str, Sequence[str]],
+    contexts: Sequence[AcronymContext],
+    seed: int,
+) -> UsageExamples:
+    """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from."""
+    casi = widened(read_training(data, "casi"), dictionary)
+    texts = read_written_out(data, dictionary, held_out=False)
+    shown = written_rows(contexts, dictionary, spellings(dictionary, casi))
+    return UsageExamples(
+        casi=outputs("casi", "casi", casi),
+        used=outputs("used", "ade", sample_rows(texts.used, ROWS_PER_LONG_FORM, seed), with_logits=False),
+        defined=outputs("defined", "ade", texts.defined),
+        written=outputs("written", WRITTEN, shown, with_logits=False),
+    )
+
+
+def validation_scores(
+    examples: UsageExamples, seed: int, covered: Set[tuple[str, str]] | None = None
+) -> dict[str, list[RowScores]]:
+    """Rows scored by prototypes that they are not in: rows of known senses, definitions, and rows of senses
+    as if only written sentences showed them; of `covered`, by default of all with such sentences.
+    """
+    casi, used, defined, written = examples
+    if covered is None:
+        covered = {sense_of(row) for row in written.rows}
+    found = {
+        "casi": cross_validated(casi, seed, [written]),
+        "ade": scored_definitions([used, written], defined, seed),
+        "unseen": unseen(casi, [used, written], covered, seed),
+    }
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Margin]:
+    """Prototypes of all sources, with the mixture that is best on rows that are in no prototype, and the
+    margin chosen on these rows.
+    """
     started = time.monotonic()
-    casi = outputs("casi", "casi", read_training(data, "casi"))
-    written = read_written_out(data, dictionary, held_out=False)
-    used = outputs("used", "ade", sample_rows(written.used, ROWS_PER_LONG_FORM, seed), with_logits=False)
-    defined = outputs("defined", "ade", written.defined)
-    scored = {"casi": cross_validated(casi, seed), "ade": scored_definitions(used, defined, seed)}
+    scored = validation_scores(examples, seed)
     mixture = best_mixture(list(scored.values()))
     console.print(ablation_table(scored, mixture))
-    console.print(f"{mixture}, {time.monotonic() - started:.0f} s", highlight=False)
-    prototypes = build_prototypes([casi, used], mixture, {"casi": casi.rows, "ade": defined.rows})
-    return with_dictionary_spellings(prototypes, dictionary)
+    margin = chosen_margin(scored, mixture)
+    console.print(f"{mixture}, {margin}, {time.monotonic() - started:.0f} s", highlight=False)
+    casi, used, defined, written = examples
+    counted = {"casi": casi.rows, "ade": defined.rows}
+    return build_prototypes([casi, used, written], mixture, counted), margin
 
 
 def write_prototypes(prototypes: Prototypes, folder: Path) -> None:
@@ -82,34 +138,29 @@ def write_prototypes(prototypes: Prototypes, folder: Path) -> None:
     save_file({"vectors": prototypes.vectors.half().contiguous()}, folder / VECTORS)
 
 
-def scored_definitions(used: EncodedRows, defined: EncodedRows, seed: int) -> list[RowScores]:
-    """Each definition scored by the prototypes of `used`, with the sense priors of the other folds of
+def scored_definitions(sources: Sequence[EncodedRows], defined: EncodedRows, seed: int) -> list[RowScores]:
+    """Each definition scored by the prototypes of `sources`, with the sense priors of the other folds of
     definitions.
     """
     scored = []
     for held in folds(defined.rows, seed):
         inside = set(held)
         counted = [row for i, row in enumerate(defined.rows) if i not in inside]
-        prototypes = build_prototypes([used], Mixture(unseen=float("nan")), {"ade": counted})
-        scored += [row_scores(prototypes, defined.rows[i], defined.logits[i], defined.near[i]) for i in held]
+        scored += scored_by(sources, defined.part(held), {defined.source: counted})
     return scored
 
 
 def with_dictionary_spellings(prototypes: Prototypes, dictionary: Mapping[str, Sequence[str]]) -> Prototypes:
-    """Adds each prototype under the dictionary's spelling of its long form where that is another one
-    ("intraarterial", "intra-arterial").
+    """Adds each prototype of a corpus under the dictionary's spelling of its long form where that is another
+    one ("intraarterial", "intra-arterial").
     """
     uses, vectors = list(prototypes.entries), list(prototypes.vectors)
     for use, vector in zip(prototypes.entries, prototypes.vectors, strict=True):
-        for form in dictionary.get(use.short_form, ()):
-            if form != use.long_form and _letters(form) == _letters(use.long_form):
+        for form in dictionary.get(use.short_form, ()) if use.source != WRITTEN else ():
+            if form != use.long_form and key(form) == key(use.long_form):
                 uses.append(PrototypeEntry(use.short_form, form, use.source, use.rows))
                 vectors.append(vector)
     return Prototypes(uses, torch.stack(vectors) if vectors else prototypes.vectors, prototypes.mixture)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"\W", "", text.lower())
 
 
 def score_on_definitions(model: Any, data: Path, dictionary: Mapping[str, Sequence[str]]) -> Score:

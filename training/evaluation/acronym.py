@@ -9,6 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,9 @@ DATA = {
     "sdu22_legal": "SDU@AAAI-22 legal English dev",
 }
 #: Columns of the counts.
-_RIGHT, _ONE, _GOLD, _CHOSEN = range(4)
+_RIGHT, _ONE, _GOLD, _CHOSEN, _MARGIN = range(5)
+#: Shares of the rows that are answered, the clearest first.
+COVERAGE = (0.9, 0.8, 0.6)
 BATCH = 64
 #: Seed and share of the rows of CASI that are held out from training.
 SEED = 0
@@ -147,27 +150,39 @@ def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates the senses that `model.choose_many` scores highest."""
     rows = corpus.records
     started = time.perf_counter()
-    chosen = choices(model, rows)
+    answered = answers(model, rows)
     seconds = time.perf_counter() - started
     return Result(
-        counts(rows, chosen),
+        counts(rows, [a.sense for a in answered], [a.margin for a in answered]),
         counts(rows, corpus.majority),
-        MEASURES,
+        (*MEASURES, *AT_COVERAGE),
         {m.name: corpus.majority_definition for m in MEASURES},
         seconds,
     )
 
 
+class Answer(NamedTuple):
+    """The sense with the highest score, and by how much it is ahead of the second; 1 where there is none."""
+
+    sense: str
+    margin: float
+
+
 def choices(model: Any, rows: Sequence[Row]) -> list[str]:
-    """The sense that the model chooses in each row. Rows of like length share a batch; equal rows are
-    computed once.
-    """
+    """The sense that the model chooses in each row."""
+    return [answer.sense for answer in answers(model, rows)]
+
+
+def answers(model: Any, rows: Sequence[Row]) -> list[Answer]:
+    """The model's answer to each row. Rows of like length share a batch; equal rows are computed once."""
     unique = sorted({(r.text, r.span, r.senses) for r in rows}, key=lambda q: (len(q[0]), q[0], q[1].start))
-    found: dict[tuple[str, Span, tuple[str, ...]], str] = {}
+    found: dict[tuple[str, Span, tuple[str, ...]], Answer] = {}
     for start in range(0, len(unique), BATCH):
         part = unique[start : start + BATCH]
         for question, scores in zip(part, model.choose_many(part), strict=True):
-            found[question] = question[2][max(range(len(scores)), key=scores.__getitem__)]
+            order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+            margin = scores[order[0]] - scores[order[1]] if len(order) > 1 else 1.0
+            found[question] = Answer(question[2][order[0]], margin)
     return [found[r.text, r.span, r.senses] for r in rows]
 
 
@@ -185,15 +200,15 @@ def scores(rows: Sequence[Row], chosen: Sequence[str]) -> dict[str, float]:
     return {measure.name: measure.of(found) for measure in MEASURES}
 
 
-def counts(rows: Sequence[Row], chosen: Sequence[str]) -> Counts:
-    """(rows, 4): right, one, gold sense, chosen sense; senses are numbered in the same way for the
+def counts(rows: Sequence[Row], chosen: Sequence[str], margins: Sequence[float] = ()) -> Counts:
+    """(rows, 5): right, one, gold sense, chosen sense, margin; senses are numbered in the same way for the
     same rows.
     """
     numbers = {sense: n for n, sense in enumerate(sorted({s for row in rows for s in row.senses}))}
     return np.array(
         [
-            [sense == row.gold, 1, numbers[row.gold], numbers[sense]]
-            for row, sense in zip(rows, chosen, strict=True)
+            [sense == row.gold, 1, numbers[row.gold], numbers[sense], margin]
+            for row, sense, margin in zip(rows, chosen, margins or [0.0] * len(rows), strict=True)
         ],
         np.float64,
     )
@@ -211,6 +226,12 @@ def _shared_task_f1(found: Counts) -> Counts:
     precision = np.where(chosen_counts > 0, right / np.maximum(chosen_counts, 1), 1.0)[senses].mean()
     recall = (right[senses] / expected[senses]).mean()
     return np.array([2 * precision * recall / (precision + recall) if recall else 0.0])
+
+
+def _accuracy_at(found: Counts, share: float) -> Counts:
+    """(rows, columns) to (1,): the accuracy of the share of the rows with the largest margins."""
+    order = np.argsort(-found[:, _MARGIN], kind="stable")
+    return np.array([found[order[: max(1, round(share * len(found)))], _RIGHT].mean()])
 
 
 def _authors_f1(sums: Counts) -> Counts:
@@ -237,4 +258,12 @@ MEASURES = (
         "2 accuracy / (1 + accuracy), what the published m-network code calls F1",
         _authors_f1,
     ),
+)
+AT_COVERAGE = tuple(
+    RecordMeasure(
+        f"accuracy_at_{share:.0%}".removesuffix("%"),
+        f"accuracy of the {share:.0%} of the rows in which the best sense is farthest ahead of the second",
+        partial(_accuracy_at, share=share),
+    )
+    for share in COVERAGE
 )

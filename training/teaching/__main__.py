@@ -50,7 +50,8 @@ def check(
 @app.command(name="take")
 def take_in(
     files: Annotated[
-        list[Path], typer.Argument(help="posts_*.txt, clinical_*.txt, questions_*.jsonl, phrases_*.tsv")
+        list[Path],
+        typer.Argument(help="posts_*.txt, clinical_*.txt, questions_*.jsonl, phrases_*.tsv, acronyms_*.tsv"),
     ],
     data: Data = None,
     folder: Folder = FOLDER,

@@ -5,19 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from training.teaching.markup import MarkedText, MarkupError, parse
 
-Kind = Literal["posts", "clinical", "questions", "phrases"]
+Kind = Literal["posts", "clinical", "questions", "phrases", "acronyms"]
 Part = Literal["train", "held_out"]
 #: Ids of the corpus' texts begin so.
 ID = "teaching-"
 FOLDER = Path(__file__).parent
 #: Ending of the files of each kind, which lie in a folder of its name.
-SUFFIX: dict[Kind, str] = {"posts": ".txt", "clinical": ".txt", "questions": ".jsonl", "phrases": ".tsv"}
+SUFFIX: dict[Kind, str] = {
+    "posts": ".txt",
+    "clinical": ".txt",
+    "questions": ".jsonl",
+    "phrases": ".tsv",
+    "acronyms": ".tsv",
+}
 MARKED: tuple[Kind, Kind] = ("posts", "clinical")
 QUESTION_KINDS = (
     "can_cause",
@@ -56,6 +62,15 @@ class Phrase:
 
     pt: str
     phrase: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcronymContext:
+    """A sentence in which an acronym stands for a long form that is not in it."""
+
+    short_form: str
+    long_form: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +143,13 @@ def phrase(line: Line) -> Phrase:
     if "\t" in words or not all(c and c == c.strip() for c in (pt, words)):
         raise MarkupError(f"{line.place}: not a preferred term and a phrase separated by one tab")
     return Phrase(pt, words)
+
+
+def acronym_context(line: Line) -> AcronymContext:
+    """Raises MarkupError with file and line where it is not a short form, a long form and a sentence,
+    separated by tabs.
+    """
+    cells = line.content.split("\t")
+    if len(cells) != len(fields(AcronymContext)) or not all(c and c == c.strip() for c in cells):
+        raise MarkupError(f"{line.place}: not a short form, a long form and a sentence separated by tabs")
+    return AcronymContext(*cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ from pathlib import Path
 from models import terminology
 from models.drugs import DrugLexicon
 from models.text import words
+from training.common import long_forms
 from training.teaching import batches, evaluation_texts
-from training.teaching.batches import FOLDER, SUFFIX, Kind, Line, Phrase, Question
+from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Kind, Line, Phrase, Question
 from training.teaching.markup import MarkedText, MarkupError
 from training.teaching.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
 from training.teaching.personal import personal_data
@@ -36,12 +38,14 @@ class Corpus:
     marked: dict[Line, MarkedText] = field(default_factory=dict)
     questions: dict[Line, Question] = field(default_factory=dict)
     phrases: dict[Line, Phrase] = field(default_factory=dict)
+    acronyms: dict[Line, AcronymContext] = field(default_factory=dict)
     unreadable: list[Finding] = field(default_factory=list)
 
     def texts(self) -> dict[Line, str]:
-        """Posts, clinical sentences and questions without markup."""
+        """Posts, clinical sentences, questions and sentences with an acronym, without markup."""
         texts = {line: m.text for line, m in self.marked.items()}
-        return texts | {line: q.question for line, q in self.questions.items()}
+        texts |= {line: q.question for line, q in self.questions.items()}
+        return texts | {line: a.text for line, a in self.acronyms.items()}
 
 
 def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
@@ -59,6 +63,8 @@ def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
                 corpus.questions[line] = batches.question(line)
             elif line.kind == "phrases":
                 corpus.phrases[line] = batches.phrase(line)
+            elif line.kind == "acronyms":
+                corpus.acronyms[line] = batches.acronym_context(line)
             else:
                 corpus.marked[line] = batches.marked(line)
         except MarkupError as error:
@@ -79,6 +85,7 @@ def findings(corpus: Corpus, data: Path | None = None) -> list[Finding]:
         *_personal(corpus),
         *_duplicates(corpus.texts(), folders),
         *_phrases(corpus.phrases, terms, folders),
+        *_acronyms(corpus.acronyms),
     ]
 
 
@@ -164,6 +171,20 @@ def _like_phrases(phrases: dict[Line, Phrase]) -> Iterator[Finding]:
         one, other = phrases[lines[i]], phrases[lines[j]]
         if one.pt == other.pt and normalised(one.phrase) != normalised(other.phrase):
             yield Finding(lines[i], f"nearly the phrase of {lines[j].place} {_told(PHRASE, jaccard)}")
+
+
+def _acronyms(contexts: dict[Line, AcronymContext]) -> Iterator[Finding]:
+    """Acronyms that are not once in their sentence or written out there, and two spellings of a long form."""
+    first: dict[tuple[str, str], Line] = {}
+    for line, c in contexts.items():
+        occurrences = len(re.findall(rf"(?<![^\W_]){re.escape(c.short_form)}(?![^\W_])", c.text))
+        if occurrences != 1:
+            yield Finding(line, f"{c.short_form!r} is {occurrences} times in its sentence, not once")
+        if normalised(c.long_form) in normalised(c.text):
+            yield Finding(line, f"the sentence writes out {c.long_form!r}")
+        earlier = first.setdefault((c.short_form, long_forms.key(c.long_form)), line)
+        if contexts[earlier].long_form != c.long_form:
+            yield Finding(line, f"another spelling of {contexts[earlier].long_form!r} of {earlier.place}")
 
 
 def kind_of(file: Path) -> Kind:

@@ -13,7 +13,7 @@ from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import GoldCoding, GoldMention, GoldText
 from training.teaching import batches
-from training.teaching.batches import FOLDER, Kind, Part, Question
+from training.teaching.batches import FOLDER, AcronymContext, Kind, Part, Question
 from training.teaching.markup import NONE, Mark, MarkedText
 
 #: Flags with which a mark is a mention of its label all the same. An indication stays one when the medicine
@@ -92,6 +92,11 @@ def phrases(part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
     """Lay phrases with their preferred term; the sentence is the phrase itself."""
     found = (batches.phrase(line) for line in batches.lines("phrases", part, folder))
     return [GoldCoding(p.phrase, p.phrase, "", (p.pt,)) for p in found]
+
+
+def acronym_contexts(part: Part, folder: Path = FOLDER) -> list[AcronymContext]:
+    """Sentences with an acronym and what it stands for in them."""
+    return [batches.acronym_context(line) for line in batches.lines("acronyms", part, folder)]
 
 
 def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> list[GoldCoding]:

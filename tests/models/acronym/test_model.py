@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.acronym.model import AcronymModel, load_dictionary
+from models.acronym.model import AcronymModel, decided, load_dictionary
 from models.acronym.questions import CONTEXT
 from models.encoder.model import Encoder
 from models.types import Expansion, Span
@@ -119,6 +119,28 @@ def test_in_a_sentence_of_capitals_only_definitions_are_used(model: AcronymModel
         ("HSP", text.index("HSP)"), "text"),
         ("HSP", text.index("HSP ROSE"), "text"),
     ]
+
+
+def test_below_the_margin_an_expansion_has_its_best_candidates(mini: Encoder) -> None:
+    text = "A patient with MS and optic neuritis; TEN was seen."
+    (sure,) = AcronymModel(mini, DICTIONARY, margin=0.0).predict([text])
+    assert [e.candidates for e in sure] == [(), ()]
+    (open_,) = AcronymModel(mini, DICTIONARY, margin=1.0).predict([text])
+    ms, ten = open_
+    assert {c.long_form for c in ms.candidates} == set(DICTIONARY["MS"])
+    assert [c.score for c in ms.candidates] == sorted((c.score for c in ms.candidates), reverse=True)
+    assert (ms.long_form, ms.score) == (ms.candidates[0].long_form, ms.candidates[0].score)
+    # One long form is no choice.
+    assert ten.candidates == ()
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_decided"), [([0.7, 0.4], True), ([0.4, 0.3, 0.3], False), ([0.1], True)]
+)
+def test_an_expansion_is_decided_where_the_best_is_far_enough_ahead(
+    scores: list[float], is_decided: bool
+) -> None:
+    assert decided(scores, 0.2) is is_decided
 
 
 def test_expansions_of_both_sources_are_in_text_order(model: AcronymModel) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.acronym.prototypes import COLUMNS, Mixture, PrototypeEntry, Prototypes
+from models.acronym.prototypes import COLUMNS, WRITTEN, Mixture, PrototypeEntry, Prototypes
 from models.releases.manifest import ReleaseError
 
 ENTRIES = [
@@ -37,6 +37,19 @@ def test_a_prior_is_the_mean_share_over_the_sources(prototypes: Prototypes) -> N
     expected = [(4 / 7 + 1 / 3) / 2, (2 / 7 + 1 / 3) / 2, (1 / 7 + 1 / 3) / 2]
     assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx(expected)
     assert prototypes.priors("HA", FORMS) == [0, 0, 0]
+
+
+def test_what_only_written_sentences_show_is_raised_and_they_count_in_no_prior() -> None:
+    entries = [
+        PrototypeEntry("MS", "multiple sclerosis", "a", 3),
+        PrototypeEntry("MS", "morphine", WRITTEN, 2),
+        PrototypeEntry("MS", "multiple sclerosis", WRITTEN, 2),
+    ]
+    vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    prototypes = Prototypes(entries, vectors, Mixture(unseen=0.25, smoothing=1, written=0.1))
+    assert prototypes.similarities("MS", FORMS, torch.tensor([0.0, 2.0])) == pytest.approx([0, 1.1, 0.25])
+    assert prototypes.only_written("MS", FORMS) == [False, True, False]
+    assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx([4 / 6, 1 / 6, 1 / 6])
 
 
 def test_the_score_is_the_weighted_sum_of_its_parts(prototypes: Prototypes) -> None:

@@ -8,9 +8,20 @@ from py3langid.langid import LanguageIdentifier
 
 from models import language
 from models.once import once
-from models.types import ADE, DRUG, INDICATION, Candidate, Coding, Expansion, Mention, Query, Relation
+from models.types import (
+    ADE,
+    DRUG,
+    INDICATION,
+    Candidate,
+    Coding,
+    Expansion,
+    LongForm,
+    Mention,
+    Query,
+    Relation,
+)
 from streams import metrics
-from streams.agents import ner, normalization
+from streams.agents import acronym, ner, normalization
 from streams.agents.pipeline import stage_named
 from streams.records import Report, TaggedReport
 from tests.fakes import FakeTagger
@@ -26,6 +37,21 @@ def mention(surface: str, label: str, generic: str | None = None) -> Mention:
 ASPIRIN, MTX = mention("Aspirin", DRUG, "aspirin"), mention("MTX", DRUG, "methotrexate")
 RA, TEN, RASH = mention("RA", INDICATION), mention("TEN", ADE), mention("rash", ADE)
 REPORT = TaggedReport(id="r", text=TEXT, mentions=(ASPIRIN, MTX, RA, TEN, RASH))
+
+
+def test_an_acronym_below_the_margin_is_kept_as_candidates_and_replaced_nowhere() -> None:
+    sure = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
+    candidates = (LongForm("toxic epidermal necrolysis", 0.4), LongForm("tension", 0.35))
+    open_ = Expansion(TEN.start, TEN.end, "TEN", candidates[0].long_form, 0.4, "dictionary", candidates)
+
+    class Expander:
+        def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
+            return [[sure, open_] for _ in batch]
+
+    (record,) = acronym.predict(Expander(), [Report(id="r", text=TEXT)])
+    assert (record.expansions, record.undecided) == ((sure,), (open_,))
+    tagged = replace(REPORT, expansions=record.expansions, undecided=record.undecided)
+    assert normalization.query(tagged, TEN).surface == "TEN"
 
 
 class EchoCoder:

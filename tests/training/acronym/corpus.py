@@ -44,6 +44,7 @@ def write_corpus(data: Path) -> Path:
     for n in range(10):
         lines += [f"PD,pain drug,a pain with PD {n}", f"PD,UNSURED SENSE,what is PD {n}"]
         lines += [f"TP,thepain,more TP came {n}"]
+        lines += [f"DD,drug day,a day with DD {n}", f"DD,dull dose,the dose of DD {n}"]
     (data / "acronyms/casi_dev.csv").write_text("\n".join(lines), encoding="utf-8")
     (data / "ade/sentences.json").write_text("[]", encoding="utf-8")
     (data / "ade/DRUG-AE.rel").write_text("", encoding="utf-8")

@@ -8,16 +8,18 @@ import pytest
 import typer
 
 from models.acronym.model import AcronymModel
-from models.acronym.prototypes import PrototypeEntry
+from models.acronym.prototypes import WRITTEN, PrototypeEntry
 from models.acronym.scorers import TrainedScorer
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.training.acronym.corpus import DICTIONARY, write_dictionary
+from training.acronym import assemble
 from training.acronym.__main__ import main
-from training.acronym.assemble import kind_of, sources
+from training.acronym.assemble import kind_of, sources_of
 from training.acronym.settings import Settings
+from training.teaching.batches import AcronymContext
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,18 @@ def only_release(root: Path) -> Release:
     return open_release(path)
 
 
+@pytest.fixture
+def contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The teaching corpus has a sense that no other source has, and an acronym of its own."""
+    written = [
+        AcronymContext("PD", "panda dance", "he saw a PD at the zoo"),
+        AcronymContext("PD", "pain-drug", "the PD helped her knee"),
+        AcronymContext("NEW", "never ever well", "she was NEW for a week"),
+    ]
+    monkeypatch.setattr(assemble, "acronym_contexts", lambda part: written if part == "train" else [])
+
+
+@pytest.mark.usefixtures("contexts")
 def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     tiny_bert: str, folder: Path, dictionary: Path, tmp_path: Path
 ) -> None:
@@ -44,16 +58,18 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
         epochs=1,
         batch=8,
         max_pieces=64,
-        held_out=0.25,
+        held_out=0.34,
         precision="float32",
     )
     release = only_release(tmp_path / "out")
     files = {"dictionary.tsv", "head.safetensors", "prototypes.tsv", "prototypes.safetensors", ADAPTER}
     assert set(release.manifest.files) == files
     scores = {"accuracy", "macro_f1", "authors_f1", "accuracy_defined"}
-    assert {s.name for s in release.manifest.scores} == scores
+    at_coverage = {"accuracy_at_90", "accuracy_at_80", "accuracy_at_60"}
+    assert {s.name for s in release.manifest.scores} == scores | at_coverage
     names = " ".join(source.name for source in release.manifest.training_data)
-    assert all(name in names for name in ("SDU@AAAI-22", "CASI", "ADE"))
+    taught = "teaching corpus of pvstream, 3 synthetic texts"
+    assert all(name in names for name in ("SDU@AAAI-22", "CASI", "ADE", taught))
     configuration = release.manifest.configuration
     assert configuration["casi_rows"] == {"held_out": 0.3, "seed": 0}
     assert configuration["training"]["corpora"] == ["sdu22_scientific"]
@@ -62,12 +78,18 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     assert isinstance(model.scorer, TrainedScorer)
     expansions, single = model.predict(["a pain with PD today; ONE and XYZ too", "ONE only"])
     assert [(e.short_form, e.source) for e in expansions] == [("PD", "dictionary"), ("ONE", "dictionary")]
-    assert expansions[0].long_form in DICTIONARY["PD"]
-    assert 1 / 3 <= expansions[0].score <= 1
+    assert configuration["margin"] == model.margin >= 0
+    assert set(configuration["margin_chosen_on"]) == {"margin", "coverage", "accuracy"}
+    assert expansions[0].long_form in [*DICTIONARY["PD"], "panda dance"]
+    assert 1 / 4 <= expansions[0].score <= 1
     assert (expansions[1].long_form, expansions[1].score) == ("only this", 1.0)
     assert single[0].score == 1.0
     # UNSURED SENSE is a class of CASI and never offered as a long form.
     assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
+    assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance")
+    assert model.dictionary["NEW"] == ("never ever well",)
+    written = [(u.long_form, u.rows) for u in offered_prototypes(model) if u.source == WRITTEN]
+    assert sorted(written) == [("never ever well", 0), ("pain drug", 0), ("panda dance", 0)]
 
 
 def offered_prototypes(model: AcronymModel) -> list[PrototypeEntry]:
@@ -115,7 +137,7 @@ def test_the_papers_network_is_published_without_prototypes(
 
 def test_a_run_learns_from_no_corpus_for_non_commercial_use_unless_it_is_named() -> None:
     assert Settings().corpus_names == ("casi", "ade")
-    assert not any("NC" in source.licence for source in sources(Settings(), True))
+    assert not any("NC" in source.licence for source in sources_of(Settings(), True, 0))
 
 
 def test_training_without_data_is_refused(tmp_path: Path) -> None:

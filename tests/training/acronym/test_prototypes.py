@@ -61,7 +61,8 @@ def test_folds_hold_every_row_once_with_its_share_of_each_sense() -> None:
 def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
     row = Row("PD", Span(0, 2), ("a", "b"), "b")
     # The network is wrong, the prototypes are right; "a" has no prototype and would win at unseen=0.7.
-    rows = [RowScores(row, torch.tensor([0.0, -9.0]), torch.tensor([float("nan"), 0.6]), torch.zeros(2))]
+    similarity, no = torch.tensor([float("nan"), 0.6]), torch.zeros(2, dtype=torch.bool)
+    rows = [RowScores(row, torch.tensor([0.0, -9.0]), similarity, torch.zeros(2), no)]
     assert best_long_forms(rows, Mixture(1, 0, 0)) == ["a"]
     assert best_long_forms(rows, Mixture(0, 10, 0, unseen=0.7)) == ["a"]
     assert best_long_forms(rows, best_mixture([rows])) == ["b"]

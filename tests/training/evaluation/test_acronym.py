@@ -12,8 +12,10 @@ import pytest
 from models.types import Span
 from tests.training.fakes import Chooser
 from training.evaluation.acronym import (
+    AT_COVERAGE,
     Row,
     choices,
+    counts,
     locate,
     majority,
     read_casi,
@@ -124,9 +126,19 @@ def test_casi_is_measured_on_held_out_rows_against_the_majority_of_the_others(tm
     assert found.records == len(held) < 20
     assert found.scores["accuracy"] == pytest.approx(share)
     assert found.baselines["accuracy"] == pytest.approx(1 - share)
-    assert set(found.baselines) == set(found.scores) == {"accuracy", "macro_f1", "authors_f1"}
+    assert set(found.baselines) == {"accuracy", "macro_f1", "authors_f1"}
+    assert set(found.scores) - set(found.baselines) == {"accuracy_at_90", "accuracy_at_80", "accuracy_at_60"}
     assert found.intervals["macro_f1"].low <= found.scores["macro_f1"] <= found.intervals["macro_f1"].high
     assert "training rows" in found.baseline_definitions["accuracy"]
+
+
+def test_the_accuracy_at_a_coverage_is_that_of_the_rows_with_the_largest_margins() -> None:
+    rows = [Row(f"MS {i}", Span(0, 2), ("a", "b"), "a") for i in range(10)]
+    found = counts(rows, ["a"] * 5 + ["b"] * 5, [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.4, 0.3, 0.2, 0.1])
+    values = {measure.name: measure.of(found) for measure in AT_COVERAGE}
+    assert values == pytest.approx(
+        {"accuracy_at_90": 5 / 9, "accuracy_at_80": 5 / 8, "accuracy_at_60": 5 / 6}
+    )
 
 
 def test_only_so_many_rows_as_wanted_are_measured(tmp_path: Path) -> None:

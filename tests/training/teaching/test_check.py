@@ -26,6 +26,7 @@ def folder(tmp_path: Path) -> Path:
     for kind in SUFFIX:
         (tmp_path / "corpus" / kind).mkdir(parents=True)
     add(tmp_path / "corpus", "posts/posts_1.txt", POST)
+    add(tmp_path / "corpus", "acronyms/acronyms_1.tsv", "RA\tright atrium\tA large RA was seen on echo.")
     add(tmp_path / "corpus", "phrases/phrases_1.tsv", "Insomnia\tstaring at the ceiling till dawn")
     return tmp_path / "corpus"
 
@@ -81,6 +82,22 @@ def test_nothing_is_wrong_with_a_sound_corpus(folder: Path) -> None:
             "nearly the phrase of phrases_1.tsv",
         ),
         ("phrases/phrases_2.tsv", "Insomnia\tinsomnia", "a name of its own term"),
+        (
+            "acronyms/acronyms_2.tsv",
+            "RA\tThe RA was large.",
+            "acronyms_2.tsv, line 1: not a short form, a long",
+        ),
+        ("acronyms/acronyms_2.tsv", "RA\tright atrium\tA RAA, RA and RA.", "'RA' is 2 times in its sentence"),
+        (
+            "acronyms/acronyms_2.tsv",
+            "RA\tright atrium\tThe RA, or Right Atrium.",
+            "writes out 'right atrium'",
+        ),
+        (
+            "acronyms/acronyms_2.tsv",
+            "RA\tright-atriums\tDilated RA.",
+            "spelling of 'right atrium' of acronyms_1",
+        ),
         ("phrases/phrases_2.tsv", "Insomnia\tNausea", "a name of 'Nausea'"),
     ],
 )

@@ -9,9 +9,10 @@ import pytest
 from models.types import ADE, DRUG, INDICATION, WITHDRAWAL
 from training.common.corpora import GoldCoding, GoldText
 from training.teaching import batches
-from training.teaching.batches import FOLDER, SUFFIX, held_out
+from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, held_out
 from training.teaching.markup import MarkupError
 from training.teaching.readers import (
+    acronym_contexts,
     codings,
     gold_texts,
     marked_texts,
@@ -41,6 +42,9 @@ def folder(tmp_path: Path) -> Path:
         '{"question": "Is it so?", "summary": "So?", "kind": "other"}\n', encoding="utf-8"
     )
     (tmp_path / "phrases/phrases_1.tsv").write_text("Insomnia\tlying awake\n", encoding="utf-8")
+    (tmp_path / "acronyms/acronyms_1.tsv").write_text(
+        "RA\tright atrium\tThe RA was large.\n", encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -72,6 +76,12 @@ def test_other_labels_can_be_left_out(folder: Path) -> None:
 
 def test_a_text_has_an_own_event_where_an_effect_is_not_flagged(folder: Path) -> None:
     assert [own_event(m) for _, m in marked_texts("posts", "train", folder)] == [True, False, True]
+
+
+def test_sentences_with_an_acronym_are_read_with_its_long_form(folder: Path) -> None:
+    (context,) = acronym_contexts("train", folder)
+    assert context == AcronymContext("RA", "right atrium", "The RA was large.")
+    assert acronym_contexts("held_out", folder) == []
 
 
 def test_a_file_is_as_a_whole_in_training_or_held_out(folder: Path) -> None:

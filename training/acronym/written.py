@@ -1,0 +1,97 @@
+"""Sentences of the teaching corpus that show what an acronym stands for: as rows, and as a source of long
+forms for the dictionary.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from models.acronym.prototypes import WRITTEN
+from models.acronym.surface_features import undotted
+from training.acronym.prototypes import EncodedRows, RowScores, scored_by, sense_of
+from training.common.long_forms import key
+from training.evaluation.acronym import Row, locate
+from training.teaching.batches import AcronymContext
+
+#: Parts of the senses, each held out once, when the weight of written sentences is chosen.
+PARTS = 5
+
+
+def grown(
+    dictionary: Mapping[str, Sequence[str]], contexts: Iterable[AcronymContext]
+) -> dict[str, list[str]]:
+    """The dictionary with the long forms of the sentences that it lacks in any spelling."""
+    forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
+    for context in contexts:
+        own = forms.setdefault(context.short_form, [])
+        if key(context.long_form) not in map(key, own):
+            own.append(context.long_form)
+    return dict(sorted(forms.items()))
+
+
+def spellings(
+    dictionary: Mapping[str, Sequence[str]], rows: Iterable[Row]
+) -> dict[tuple[str, str], list[str]]:
+    """Short form and key of a long form to its spellings in the dictionary and in rows' senses."""
+    found: dict[tuple[str, str], list[str]] = {}
+    senses = [(short, form) for short, forms in dictionary.items() for form in forms]
+    senses += sorted({(undotted(row.short_form), form) for row in rows for form in row.senses})
+    for short, form in senses:
+        own = found.setdefault((short, key(form)), [])
+        if form not in own:
+            own.append(form)
+    return found
+
+
+def written_rows(
+    contexts: Iterable[AcronymContext],
+    dictionary: Mapping[str, Sequence[str]],
+    known: Mapping[tuple[str, str], Sequence[str]],
+) -> list[Row]:
+    """A row of each sentence for each of the `spellings` of its long form, so that each has a prototype."""
+    rows = []
+    for c in contexts:
+        span = locate(c.text, c.short_form)
+        if span is None:
+            raise ValueError(f"{c.short_form!r} is not in its sentence {c.text!r}")
+        for form in known.get((undotted(c.short_form), key(c.long_form)), [c.long_form]):
+            rows.append(Row(c.text, span, tuple(dictionary[c.short_form]), form))
+    return rows
+
+
+def widened(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The rows with the dictionary's further long forms to choose from, as in use."""
+    out = []
+    for row in rows:
+        known = set(map(key, row.senses))
+        more = (form for form in dictionary.get(undotted(row.short_form), ()) if key(form) not in known)
+        out.append(row._replace(senses=(*row.senses, *more)))
+    return out
+
+
+def parts_of(covered: Iterable[tuple[str, str]], seed: int) -> list[set[tuple[str, str]]]:
+    """The senses in PARTS seeded parts of equal size; spellings of one sense are in the same part."""
+    senses = sorted(set(covered))
+    keys = sorted({(short, key(form)) for short, form in senses})
+    random.Random(seed).shuffle(keys)
+    part_of = {sense: n % PARTS for n, sense in enumerate(keys)}
+    parts: list[set[tuple[str, str]]] = [set() for _ in range(PARTS)]
+    for short, form in senses:
+        parts[part_of[short, key(form)]].add((short, form))
+    return parts
+
+
+def unseen(
+    rows: EncodedRows, more: Sequence[EncodedRows], covered: Set[tuple[str, str]], seed: int
+) -> list[RowScores]:
+    """The rows of the senses `covered`, scored as if written sentences alone showed them: a part of the
+    senses at a time is taken out of all other sources.
+    """
+    scored = []
+    for part in parts_of(covered & {sense_of(row) for row in rows.rows}, seed):
+        rest = rows.without(part)
+        sources = [source if source.source == WRITTEN else source.without(part) for source in more]
+        asked = rows.part([i for i, row in enumerate(rows.rows) if sense_of(row) in part])
+        scored += scored_by([rest, *sources], asked, {rows.source: rest.rows})
+    return scored
