@@ -209,6 +209,11 @@ def write(folder: Path, tagger: Release) -> None:
     """
     for name, own in (("adapter.safetensors", ADAPTER), ("head.safetensors", HEAD)):
         (folder / own).write_bytes(tagger.file(name).read_bytes())
+    write_lexicons(folder)
+
+
+def write_lexicons(folder: Path) -> None:
+    """Writes both lexicons into the folder of a release."""
     (folder / TERMS).write_text("\n".join(["term", *_terms()]) + "\n", encoding="utf-8")
     (folder / DRUGS).write_bytes(drugs.BUNDLED.read_bytes())
 

@@ -4,7 +4,8 @@ training.summarization`.
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
-release that only picks sentences; nothing is trained for it.
+release that extracts, which is the bundled one: two linear rankers are fitted over the frozen encoder, to
+MeQSum and the teaching corpus.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
+from training.summarization.extraction.release import publish_extractive
 from training.summarization.networks.hub_network import refusal
-from training.summarization.release import publish_extractive
 from training.summarization.settings import ReleaseOptions, Settings
 
 
@@ -31,7 +32,7 @@ def main(
     data: Annotated[
         Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
     ] = None,
-    extractive: Annotated[bool, typer.Option(help="make the release that only picks sentences")] = False,
+    extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
     start: Annotated[
         Path | None, typer.Option(help="folder of a run whose last weights are the first")
     ] = None,
@@ -41,7 +42,7 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     if extractive:
-        release = publish_extractive(data, output, settings.backbone)
+        release = publish_extractive(data, output, settings.backbone, settings.limit)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     elif reason := refusal(settings.backbone):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -85,17 +84,3 @@ def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: 
         root=root,
         **parts,
     )
-
-
-def publish_extractive(data: Path | None, root: Path, base: str) -> Release:
-    """The release that only picks sentences; nothing is trained for it."""
-    with tempfile.TemporaryDirectory(prefix="summarization-") as folder:
-        return publish(
-            Path(folder),
-            kind="extractive: the asking sentence nearest to the whole question",
-            base=base,
-            configuration={"max_pieces": 256, "why_extractive": WHY_EXTRACTIVE},
-            training_data=[],
-            data=data,
-            root=root,
-        )
