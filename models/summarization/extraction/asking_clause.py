@@ -11,6 +11,8 @@ from models.types import Span
 LONG = 30
 #: Fewer words are no clause, and what is cut off leaves at least so many.
 _LEAST, _LEAST_CUT = 4, 3
+#: The subject line of a contact form whose line breaks are lost.
+_FIELD = re.compile(r".{0,200}?\bmessage\s?:\s?(?=\S)", re.IGNORECASE)
 _PREAMBLE = re.compile(
     r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|"
     r"my (?:only |main |second )?questions? (?:is|are|now is)|the question is|questions?|"
@@ -41,9 +43,10 @@ _CLAUSE = re.compile(
 
 def asking_clause(sentence: str) -> Span:
     """The offsets of the part of a sentence that asks; the whole sentence where nothing can be cut off."""
-    first = 0
-    if len(sentence.split()) > LONG:
-        first = _clause_start(sentence)
+    field = _FIELD.match(sentence)
+    first = field.end() if field and _count(sentence[field.end() :]) >= _LEAST_CUT else 0
+    if _count(sentence[first:]) > LONG:
+        first = max(first, _clause_start(sentence))
     preamble = _PREAMBLE.match(sentence, first)
     if preamble and _count(sentence[preamble.end() :]) >= _LEAST_CUT:
         first = preamble.end()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.summarization.extraction.message import Message, without_masks
+from models.summarization.medical_entities import GENERAL
 from models.types import Span
 
 #: The features of a candidate, in the order of `features`.
@@ -81,6 +82,8 @@ def candidates(message: Message) -> list[Focus]:
     found: dict[str, Focus] = {}
     for source, span in _spans(message):
         name = message.text[span.start : span.end]
+        if GENERAL.fullmatch(name.lower()):
+            continue
         focus = found.setdefault(name.lower(), Focus(span, name))
         focus.sources.add(source)
         if span.start < focus.span.start:

@@ -20,6 +20,7 @@ from training.summarization.data import (
     Pair,
     read_mediqa,
     read_meqsum,
+    read_questions,
     without_duplicates,
     without_leaks,
 )
@@ -67,7 +68,10 @@ def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
     if data is not None:
         has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
         tested += [*read_meqsum(data, "test"), *(read_mediqa(data) if has_mediqa else [])]
-        meqsum, _ = without_duplicates(read_meqsum(data, "train"))
+        rows = read_questions(data, "meqsum.jsonl")
+        # With their line breaks, as they arrive.
+        train_part = [Pair(r["id"], r["question"], r["summary"]) for r in rows if r["split"] == "train"]
+        meqsum, _ = without_duplicates(train_part)
     parts = [without_leaks(part, tested)[0] for part in (meqsum, _written("train"))]
     return [pair for part in parts for pair in (part[:limit] if limit else part)]
 

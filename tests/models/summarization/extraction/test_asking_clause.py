@@ -21,6 +21,8 @@ def shown(sentence: str) -> str:
         ("i would like to know how long it lasts", "How long it lasts?"),
         ("My question is: does metformin hurt the kidneys", "Does metformin hurt the kidneys?"),
         ("is it safe with warfarin, thanks in advance", "Is it safe with warfarin?"),
+        ("Gout MESSAGE: How does one live with it?", "How does one live with it?"),
+        ("Gout message: why?", "Gout message: why?"),
         # What remains must be a clause.
         ("Please help", "Please help"),
         ("thank you", "Thank you"),

@@ -26,6 +26,7 @@ def read(small: Encoder, text: str) -> Message:
         ("She was diagnosed with lupus last May.", {"lupus last May": {"cue"}}),
         ("My son has Noonan syndrome.", {"Noonan syndrome": {"phrase", "cue"}}),
         ("SUBJECT: dizzy spells\nMESSAGE: What now?", {"dizzy spells": {"subject"}}),
+        ("Is this disease an infection or a syndrome?", {}),
         ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),
         ("", {}),
         ("\n \n", {}),
