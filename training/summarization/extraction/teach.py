@@ -24,7 +24,7 @@ FOCUS_TEMPERATURE, ANSWER_TEMPERATURE = 0.2, 0.08
 #: Added to the score of a candidate that asks: a person who reads the answer expects a question.
 QUESTION_BONUS = 0.5
 #: Of the focuses that are inserted at least this share shall be in the written question, with all words.
-PRECISION = 0.65
+PRECISION = 0.7
 
 
 class Weights(NamedTuple):
