@@ -7,6 +7,7 @@ hypothesis is accepted, the answer is extracted from the text, and the record sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -81,6 +82,11 @@ class SummarizationModel:
                 weights = configuration["ranker"]
                 writer = RankedWriter(pointer, templates, weights) if weights else templates
         return cls(encoder, writer, recogniser, known_words)
+
+    @staticmethod
+    def canary_outputs(stored: list[dict[str, Any]]) -> list[ShortQuestion]:
+        """The canary outputs of a manifest, which has no focus where it is older than that field."""
+        return [ShortQuestion(**fields) for fields in stored]
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """One short question for each text; `method` is "abstractive" if it was written and "extractive" if

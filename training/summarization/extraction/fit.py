@@ -42,7 +42,7 @@ def fit(groups: Sequence[Group], names: Sequence[str], temperature: float) -> di
     for _ in range(EPOCHS):
         loss = -(target * _log_softmax(x @ weights, group, len(kept))).sum() / len(kept)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return dict(zip(names, (weights.detach() / scale).tolist(), strict=True))
 
