@@ -158,10 +158,17 @@ class TaggedText:
 
 @dataclass(frozen=True, slots=True)
 class ShortQuestion:
-    """The short form of a consumer question; an extractive one has its offsets in the original text."""
+    """The short form of a consumer question, as it is shown.
+
+    An extractive one has the offsets of its sentence in the original text. Where something of another
+    sentence was inserted that the question is about, `focus` is that, with its own offsets.
+    """
 
     text: str
     method: Literal["extractive", "abstractive"]
     score: float
     start: int | None = None
     end: int | None = None
+    focus: str | None = None
+    focus_start: int | None = None
+    focus_end: int | None = None

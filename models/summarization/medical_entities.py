@@ -37,7 +37,7 @@ _EDGES = re.compile(
     r"than|that|the|their|these|this|those|to|too|what|when|which|who|with|your"
 )
 #: Terms and mentions that are too general to be what a question is about.
-_GENERAL = re.compile(
+GENERAL = re.compile(
     r"causes?|complications?|conditions?|contact|cure|death|diseases?|disorders?|drugs?|(?:side )?effects?|"
     r"infections?|injury|normal|problems?|procedure|research|results?|side|surgery|symptoms?|syndrome|tests?|"
     r"therapy|treatments?|unknown|use"
@@ -79,7 +79,7 @@ class OwnRecogniser:
     def __init__(self, tagger: NerModel | None, terms: Iterable[str], lexicon: DrugLexicon) -> None:
         self.tagger = tagger
         self.drugs = lexicon
-        self.terms = DrugLexicon({t: t for t in terms if not _GENERAL.fullmatch(t.lower())})
+        self.terms = DrugLexicon({t: t for t in terms if not GENERAL.fullmatch(t.lower())})
         self.name = f"{'tagger, ' if tagger else ''}terminology and drug lexicon"
 
     @classmethod
@@ -209,6 +209,11 @@ def write(folder: Path, tagger: Release) -> None:
     """
     for name, own in (("adapter.safetensors", ADAPTER), ("head.safetensors", HEAD)):
         (folder / own).write_bytes(tagger.file(name).read_bytes())
+    write_lexicons(folder)
+
+
+def write_lexicons(folder: Path) -> None:
+    """Writes both lexicons into the folder of a release."""
     (folder / TERMS).write_text("\n".join(["term", *_terms()]) + "\n", encoding="utf-8")
     (folder / DRUGS).write_bytes(drugs.BUNDLED.read_bytes())
 
@@ -227,7 +232,7 @@ def _trimmed(text: str, start: int, end: int, drug: bool) -> Iterable[tuple[int,
         inside.pop()
     if inside:
         first, last = inside[0].start, inside[-1].end
-        if last - first > 1 and not _GENERAL.fullmatch(text[first:last].lower()):
+        if last - first > 1 and not GENERAL.fullmatch(text[first:last].lower()):
             yield first, last, drug
 
 

@@ -1,13 +1,13 @@
 """The short question in a long one: written by a decoder where the release has one, else a sentence of it.
 
 A written summary is accepted only if the text names every drug and every condition of the summary. Where no
-hypothesis is accepted, the answer is the best sentence of the text, verbatim, and the record says which of
-the two it is.
+hypothesis is accepted, the answer is extracted from the text, and the record says which of the two it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -16,6 +16,7 @@ from models.releases.manifest import Release
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.generation import DECODER, PointerWriter, Summary, Writer
 from models.summarization.decoding.hub_generation import CHANGED, HubWriter
+from models.summarization.extraction.extractor import FOCUS_RANKER, Extractor
 from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
 from models.summarization.question_templates import TEMPLATES, TemplateWriter
 from models.summarization.reranker import RankedWriter
@@ -28,8 +29,8 @@ WORDS = "words.tsv"
 
 
 class SummarizationModel:
-    """A writer whose summaries are checked, and the extractive answer: of the sentences that are questions,
-    or of all sentences where none is, the one nearest to the whole text.
+    """A writer whose summaries are checked, and the extractive answer: that of a trained extractor. Where a
+    release has none, it is the sentence nearest to the whole text, of those that are questions if any is.
     """
 
     task = "summarization"
@@ -40,17 +41,20 @@ class SummarizationModel:
         writer: Writer | None = None,
         recogniser: OwnRecogniser | None = None,
         known_words: frozenset[str] | None = None,
+        extractor: Extractor | None = None,
     ) -> None:
         """`encoder` gives the sentence vectors: a base model. Without a writer all answers are extractive; a
         writer needs a `recogniser`, else ValueError.
 
         `known_words` (as `word_keys`) may be written although the text does not have them; None: any word
         may. A decoder of word pieces can compose a word that does not exist, which no recogniser would mark.
+        Without an `extractor` an extractive answer is a whole sentence.
         """
         if writer is not None and recogniser is None:
             raise ValueError("a writer needs a recogniser: the entities of a summary must be recognised")
         self.encoder, self.writer = encoder, writer
         self.recogniser, self.known_words = recogniser, known_words
+        self.extractor = extractor
 
     @classmethod
     def load(
@@ -59,7 +63,8 @@ class SummarizationModel:
         """Raises ReleaseError when base and files do not fit each other."""
         files, configuration = release.manifest.files, release.manifest.configuration
         if DECODER not in files and CHANGED not in files:
-            return cls(encoder_of(release, device=device, dtype=dtype))
+            encoder = encoder_of(release, device=device, dtype=dtype)
+            return cls(encoder, extractor=Extractor.load(release, encoder) if FOCUS_RANKER in files else None)
         recogniser = OwnRecogniser.load(release, device=device, dtype=dtype)
         base, max_pieces = configuration["sentence_base"], configuration["max_pieces"]
         encoder = Encoder.for_inference(base, device=device, dtype=dtype, max_pieces=max_pieces)
@@ -78,9 +83,14 @@ class SummarizationModel:
                 writer = RankedWriter(pointer, templates, weights) if weights else templates
         return cls(encoder, writer, recogniser, known_words)
 
+    @staticmethod
+    def canary_outputs(stored: list[dict[str, Any]]) -> list[ShortQuestion]:
+        """The canary outputs of a manifest, which has no focus where it is older than that field."""
+        return [ShortQuestion(**fields) for fields in stored]
+
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """One short question for each text; `method` is "abstractive" if it was written and "extractive" if
-        it is a sentence of the text.
+        it is a part of the text.
         """
         if self.writer is None or not batch:
             return self.extract(batch)
@@ -113,7 +123,11 @@ class SummarizationModel:
         return self.known_words is None or set(word_keys(summary)) <= self.known_words | set(word_keys(text))
 
     def extract(self, batch: Sequence[str]) -> list[ShortQuestion]:
-        """One sentence of each text, verbatim, with its offsets and its cosine to the whole text."""
+        """The answer of the extractor; without one, one sentence of each text, verbatim, with its offsets and
+        its cosine to the whole text.
+        """
+        if self.extractor is not None:
+            return self.extractor.extract(batch)
         spans = [candidate_sentences(text) for text in batch]
         texts = [
             t

@@ -19,9 +19,14 @@ def candidate_sentences(text: str) -> list[Span]:
     """The questions among the sentences of a text, or all sentences where none is a question; without the
     field names of a contact form. Never empty.
     """
-    spans = (_without_field(text, s) for s in sentences(text))
-    kept = [s for s in spans if s is not None] or [Span(0, len(text))]
+    kept = all_sentences(text)
     return [s for s in kept if is_question(text[s.start : s.end])] or kept
+
+
+def all_sentences(text: str) -> list[Span]:
+    """The sentences of a text without the field names of a contact form. Never empty."""
+    spans = (_without_field(text, s) for s in sentences(text))
+    return [s for s in spans if s is not None] or [Span(0, len(text))]
 
 
 def is_question(sentence: str) -> bool:

@@ -119,6 +119,10 @@ UNDECIDED = replace(
 )
 OLD |= {name: GOLDEN.pop(name) for name in ("expanded-v4", *LATEST)}
 GOLDEN |= next_version({name: OLD[name] for name in ("expanded-v4", *LATEST)}, undecided=(UNDECIDED,))
+# What a question is about, where it was inserted, which summary-v4 does not have.
+OLD["summary-v4"] = GOLDEN.pop("summary-v4")
+ABOUT = ShortQuestion("Zoloft: is it safe?", "extractive", 0.75, 7, len(TEXT), "Zoloft", 0, 6)
+GOLDEN["summary-v5"] = replace(OLD["summary-v4"], summary=ABOUT)  # type: ignore[call-arg]
 AGGREGATE = without_text(replace(GOLDEN["coded-v7"], aggregate_only=True))
 
 

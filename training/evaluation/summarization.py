@@ -1,5 +1,5 @@
-"""Evaluation of summarization: ROUGE on MeQSum's test questions and whether answer and reference name the
-same entities; the baselines are three methods without training.
+"""Evaluation of summarization: ROUGE and whether answer and reference name the same entities; the baselines
+are four methods without training.
 """
 
 from __future__ import annotations
@@ -17,12 +17,25 @@ from models.scores import Counts, Measure, ratio
 from models.text import sentences
 from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization_baselines import centroid_sentence, template
+from training.evaluation.summarization_faithfulness import inventions, nearest_sentences, similarities
+from training.teaching.readers import questions
 
 if TYPE_CHECKING:
     from models.releases.manifest import Release
     from models.summarization.medical_entities import Entity
 
-SPLITS = ("meqsum_test",)
+SPLITS = ("meqsum_test", "mediqa_valid", "teaching_held_out")
+NAMES = dict(
+    zip(
+        SPLITS,
+        (
+            "MeQSum test part",
+            "MEDIQA 2021 task 1, validation part",
+            "teaching corpus, held-out questions, synthetic",
+        ),
+        strict=True,
+    )
+)
 PRIMARY = "rouge1"
 ROUGES = ("rouge1", "rouge2", "rougeL")
 #: Columns of `summary_counts`: the three of ROUGES, words, one.
@@ -31,15 +44,22 @@ _WORDS, _ONE = 3, 4
 #: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
 #: whether it begins as the reference does.
 _FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
-#: The ROUGE columns of the centroid sentence and of the template, each with the beginning behind them.
-_CENTROID, _TEMPLATE = 11, 15
+#: The cosine to the reference, and an invention by string match.
+_COSINE, _INVENTED = 11, 12
+#: The columns of three trivial methods: ROUGE, the beginning and the cosine.
+_CENTROID, _TEMPLATE, _NEAREST = 13, 18, 23
 #: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
 KIND = 4
 BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
 HOW = "F1 in percent, mean over questions, rouge-score with stemming"
+SIMILAR = "cosine of the vectors of answer and reference by all-MiniLM-L6-v2, mean over questions"
 OTHERS = {
     "centroid": (_CENTROID, "the sentence nearest to the sum of all sentences' word counts"),
     "template": (_TEMPLATE, "question type by its words, filled with the first entity of the question"),
+    "nearest": (
+        _NEAREST,
+        "of the sentences that ask, the one whose vector is nearest to the whole question's",
+    ),
 }
 
 
@@ -60,11 +80,14 @@ class Corpus(NamedTuple):
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:
-    """The questions of a split of MeQSum."""
-    lines = (data / "questions/meqsum.jsonl").read_text(encoding="utf-8").splitlines()
-    part = split.removeprefix("meqsum_")
-    found = [Question(r["question"], r["summary"]) for r in map(json.loads, lines) if r["split"] == part]
-    return Corpus(f"MeQSum {part} part", found[:limit] if limit else found, data / "stanza")
+    """The questions of a split: of MeQSum, of MEDIQA 2021 or of the teaching corpus."""
+    if split == "teaching_held_out":
+        found = [Question(q.question, q.summary) for _, q in questions("held_out")]
+    else:
+        file = "meqsum.jsonl" if split == "meqsum_test" else "mediqa21_val.jsonl"
+        rows = map(json.loads, (data / "questions" / file).read_text(encoding="utf-8").splitlines())
+        found = [Question(r["question"], r["summary"]) for r in rows if r.get("split") in (None, "test")]
+    return Corpus(NAMES[split], found[:limit] if limit else found, data / "stanza")
 
 
 def measures(recogniser: str) -> tuple[Measure, ...]:
@@ -88,18 +111,24 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
             f"share of references in which a focus is found, whatever the answer; {entities}",
             (_FOCUS, _ONE),
         ),
-        ratio("extractive", "share of answers that are a sentence of the question", (_EXTRACTIVE, _ONE)),
+        ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
         ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
+        ratio("similarity", SIMILAR, (_COSINE, _ONE)),
+        ratio(
+            "invented",
+            "share of answers with a name of the terminology or the drug lexicon, a number or a negation "
+            "that the question does not have, by string match",
+            (_INVENTED, _ONE),
+        ),
         *(
             ratio(f"{rouge}_{name}", f"{rouge} {HOW}, of a trivial method: {what}", (first + i, _ONE))
             for name, (first, what) in OTHERS.items()
             for i, rouge in enumerate(ROUGES)
         ),
         *(
-            ratio(
-                f"beginning_{name}", f"{BEGINNING}, of a trivial method: {what}", (first + len(ROUGES), _ONE)
-            )
+            ratio(f"{score}_{name}", f"{how}, of a trivial method: {what}", (first + i, _ONE))
             for name, (first, what) in OTHERS.items()
+            for i, (score, how) in enumerate((("beginning", BEGINNING), ("similarity", SIMILAR)), len(ROUGES))
         ),
     )
 
@@ -117,18 +146,29 @@ def measure(model: Any, corpus: Corpus) -> Result:
     gold = found_by.entities(references)
     named = found_by.entities(texts)
     trivial = [
-        np.hstack([summary_counts(answers, references)[:, : len(ROUGES)], beginnings(answers, references)])
-        for answers in ([centroid_sentence(t) for t in texts], list(map(template, texts, named)))
+        np.hstack(
+            [
+                summary_counts(answers, references)[:, : len(ROUGES)],
+                beginnings(answers, references),
+                similarities(answers, references),
+            ]
+        )
+        for answers in (
+            [centroid_sentence(t) for t in texts],
+            list(map(template, texts, named)),
+            nearest_sentences(texts),
+        )
     ]
 
     def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
         flags = np.array(extractive, np.float64).reshape(-1, 1)
         begun = beginnings(answers, references)
-        return np.hstack([summary_counts(answers, references), entities, flags, begun, *trivial])
+        others = (similarities(answers, references), inventions(answers, texts))
+        return np.hstack([summary_counts(answers, references), entities, flags, begun, *others, *trivial])
 
     scores = measures(found_by.name)
-    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning"]
+    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
     return Result(
         counts([s.text for s in found], [s.method == "extractive" for s in found]),
         counts([first_sentence(t) for t in texts], [True] * len(texts)),

@@ -4,7 +4,8 @@ training.summarization`.
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
-release that only picks sentences; nothing is trained for it.
+release that extracts: two linear rankers are fitted over the frozen encoder, to
+MeQSum and the teaching corpus.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
+from training.summarization.extraction.release import publish_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
-from training.summarization.release import publish_extractive
 from training.summarization.settings import ReleaseOptions, Settings
 
 
@@ -32,7 +33,7 @@ def main(
     data: Annotated[
         Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
     ] = None,
-    extractive: Annotated[bool, typer.Option(help="make the release that only picks sentences")] = False,
+    extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
     start: Annotated[
         Path | None, typer.Option(help="folder of a run whose last weights are the first")
     ] = None,
@@ -44,7 +45,7 @@ def main(
     place = device_of(device)
     if extractive:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings.backbone, place)
+        release = publish_extractive(data, output, settings.backbone, settings.limit, place)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

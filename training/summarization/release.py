@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
@@ -87,20 +84,3 @@ def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: 
         root=root,
         **parts,
     )
-
-
-def publish_extractive(
-    data: Path | None, root: Path, base: str, device: torch.device | str = "cpu"
-) -> Release:
-    """The release that only picks sentences; nothing is trained for it."""
-    with tempfile.TemporaryDirectory(prefix="summarization-") as folder:
-        return publish(
-            Path(folder),
-            kind="extractive: the asking sentence nearest to the whole question",
-            base=base,
-            configuration={"max_pieces": 256, "why_extractive": WHY_EXTRACTIVE},
-            training_data=[],
-            data=data,
-            root=root,
-            device=device,
-        )

@@ -60,6 +60,11 @@ def test_a_text_of_one_sentence_is_its_own_short_question(model: SummarizationMo
     assert short.score == pytest.approx(1.0, abs=1e-3)
 
 
+def test_the_canary_answers_of_a_release_from_before_the_focus_are_read() -> None:
+    stored = [{"text": "Why?", "method": "extractive", "score": 0.5, "start": 0, "end": 4}]
+    assert SummarizationModel.canary_outputs(stored) == [ShortQuestion("Why?", "extractive", 0.5, 0, 4)]
+
+
 def test_texts_of_a_batch_do_not_affect_each_other(model: SummarizationModel) -> None:
     batch = ["Is tea fine? Thanks.", "gout", "Can it hurt? Can it hurt? I ask."]
     assert [s.text for s in model.predict(batch)] == ["Is tea fine?", "gout", "Can it hurt?"]

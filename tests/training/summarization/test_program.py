@@ -139,26 +139,6 @@ def test_training_requires_data() -> None:
         main()
 
 
-def test_an_extractive_release_picks_the_sentence_that_asks(tmp_path: Path, tiny_bert: str) -> None:
-    (tmp_path / "questions").mkdir()
-    rows = [
-        {"split": "test", "question": "I take tea. Is tea fine?", "summary": "Is tea fine?"},
-        {"split": "train", "question": "unused", "summary": "unused"},
-    ]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
-    main(data=tmp_path, output=tmp_path / "out", backbone=tiny_bert, extractive=True)
-    release = published(tmp_path / "out")
-    rouges = {"rouge1": 100.0, "rouge2": 100.0, "rougeL": 100.0}
-    scores = {s.name: s.value for s in release.manifest.scores}
-    assert len(scores) == len(release.manifest.scores)
-    assert scores == scores | rouges | {"mean_words": 3.0, "extractive": 1.0, "unfaithful": 0.0}
-    counted = [s for s in release.manifest.scores if s.name in rouges]
-    assert all(s.records == 1 and s.baseline is not None and s.baseline < 50 for s in counted)
-    (short,) = load(release, dtype="float32").model.predict(["Tea. Is it fine?"])
-    assert short.text == "Is it fine?"
-
-
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:
     assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)

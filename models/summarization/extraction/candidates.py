@@ -1,0 +1,183 @@
+"""The answers that a message offers: the asking clause of each sentence, with the focus in front of it where
+the clause does not name it, and the features by which a linear ranker chooses one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause, capitalised
+from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.message import Message, without_masks
+from models.summarization.medical_entities import word_keys
+from models.summarization.sentence_selection import is_question
+from models.types import Span
+
+_PATTERNS = {
+    "please": r"\bplease\b",
+    "wants_to_know": r"\bi (?:would|want|need|wish)|i'd like|\blike to know|want to know|wonder",
+    "inverted": r"\b(?:can|could|is|are|does|do|will|should|would|may) "
+    r"(?:it|this|that|they|he|she|i|my|you|we|there)\b",
+    "question_word": r"\b(?:what|which|how|why|where|when|who)\b",
+    "politeness": r"\b(?:thank|thanks|hello|hi|dear)\b",
+    "asks_for_advice": r"\b(?:help|advise|advice|information|info|know|tell|recommend|suggest)\b",
+    "kind": r"\b(?:cause|side effect|safe|treat|cure|test|dose|interact)",
+    "pronoun": r"\b(?:it|this|that|these|those|them|they|he|she|one)\b",
+}
+_CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+#: The features of a candidate, in the order of `features`.
+FEATURES = (
+    "cosine",
+    "place",
+    "first",
+    "last",
+    "only",
+    "question_mark",
+    "question",
+    "log_words",
+    "short",
+    "long",
+    *_PATTERNS,
+    "questions_before",
+    "questions_after",
+    "terms",
+    "drug",
+    "pronoun_without_name",
+    "no_content",
+    "share_repeated",
+    "words_repeated",
+    "capitals",
+    "no_mark",
+    "names_focus",
+    "no_focus",
+)
+_SHORT = 4
+#: First words that lose their capital behind the focus.
+_LOWERED = frozenset(
+    re.findall(
+        r"\w+",
+        "a after also am an and any anyone are as at be before besides but by can could did do does "
+        "during else for from had has have he her his how if in is it its may my no of on or our should "
+        "since so some that the their them there these they this those to was we were what when where "
+        "which who whom whose why will with would you your",
+    )
+)
+#: A subject that is surely the focus, if that is a medicine.
+_SUBJECT_PRONOUN = re.compile(
+    r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
+    r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible answer."""
+
+    sentence: Span
+    part: Span
+    """what is kept of the sentence; both are spans of the whole text"""
+    text: str
+    """as it is shown"""
+    asks: bool
+    """whether the part is a question"""
+    focus: Focus | None
+    """what was inserted, as the part does not name it"""
+
+
+def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
+    """The candidate that a sentence gives. The focus is inserted unless the part has all of its words."""
+    whole = text[sentence.start : sentence.end]
+    clause = asking_clause(whole)
+    part = Span(sentence.start + clause.start, sentence.start + clause.end)
+    shown = as_question(whole, clause)
+    asks = is_question(shown)
+    if focus is None or names(shown, focus):
+        return Candidate(sentence, part, shown, asks, None)
+    return Candidate(sentence, part, filled(shown, focus), asks, focus)
+
+
+def names(text: str, focus: Focus) -> bool:
+    """Whether a text has every word of the focus."""
+    return set(word_keys(focus.text)) <= set(word_keys(text))
+
+
+def filled(shown: str, focus: Focus) -> str:
+    """The question with the focus in place of its subject where that surely means a medicine, else in front
+    of it: "Melatonin: is it safe with warfarin?".
+    """
+    pronoun = _SUBJECT_PRONOUN.match(shown) if "drug" in focus.sources else None
+    if pronoun:
+        return shown[: pronoun.start(1)] + focus.text + shown[pronoun.end(1) :]
+    first, space, rest = shown.partition(" ")
+    if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
+        shown = first.lower() + space + rest
+    return f"{capitalised(focus.text)}: {shown}"
+
+
+def has_content(found: Candidate, text: str) -> bool:
+    """Whether a candidate of up to three words says anything: "Why?", "any ideas?" and "[NAME]" do not; three
+    words need one that is no function word, two need two.
+    """
+    own = without_masks(text[found.part.start : found.part.end])
+    content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
+    n_words = len(own.split())
+    return n_words >= _SHORT or len(content) >= _SHORT - n_words
+
+
+def features(
+    message: Message, found: Sequence[Candidate], cosines: Sequence[float], focus: Focus | None
+) -> list[list[float]]:
+    """FEATURES of each candidate of a text; `cosines` are those of the candidates to the whole text, and
+    `focus` is what the text is about.
+    """
+    sentences = [message.text[c.sentence.start : c.sentence.end] for c in found]
+    marks = [s.rstrip().endswith("?") for s in sentences]
+    bags = [{w for w in word_keys(s) if len(w) >= 3 and w not in FUNCTION_WORDS} for s in sentences]  # noqa: PLR2004
+    counts = Counter(w for bag in bags for w in bag)
+    rows = []
+    for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True)):
+        repeated = sum(counts[w] > 1 for w in bag)
+        n_words = len(sentence.split())
+        terms, drugs = (_within(one.sentence, spans) for spans in (message.terms, message.drugs))
+        cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
+        pronoun = cues[-1]
+        rows.append(
+            [
+                cosines[i],
+                i / max(1, len(found) - 1),
+                float(i == 0),
+                float(i == len(found) - 1),
+                float(len(found) == 1),
+                float(marks[i]),
+                float(one.asks),
+                math.log(max(1, n_words)),
+                float(n_words < _SHORT),
+                float(n_words > LONG),
+                *cues,
+                float(sum(marks[:i])),
+                float(sum(marks[i + 1 :])),
+                float(min(terms, 3)),
+                float(drugs > 0),
+                pronoun * (terms + drugs == 0),
+                float(not bag),
+                repeated / max(1, len(bag)),
+                float(repeated),
+                float(sentence.isupper()),
+                float(sentence.rstrip()[-1:] not in (".", "?", "!")),
+                float(focus is not None and one.focus is None),
+                float(focus is None),
+            ]
+        )
+    return rows
+
+
+def _within(sentence: Span, names: Sequence[Span]) -> int:
+    """How many names, in the order of the text, begin in a sentence."""
+    first, last = (bisect_left(names, at, key=lambda n: n.start) for at in (sentence.start, sentence.end))
+    return last - first

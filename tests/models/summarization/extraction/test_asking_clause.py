@@ -1,0 +1,66 @@
+"""Which part of a sentence asks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from models.summarization.extraction.asking_clause import as_question, asking_clause
+from tests.models.summarization.messages import MESSAGES
+
+
+def shown(sentence: str) -> str:
+    return as_question(sentence, asking_clause(sentence))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("Is tea fine?", "Is tea fine?"),
+        ("Hi, can you please tell me what causes gout?", "What causes gout?"),
+        ("i would like to know how long it lasts", "How long it lasts?"),
+        ("My question is: does metformin hurt the kidneys", "Does metformin hurt the kidneys?"),
+        ("is it safe with warfarin, thanks in advance", "Is it safe with warfarin?"),
+        ("Gout MESSAGE: How does one live with it?", "How does one live with it?"),
+        ("Gout message: why?", "Gout message: why?"),
+        # What remains must be a clause.
+        ("Please help", "Please help"),
+        ("thank you", "Thank you"),
+        (", , . thanks", ", , . thanks"),
+        ("I wonder if it is safe?", "I wonder if it is safe?"),
+        ("I would like to know about gout.", "I would like to know about gout."),
+        ("I take it.", "I take it."),
+    ],
+)
+def test_preamble_and_thanks_are_cut_off(sentence: str, answer: str) -> None:
+    assert shown(sentence) == answer
+
+
+STORY = " ".join(["my husband took it for years and felt well until last spring when he fell"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        (f"{STORY}, so is it safe to stop it at once?", "Is it safe to stop it at once?"),
+        (f"{STORY} and how long does it stay in the body", "How long does it stay in the body?"),
+        # The earliest of two clauses, if that is short enough.
+        (f"{STORY}, can he drink, and can he drive?", "Can he drink, and can he drive?"),
+        (f"{STORY}, can he?", f"{STORY[0].upper()}{STORY[1:]}, can he?"),
+        (STORY, STORY[0].upper() + STORY[1:]),
+    ],
+)
+def test_a_long_sentence_is_cut_to_a_clause_in_the_word_order_of_a_question(
+    sentence: str, answer: str
+) -> None:
+    assert shown(sentence) == answer
+
+
+def test_a_short_sentence_keeps_its_clauses() -> None:
+    assert shown("He fell, is that bad?") == "He fell, is that bad?"
+
+
+@given(MESSAGES)
+def test_the_clause_is_a_part_of_the_sentence(sentence: str) -> None:
+    part = asking_clause(sentence)
+    assert 0 <= part.start < part.end <= len(sentence)

@@ -1,0 +1,61 @@
+"""What a message may be about."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.summarization.extraction.focus import FEATURES, candidates, features
+from models.summarization.extraction.message import Message, messages
+from models.summarization.medical_entities import OwnRecogniser
+
+LEXICONS = OwnRecogniser(
+    None, ["gout", "kidney pain"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen"})
+)
+
+
+def read(small: Encoder, text: str) -> Message:
+    return messages(small, LEXICONS, [text])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I take Zoloft. Is zoloft bad with gout?", {"Zoloft": {"drug"}, "gout": {"term"}}),
+        ("She was diagnosed with lupus last May.", {"lupus last May": {"cue"}}),
+        ("My son has Noonan syndrome.", {"Noonan syndrome": {"phrase", "cue"}}),
+        ("SUBJECT: dizzy spells\nMESSAGE: What now?", {"dizzy spells": {"subject"}}),
+        ("Is this disease an infection or a syndrome?", {}),
+        ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),
+        ("", {}),
+        ("\n \n", {}),
+    ],
+)
+def test_candidates_are_names_phrases_cues_and_the_subject_line(
+    small: Encoder, text: str, expected: dict[str, set[str]]
+) -> None:
+    found = candidates(read(small, text))
+    assert {f.text: f.sources for f in found} == expected
+    assert all(text[f.span.start : f.span.end] == f.text for f in found)
+
+
+def test_a_name_is_one_candidate_with_its_first_mention(small: Encoder) -> None:
+    (found,) = candidates(read(small, "ADVIL and advil and Advil"))
+    assert (found.text, found.span.start) == ("ADVIL", 0)
+
+
+def test_each_candidate_has_all_features(small: Encoder) -> None:
+    text = "Gout or kidney pain? Gout hurts."
+    found = candidates(read(small, text))
+    rows = [dict(zip(FEATURES, row, strict=True)) for row in features(text, found, [0.5, 0.25])]
+    assert [row["cosine"] for row in rows] == [0.5, 0.25]
+    assert [row["mentions"] for row in rows] == [2, 1]
+    assert [row["first_place"] for row in rows] == [0, pytest.approx(8 / len(text))]
+    assert [row["one_word"] for row in rows] == [1, 0]
+
+
+def test_a_text_of_many_names_has_a_bounded_number_of_candidates(small: Encoder) -> None:
+    text = " ".join(f"a{i}itis," for i in range(400))
+    text = text + " " + " ".join(f"I have {'b' * i}x." for i in range(1, 90))
+    assert len(candidates(read(small, text))) == 50

@@ -1,0 +1,1 @@
+"""Training of the two rankers with which short questions are extracted."""

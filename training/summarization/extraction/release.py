@@ -1,0 +1,93 @@
+"""Trains the extractor and writes its release: both rankers' weights and the lexicons that they were fitted
+with. The encoder stays as it is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from models.encoder.model import Encoder
+from models.releases.manifest import Release, TrainingData
+from models.summarization import medical_entities
+from models.summarization.extraction.extractor import ANSWER_RANKER, FOCUS_RANKER
+from models.summarization.extraction.ranker import save
+from models.summarization.medical_entities import OwnRecogniser
+from training.summarization.data import (
+    Pair,
+    read_mediqa,
+    read_meqsum,
+    read_questions,
+    without_duplicates,
+    without_leaks,
+)
+from training.summarization.extraction.teach import train
+from training.summarization.release import SOURCES, WHY_EXTRACTIVE, publish
+from training.teaching.batches import ID, Part
+from training.teaching.readers import questions, teaching_source
+
+MAX_PIECES = 256
+console = Console()
+
+
+def publish_extractive(
+    data: Path | None, root: Path, base: str, limit: int = 0, device: torch.device | str = "cpu"
+) -> Release:
+    """The release that extracts. It learns from the teaching corpus, and from MeQSum where there is `data`;
+    at most `limit` questions of each, if that is not 0.
+    """
+    pairs = training_pairs(data, limit)
+    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
+    weights = train(encoder, OwnRecogniser.bundled(None), pairs)
+    console.print(f"{len(pairs)} questions; a focus is inserted from probability {weights.least_focus} on")
+    with tempfile.TemporaryDirectory(prefix="summarization-") as name:
+        folder = Path(name)
+        save(weights.focus, folder / FOCUS_RANKER)
+        save(weights.answer, folder / ANSWER_RANKER)
+        medical_entities.write_lexicons(folder)
+        return publish(
+            folder,
+            kind="extractive: the asking clause by a trained ranker, its focus inserted where it is missing",
+            base=base,
+            configuration={
+                "max_pieces": MAX_PIECES,
+                "least_focus": weights.least_focus,
+                "questions": len(pairs),
+                "why_extractive": WHY_EXTRACTIVE,
+            },
+            training_data=sources(pairs),
+            data=data,
+            root=root,
+            device=device,
+        )
+
+
+def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
+    """Questions of MeQSum's training part and of the teaching corpus, without those of any evaluation."""
+    tested = _written("held_out")
+    meqsum: list[Pair] = []
+    if data is not None:
+        has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
+        tested += [*read_meqsum(data, "test"), *(read_mediqa(data) if has_mediqa else [])]
+        rows = read_questions(data, "meqsum.jsonl")
+        # With their line breaks, as they arrive.
+        train_part = [Pair(r["id"], r["question"], r["summary"]) for r in rows if r["split"] == "train"]
+        meqsum, _ = without_duplicates(train_part)
+    parts = [without_leaks(part, tested)[0] for part in (meqsum, _written("train"))]
+    return [pair for part in parts for pair in (part[:limit] if limit else part)]
+
+
+def sources(pairs: Sequence[Pair]) -> list[TrainingData]:
+    """The corpora of these pairs."""
+    written = sum(p.id.startswith(ID) for p in pairs)
+    meqsum = [SOURCES["meqsum"]] if written < len(pairs) else []
+    return [*meqsum, teaching_source(written)]
+
+
+def _written(part: Part) -> list[Pair]:
+    """The questions of the teaching corpus."""
+    return [Pair(id_, q.question, q.summary) for id_, q in questions(part)]
