@@ -37,7 +37,7 @@ class Message(NamedTuple):
         if not parts:
             return []
         means = torch.stack([self._sum(spans) for spans in parts])
-        return torch.nn.functional.cosine_similarity(means, self.sums[-1:]).tolist()  # type: ignore[no-any-return]
+        return torch.nn.functional.cosine_similarity(means, self.sums[-1:]).tolist()
 
     def cosine(self, vector: Tensor) -> float:
         """The cosine of a vector (dimension) to the whole text."""
