@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
@@ -84,9 +85,9 @@ class SummarizationModel:
         return cls(encoder, writer, recogniser, known_words)
 
     @staticmethod
-    def canary_outputs(stored: list[dict[str, Any]]) -> list[ShortQuestion]:
-        """The canary outputs of a manifest, which has no focus where it is older than that field."""
-        return [ShortQuestion(**fields) for fields in stored]
+    def canary_outputs(stored: list[Any]) -> list[ShortQuestion]:
+        """Short questions from a manifest's JSON values, whose missing fields get their defaults."""
+        return TypeAdapter(list[ShortQuestion]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """One short question for each text; `method` is "abstractive" if it was written and "extractive" if
