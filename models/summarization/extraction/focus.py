@@ -50,7 +50,7 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    r"(?:subject\s{0,3}:)?\s{0,5}([^\s?][^\n?]{2,59}?)\s{0,5}(?:\n|message\s{0,3}:)", re.IGNORECASE
+    r"(?:subject\s{0,3}:)?\s{0,5}([^\s?][^\n?]{2,59}?)\s{0,5}(?:\n|\bmessage\s{0,3}:)", re.IGNORECASE
 )
 _LONGEST_SUBJECT = 6
 #: Of a long text only the first candidates are compared.
