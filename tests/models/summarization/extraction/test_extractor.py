@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
@@ -93,6 +93,7 @@ WORDS = st.lists(
 ).map(" ".join)
 
 
+@example(["000MESSAGE:"])
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.one_of(WORDS, MESSAGES), min_size=1, max_size=4))
 def test_an_answer_has_only_words_of_the_text(small: Encoder, batch: list[str]) -> None:
