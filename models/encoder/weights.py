@@ -87,9 +87,8 @@ def merge_adapter(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
     check_changes({name: p.shape for name, p in parameters.items()}, tensors)
     for name in changed_parameters(tensors):
-        place = parameters[name].device
-        changed = with_changes(name, parameters[name].data.cpu(), {n: t.cpu() for n, t in tensors.items()})
-        parameters[name].data.copy_(changed.to(place))
+        own = parameters[name].data
+        own.copy_(with_changes(name, own, {n: t.to(own.device) for n, t in tensors.items()}))
 
 
 def pretrained(base: str, kind: str) -> Any:

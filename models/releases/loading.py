@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import orjson
+from pydantic import ValidationError
 
 from models.drift import Reference, read_reference
 from models.releases.manifest import Release, ReleaseError
@@ -144,7 +145,12 @@ def canary_outputs(model: Any, stored: list[Any]) -> list[Any]:
     """A manifest's canary outputs, with defaults for fields that were added to the outputs after it was
     written.
     """
-    return list(as_json(model.canary_outputs(stored))) if hasattr(model, "canary_outputs") else stored
+    if not hasattr(model, "canary_outputs"):
+        return stored
+    try:
+        return list(as_json(model.canary_outputs(stored)))
+    except ValidationError:
+        return stored  # which no model answers
 
 
 def model_class(task: str) -> Any:

@@ -23,7 +23,7 @@ TRAINED = ("ner", "relation", "normalization", "acronym")
 #: Licences that forbid commercial use, or that put what contains the data under the same licence.
 TO_BE_REPLACED = ("3fe017df4cac",)
 RESTRICTED = re.compile(r"\bNC\b|non-?commercial|\bA?GPL", re.IGNORECASE)
-MAX_BYTES = 16 * 10**6
+MAX_BYTES = 20 * 10**6
 #: With the processor's fastest number format, and in 32 bits where that is another one.
 DTYPES = ["auto"] if number_formats("cpu") == ["float32"] else ["auto", "float32"]
 

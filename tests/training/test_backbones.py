@@ -146,19 +146,24 @@ def test_a_release_is_measured_on_the_device_of_the_run(
     # The same processor under another name: tensors are where they were, and the name can be followed.
     monkeypatch.setattr(f"training.{task}.__main__.device_of", lambda name: torch.device("cpu", 0))
     places: list[str] = []
-    whole = Encoder.load.__func__  # type: ignore[attr-defined]
 
-    def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
-        places.append(device)
-        encoder: Encoder = whole(kind, base, device=device, **more)
-        return encoder
+    def following(name: str) -> Any:
+        method = getattr(Encoder, name).__func__
+
+        def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
+            places.append(device)
+            encoder: Encoder = method(kind, base, device=device, **more)
+            return encoder
+
+        return classmethod(loaded)
 
     def with_publication(task: str) -> Any:
         # All that is loaded from here on is what is measured.
         places.clear()
         return model_class(task)
 
-    monkeypatch.setattr(Encoder, "load", classmethod(loaded))
+    for name in ("load", "for_inference"):
+        monkeypatch.setattr(Encoder, name, following(name))
     monkeypatch.setattr(publish, "model_class", with_publication)
     runs[task](bases["bert"], output=tmp_path)
     own = places[: 2 if task == "relation" else 1]

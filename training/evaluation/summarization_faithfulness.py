@@ -39,8 +39,8 @@ def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:
 
 def similarities(answers: Sequence[str], references: Sequence[str]) -> Counts:
     """(texts, 1): the cosine of the vectors of answer and reference by the base encoder."""
-    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
     from models.encoder.base_files import MINI  # noqa: PLC0415
+    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
 
     encoder = Encoder.load(MINI, max_pieces=256)
     cosines = (encoder.embed(answers) * encoder.embed(references)).sum(1, keepdim=True)
@@ -49,8 +49,8 @@ def similarities(answers: Sequence[str], references: Sequence[str]) -> Counts:
 
 def nearest_sentences(texts: Sequence[str]) -> list[str]:
     """The baseline of a release without rankers: of the sentences that ask the one nearest to the text."""
-    from models.encoder.model import Encoder  # noqa: PLC0415
     from models.encoder.base_files import MINI  # noqa: PLC0415
+    from models.encoder.model import Encoder  # noqa: PLC0415
     from models.summarization.model import SummarizationModel  # noqa: PLC0415
 
     return [s.text for s in SummarizationModel(Encoder.load(MINI, max_pieces=256)).extract(texts)]

@@ -111,6 +111,7 @@ def test_only_floating_point_numbers_may_differ_up_to_the_tolerance(
 def test_outputs_are_converted_to_json_values() -> None:
     assert as_json([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
         {"text": "a", "method": "extractive", "score": 0.5, "start": 0, "end": 1}
+        | dict.fromkeys(("focus", "focus_start", "focus_end"))
     ]
     assert as_json([(1, 2)]) == [[1, 2]]
 
