@@ -19,9 +19,7 @@ ROOT = Path(models.__file__).parent / "pretrained"
 PATHS = sorted(
     p for task in TASKS for p in (ROOT / task).glob("*") if p.is_dir() and not p.name.startswith(".")
 )
-TRAINED = ("ner", "relation", "normalization", "acronym")
-#: Licences that forbid commercial use, or that put what contains the data under the same licence.
-TO_BE_REPLACED = ("3fe017df4cac",)
+TRAINED = ("ner", "relation", "normalization", "acronym", "summarization")
 RESTRICTED = re.compile(r"\bNC\b|non-?commercial|\bA?GPL", re.IGNORECASE)
 MAX_BYTES = 20 * 10**6
 #: With the processor's fastest number format, and in 32 bits where that is another one.
@@ -67,8 +65,6 @@ def test_training_data_has_a_name_and_a_licence(release: Release) -> None:
 
 @each
 def test_no_release_learned_from_data_that_not_everyone_may_use(release: Release) -> None:
-    if release.version in TO_BE_REPLACED:
-        pytest.skip("learned from such data, to be replaced")
     assert [s.name for s in release.manifest.training_data if RESTRICTED.search(s.licence)] == []
 
 
