@@ -12,7 +12,7 @@ import pytest
 from models.releases.manifest import Release
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
-from tests.integration.long_tests import BY_DEFAULT, long_test
+from tests.integration.long_tests import LONG, long_test
 from tests.integration.site import Site
 
 
@@ -92,5 +92,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of this folder and those below it that take long run only with PV_LONG_TESTS=1."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and item.path.stem not in BY_DEFAULT:
+        if here in item.path.parents and item.path.stem in LONG:
             item.add_marker(long_test)

@@ -15,13 +15,12 @@ import pytest
 
 from models.releases.manifest import Release
 from tests.integration import processes
-from tests.integration.long_tests import long_test
 from tests.integration.prometheus import Prometheus, prometheus
 from tests.integration.site import Site
 from tests.test_dashboard import dashboard, panels
 from tests.test_deploy import alerts
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, long_test]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 #: Queries without an answer here, by a part of them, with the reason.
 UNANSWERED = {

@@ -23,7 +23,6 @@ from streams.settings import Settings
 from streams.topics import POSTS, SENTENCES, Topic, TopicsError
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
-from tests.integration.long_tests import long_test
 
 pytestmark = pytest.mark.kafka
 
@@ -104,7 +103,6 @@ def groups(settings: Settings) -> dict[str, dict[Any, Any]]:
 
 
 @pytest.mark.slow
-@long_test
 @pytest.mark.parametrize(("topic", "n"), [(POSTS, 60), (SENTENCES, 40)])
 def test_two_replays_of_a_range_give_the_same_bytes_and_write_nothing_to_the_broker(
     settings: Settings, models: Mapping[str, Loaded], topic: Topic[Any], n: int

@@ -45,7 +45,6 @@ def test_what_is_missing_is_said_in_one_line(bootstrap: str, arguments: list[str
     assert "Traceback" not in answer.stderr
 
 
-@long_test
 def test_the_terms_of_x_are_stated_at_the_start_and_no_output_quotes_a_post_or_a_token(
     bootstrap: str, tmp_path: Path
 ) -> None:
