@@ -207,7 +207,7 @@ def best_mixture(sources: Sequence[list[RowScores]]) -> Mixture:
     the simplest.
     """
     parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, WRITTEN_RAISED)
-    grid = [Mixture(*weights, written=raised) for *weights, raised in parts]
+    grid = [Mixture(*weights[:-1], written=weights[-1]) for weights in parts]
     stacked = [_stacked(part) for part in sources if part]
     return max(grid, key=lambda m: sum(part.accuracy(m) for part in stacked))
 
