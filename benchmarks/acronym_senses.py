@@ -179,12 +179,12 @@ def main(
         "senses of CASI": len(every),
         "senses with written sentences": len(covered),
         "held-out senses": len({sense for sense, _ in asked}),
-        "rows": len(asked),
+        "rows of held-out senses": len(asked),
         "random long form": mean([1 / n for _, n in asked]),
         "commonest sense of the short form, its own rows counted": mean(
             [commonest[short] == form for (short, form), _ in asked]
         ),
-        "written sentences": {name: figures(parts_found) for name, parts_found in found.items()},
+        "rows": {name: figures(parts_found) for name, parts_found in found.items()},
     }
     print_and_write(content | provenance("acronym_senses"), result)
 
