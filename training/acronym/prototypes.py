@@ -207,11 +207,7 @@ def best_mixture(sources: Sequence[list[RowScores]]) -> Mixture:
     the simplest.
     """
     parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, WRITTEN_RAISED)
-<<<<<<< HEAD
     grid = [Mixture(a, b, c, d, written=raised) for a, b, c, d, raised in parts]
-=======
-    grid = [Mixture(*weights[:-1], written=weights[-1]) for weights in parts]
->>>>>>> wt-acronyms
     stacked = [_stacked(part) for part in sources if part]
     return max(grid, key=lambda m: sum(part.accuracy(m) for part in stacked))
 
