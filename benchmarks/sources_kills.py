@@ -150,7 +150,9 @@ def _is_complete(site: Site, found: Found) -> bool:
 
 
 def _environment(broker: EmbeddedBroker, folder: Path) -> dict[str, str]:
-    for name, token in (("x", x_api.TOKEN), ("mastodon", mastodon_api.TOKEN)):
-        (folder / name).write_text(token)
-    tokens = {"PV_X_TOKEN_FILE": str(folder / "x"), "PV_MASTODON_TOKEN_FILE": str(folder / "mastodon")}
-    return processes.environment(broker.bootstrap, 0, **tokens)
+    files = {}
+    for source, token in (("X", x_api.TOKEN), ("MASTODON", mastodon_api.TOKEN)):
+        path = folder / source.lower()
+        path.write_text(token)
+        files[f"PV_{source}_TOKEN_FILE"] = str(path)
+    return processes.environment(broker.bootstrap, 0, **files)

@@ -4,13 +4,13 @@ last decisions were cut off.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from models.releases.store import sync
 from streams.codec import adapter, encode
 from streams.records import Review
 from streams.reviews.chain import BrokenChain
@@ -63,8 +63,7 @@ class KeptHead:
             return
         self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
         temporary = self.path.with_suffix(".new")
-        with temporary.open("wb") as file:
-            file.write(encode(Head(len(reviews), reviews[-1].hash)))
-            file.flush()
-            os.fsync(file.fileno())
+        temporary.write_bytes(encode(Head(len(reviews), reviews[-1].hash)))
+        sync(temporary)
         temporary.replace(self.path)
+        sync(self.path.parent)
