@@ -73,7 +73,9 @@ def _bounds(bounds: tuple[float, float]) -> str:
 
 
 def _lines(corpus: Corpus, kind: str) -> list[Line]:
-    return [x for x in (*corpus.marked, *corpus.questions, *corpus.phrases) if x.kind == kind]
+    return [
+        x for x in (*corpus.marked, *corpus.questions, *corpus.phrases, *corpus.acronyms) if x.kind == kind
+    ]
 
 
 def _sizes(corpus: Corpus) -> Iterator[str]:

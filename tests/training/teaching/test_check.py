@@ -195,10 +195,12 @@ def run(*arguments: str) -> tuple[int, str]:
 
 def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: Path) -> None:
     add(folder, "posts/posts_5.txt", "NO PROBLEMS ON [DRUG#1 zolofft]")
+    add(folder, "acronyms/acronyms_1.tsv", "BP\tblood pressure\tHer BP was 120/80 on arrival.")
     code, output = run("check", "--folder", str(folder), "--drugs", "--terms")
     assert code == 0
     assert "Insomnia: 1 phrases\n" in output
     assert "posts: 2 lines of 2 files; held out 1 (50%: posts_5.txt)" in output
+    assert "acronyms: 1 lines of 1 files" in output
     assert "posts without an event of the writer or patient: 1 (50%)" in output
     assert "preferred terms of events: 1 of " in output
     assert "zolofft (1), most like zoloft" in output
