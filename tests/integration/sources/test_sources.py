@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.sources_kills import kill_run
+from benchmarks.sources.kills import kill_run
 from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
 from tests.integration.long_tests import long_test
