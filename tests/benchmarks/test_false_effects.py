@@ -1,4 +1,4 @@
-from benchmarks.false_effects import figures
+from benchmarks.events.false_effects import figures
 from models.types import ADE, Mention
 from training.common.corpora import GoldMention, GoldText
 

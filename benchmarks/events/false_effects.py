@@ -83,7 +83,7 @@ def main(
             ),
             "definitions": DEFINITIONS,
         }
-        | provenance("false_effects"),
+        | provenance("events.false_effects"),
         result,
     )
 
