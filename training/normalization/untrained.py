@@ -77,12 +77,21 @@ def over_terms(
         Parts(terms, vectors, phrases, taught, trained),
         configuration,
         base=manifest.base,
-        sources=list(dict.fromkeys([*manifest.training_data, *_taught_source(taught)])),
+        sources=[
+            *(s for s in manifest.training_data if s not in _searched(model.taught)),
+            *_searched(taught)[:1],
+        ],
         data=data,
         output=output,
         device=device,
     )
 
 
-def _taught_source(taught: Phrases | None) -> list[TrainingData]:
-    return [teaching_source(len(taught.texts))] if taught else []
+def _searched(taught: Phrases | None) -> list[TrainingData]:
+    """Written phrases that are searched, as manifests name them, and as older ones do, which do not tell them
+    from phrases that were trained on; nothing without any.
+    """
+    if taught is None:
+        return []
+    name = f"teaching corpus of pvstream, {len(taught.texts)} lay phrases that are searched"
+    return [TrainingData(name=name, licence="CC0-1.0"), teaching_source(len(taught.texts))]

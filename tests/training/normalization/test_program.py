@@ -101,6 +101,18 @@ def test_other_terms_are_coded_to_with_the_same_encoders(
     assert "risk_coverage" not in other.manifest.configuration
 
 
+def test_phrases_that_are_searched_are_named_once(folder: Path, tiny_bert: str) -> None:
+    (folder / "some.tsv").write_text("llt\tpt\tsoc\nheadache\tHeadache\t-\n", encoding="utf-8")
+    first = published(folder, tiny_bert, like=published(folder, tiny_bert))
+    again = published(folder, tiny_bert, like=first, terms=folder / "some.tsv")
+    searched = [
+        [d.name for d in open_release(path).manifest.training_data if d.name.endswith("searched")]
+        for path in (first, again)
+    ]
+    assert [len(names) for names in searched] == [1, 1]
+    assert searched[0] != searched[1]
+
+
 def test_a_release_over_other_terms_is_offered_where_asked_for(
     folder: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,7 +133,7 @@ def recalibrated(release: Release, data: Path, output: Path, device: torch.devic
             base=manifest.base,
             base_sha256=manifest.base_sha256,
             configuration=configuration,
-            training_data=[*manifest.training_data, CALIBRATION, PHRASES],
+            training_data=list(dict.fromkeys([*manifest.training_data, CALIBRATION, PHRASES])),
             canary=CANARY,
             scores=lambda loaded: _scores(manifest, loaded, data),
             root=output,
