@@ -31,6 +31,14 @@ class DrugLexicon:
         """The nonproprietary name of a drug as written in a text, or None when it is not in the lexicon."""
         return self._generics.get(_key(name))
 
+    def generics(self, name: str) -> tuple[str, ...]:
+        """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
+        in it ("Effexor XR 75 mg", "codeine / acetaminophen"), else the name itself in lower case.
+        """
+        whole = self.generic(name)
+        inside = [whole] if whole else [generic for _, generic in self.find(name)]
+        return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
+
     def find(self, text: str) -> list[tuple[Span, str]]:
         """The drug names in the text with their nonproprietary names, from left to right without overlap; the
         longest where several begin at the same word.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from models.assertion.status import asserted
+from models.drugs import DrugLexicon
+from models.once import once
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -45,16 +47,16 @@ def query(report: TaggedReport, mention: Mention) -> Query:
 
 
 def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evidence]:
-    """Suspected drugs and the evidence: the drugs related to the effect in the text; else the drug that the
-    source states; else the only drug in the text.
+    """Suspected drugs and the evidence: the drugs related to the effect in the text; else those that the
+    source states, by their nonproprietary names; else the only drug in the text.
 
     The last rule does not apply to a sentence from the relation stage: without a relation it has no suspect.
     """
     related = [report.mentions[r.head] for r in report.relations if r.tail == mention]
     if related:
         return _names(report, related), "relation"
-    if report.drug:
-        return (report.drug,), "report"
+    if stated := report.stated_drugs:
+        return tuple(dict.fromkeys(g for name in stated for g in _lexicon().generics(name))), "report"
     names = _names(report, [m for m in report.mentions if m.label == DRUG])
     if len(names) == 1 and _RELATION not in report.releases:
         return names, "only_drug_in_text"
@@ -97,6 +99,11 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
 def _names(report: TaggedReport, mentions: Sequence[Mention]) -> tuple[str, ...]:
     """Nonproprietary names; else the long form of an abbreviated drug; else the drug as written."""
     return tuple(dict.fromkeys(m.generic or query(report, m).surface.lower() for m in mentions))
+
+
+@once
+def _lexicon() -> DrugLexicon:
+    return DrugLexicon.load()
 
 
 def _start(expansion: Expansion) -> int:

@@ -123,6 +123,9 @@ GOLDEN |= next_version({name: OLD[name] for name in ("expanded-v4", *LATEST)}, u
 OLD["summary-v4"] = GOLDEN.pop("summary-v4")
 ABOUT = ShortQuestion("Zoloft: is it safe?", "extractive", 0.75, 7, len(TEXT), "Zoloft", 0, 6)
 GOLDEN["summary-v5"] = replace(OLD["summary-v4"], summary=ABOUT)  # type: ignore[call-arg]
+# Several drugs that the source states, where report-v4 has one or none.
+OLD["report-v4"] = GOLDEN.pop("report-v4")
+GOLDEN["report-v5"] = replace(OLD["report-v4"], drug=("sertraline", "Wellbutrin XL"))
 AGGREGATE = without_text(replace(GOLDEN["coded-v7"], aggregate_only=True))
 
 

@@ -135,7 +135,12 @@ def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
 
 
 def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
-    assert normalization.suspects(replace(REPORT, drug="lexapro"), 3) == (("lexapro",), "report")
+    assert normalization.suspects(replace(REPORT, drug="LEXAPRO"), 3) == (("escitalopram",), "report")
+    no_drug = replace(REPORT, mentions=(RASH,))
+    assert normalization.suspects(replace(no_drug, drug="Mystery  Pill"), 0) == (("mystery pill",), "report")
+    several = ("Zoloft", "Effexor XR 75 mg", "sertraline")
+    assert normalization.suspects(replace(no_drug, drug=several), 0)[0] == ("sertraline", "venlafaxine")
+    assert normalization.suspects(replace(no_drug, drug=" "), 0) == ((), "none")
 
 
 def test_the_only_drug_of_a_post_is_the_suspect_but_neither_of_two() -> None:
