@@ -182,7 +182,10 @@ class CodedEvent:
     """Position in the record's mentions."""
     drugs: tuple[str, ...]
     """Suspected drugs, by their nonproprietary name where it is known."""
-    drug_evidence: Literal["relation", "report", "only_drug_in_text", "none"]
+    drug_evidence: Literal["relation", "text", "report", "only_drug_in_text", "none"]
+    """A relation of the clinical sentence, the words or places in a post, the `drug` of the report, or that
+    the post names no other drug.
+    """
     llt: str | None
     pt: str | None
     soc: str | None

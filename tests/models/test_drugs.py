@@ -34,6 +34,7 @@ def bundled() -> DrugLexicon:
     [
         ("Zoloft", ("sertraline",)),
         ("EFFEXOR XR 75 mg", ("venlafaxine",)),
+        ("effexorXR", ("venlafaxine",)),
         ("Lexapro (escitalopram)", ("escitalopram",)),
         ("codeine / paracetamol", ("codeine", "acetaminophen")),
         ("Mystery  Pill", ("mystery pill",)),

@@ -126,7 +126,13 @@ GOLDEN["summary-v5"] = replace(OLD["summary-v4"], summary=ABOUT)  # type: ignore
 # Several drugs that the source states, where report-v4 has one or none.
 OLD["report-v4"] = GOLDEN.pop("report-v4")
 GOLDEN["report-v5"] = replace(OLD["report-v4"], drug=("sertraline", "Wellbutrin XL"))
-AGGREGATE = without_text(replace(GOLDEN["coded-v7"], aggregate_only=True))
+# A suspect that the words of a post name, which coded-v7 does not have.
+OLD["coded-v7"] = GOLDEN.pop("coded-v7")
+GOLDEN["coded-v8"] = replace(
+    OLD["coded-v7"],
+    events=(replace(WITH_CONTEXT, serious=True, drug_evidence="text"),),  # type: ignore[call-arg]
+)
+AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True))
 
 
 @pytest.mark.parametrize("name", OLD)
