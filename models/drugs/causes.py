@@ -40,8 +40,11 @@ _PRODUCT = "(?:one|drug|meds?|pills?|tablets?)"
 _FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
 _LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")
 _WITH_FORMER = _words(r"\W* (?:on|with|from|by) \s the \s (?:first|old|former) \b")
-#: Between two drugs of which the second replaces the first.
-_REPLACED = _words(r"\b (?:to|2|onto|for|with|out) \b | \b is \s off \b")
+#: Before or between two drugs of which the second replaces the first, and between them.
+_SWITCHED = _words(
+    r"\b (?:switch|swap|chang|mov|trad|replac)\w* \b | \b (?:went|go|gone|came|took|is|from) \b"
+)
+_REPLACED = _words(r"\b (?:to|2|onto|for|off) \b")
 #: Up to the effect: a reason for what was said before.
 _BECAUSE = _words(r"\b (?:because|bc|b/c|cause|cuz|coz|cos|due\sto|since|as) \s+ (?:\S+\s+){0,4} $")
 #: From the effect up to a drug that caused it.
@@ -49,7 +52,9 @@ _FROM = _words(
     r"""\b (?:from|due\sto|because\sof|bc\sof|thanks\sto|caused\sby|courtesy\sof|side\seffects?\sof
       |after|since|on|off|start(?:ed|ing)|taking|took|when|with) \s+ (?:\S+\s+){0,3} $"""
 )
-_CHANGE = _words(r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*) \b")
+_CHANGE = _words(
+    r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*|compared|than)\b"
+)
 #: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
 _NEAR = 60
 #: From a drug to what it is taken for.
@@ -69,8 +74,8 @@ _TOGETHER = _words(
 )
 #: Between a drug and an effect that it is said to cause.
 _CAUSED = _words(
-    r"""\b (?:made|makes|making|make|gave|gives|giving|caus(?:e|es|ed|ing)|left|leaves|turned|turns|led\sto
-      |resulted\sin|triggered|induced|knocked|had\sme|has\sme|brought\son|sent\sme|put\sme\sin) \b"""
+    r"""\b (?:made|makes|making|make|gave|gives|giving|caus(?:e|es|ed|ing)|(?:left|leaves)\sm[ey]|turned|turns
+      |led\sto|resulted\sin|triggered|induced|knocked|had\sme|has\sme|brought\son|sent\sme|put\sme\sin) \b"""
 )
 
 
@@ -95,12 +100,12 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
 
 
 def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
-    """The drug that the words before or behind the effect call the first or the second one."""
+    """The drug that the sentence calls the first or the second one, before or behind the effect."""
     if len({d.name for d in before}) < 2:  # noqa: PLR2004  an order is one of two
         return None
     if _WITH_FORMER.match(text, effect.end):
         return before[0]
-    words = text[before[-1].end : effect.start]
+    words = _SENTENCE_END.split(text[before[-1].end : effect.start])[-1]
     former, latter = (max((m.start() for m in p.finditer(words)), default=-1) for p in (_FORMER, _LATTER))
     if former == latter:
         return None
@@ -113,10 +118,10 @@ def _replaced(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug
         return None
     old, new = before[-2:]
     change, reason = text[old.end : new.start], text[new.end : effect.start]
-    whole = not _SENTENCE_END.search(change) and not _SENTENCE_END.search(reason)
-    if whole and old.name != new.name and _REPLACED.search(change) and _BECAUSE.search(reason):
-        return old
-    return None
+    if old.name == new.name or _SENTENCE_END.search(change) or _SENTENCE_END.search(reason):
+        return None
+    switched = _SWITCHED.search(text, max(0, old.start - _NEAR), new.start) and _REPLACED.search(change)
+    return old if switched and _BECAUSE.search(reason) else None
 
 
 def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, effect: Span) -> bool:

@@ -29,6 +29,7 @@ POSTS = [
     ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
     ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
     ("went from {1} to {2} as everything tasted odd, <awful dreams> on the first one", (1,), True),
+    ("{1} with my {2} because without it I get <no sleep>", (1, 2), False),
     # a purpose, and what is not blamed
     ("{1} for the knee, {2} for the <cramps>", (1,), False),
     ("{1} it is, since {2} is fine, but <no sleep>", (1,), False),
@@ -41,6 +42,8 @@ POSTS = [
     ("<panic attacks> when starting {2}, none on {1}", (2,), True),
     ("<awful headache> so now on {1}. Then comes {2}", (1,), False),
     ("{1} again. <Awful headache> from {2}", (2,), True),
+    ("{1}. I <feel worse> than last year when I was on {2}", (1,), False),
+    ("{1}. The other drug was {2}. As it slowly left I had <chills>", (2,), False),
 ]
 
 
