@@ -67,7 +67,8 @@ def _case(tagger: NerModel, marked: MarkedText) -> Case | None:
     windows = tagger._sentences([marked.text])
     if len({m.numbers for m in drugs}) < 2 or not events or len(windows) != 1:  # noqa: PLR2004
         return None
-    (tagged,) = tagger._tag([marked.text], windows)
+    with torch.no_grad():
+        (tagged,) = tagger._tag([marked.text], windows)
 
     def places(marks: Sequence[Mark]) -> list[Pieces]:
         ranges = (piece_range(tagged.pieces, windows[0].words, Span(m.start, m.end)) for m in marks)
