@@ -30,7 +30,7 @@ from training.teaching.batches import Part
 from training.teaching.markup import Mark, MarkedText
 from training.teaching.readers import marked_texts
 
-FOLDS, EPOCHS, BATCH, RATE = 10, 30, 8, 1e-3
+FOLDS, EPOCHS, BATCH, RATE = 5, 20, 8, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
