@@ -19,7 +19,7 @@ def without_text(record: R) -> R:
     bare = replace(record, text="", masked=(), permalink=None, author=None, meta={})
     if isinstance(bare, Summary):
         return replace(bare, summary=replace(bare.summary, text="", start=None, end=None))
-    known = {m.generic for m in bare.mentions} | {bare.drug}
+    known = {m.generic for m in bare.mentions}
     return replace(
         bare,
         expansions=(),
@@ -31,4 +31,6 @@ def without_text(record: R) -> R:
 
 def _with_known_drugs(event: CodedEvent, known: set[str | None]) -> CodedEvent:
     """The event without suspects that are words of the text: only a lexicon and the source name drugs."""
+    if event.drug_evidence == "report":
+        return event
     return replace(event, drugs=tuple(drug for drug in event.drugs if drug in known))

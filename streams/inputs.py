@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from streams.codec import BadRecord, decode
-from streams.records import AuthorHash, Country, Language, Permalink, Report
+from streams.records import MAX_DRUGS, AuthorHash, Country, DrugName, Language, Permalink, Report
 
 #: Fields that many producers use in another form: such a value is an unknown field.
-_TOLERATED: dict[str, TypeAdapter[str]] = {
+_TOLERATED: dict[str, TypeAdapter[Any]] = {
     "language": TypeAdapter(Language), "country": TypeAdapter(Country), "permalink": TypeAdapter(Permalink),
+    "drug": TypeAdapter(DrugName | Annotated[list[DrugName], Field(max_length=MAX_DRUGS)]),
 }  # fmt: skip
 _AUTHOR = TypeAdapter(AuthorHash)
 #: The fields that a producer sets; all other fields of `Report` belong to the pipeline.
 PRODUCER_FIELDS = frozenset(
-    {"id", "text", "created_at", "drug", "author", "duplicate_of", "aggregate_only", "masked", *_TOLERATED}
+    {"id", "text", "created_at", "author", "duplicate_of", "aggregate_only", "masked", *_TOLERATED}
 )
 _PIPELINE_FIELDS = frozenset(f.name for f in fields(Report)) - PRODUCER_FIELDS
 #: In the order of the record.
@@ -68,7 +69,7 @@ def as_input(report: Report) -> bytes:
     )
 
 
-def _fits(kind: TypeAdapter[str], value: object) -> bool:
+def _fits(kind: TypeAdapter[Any], value: object) -> bool:
     """Whether a field has the form that a record needs; null always has."""
     try:
         return value is None or bool(kind.validate_python(value, strict=True))

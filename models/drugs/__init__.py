@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from models.tables import read_tsv
@@ -9,6 +10,8 @@ from models.text import word_texts, words
 from models.types import Span
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
+#: The release form that a brand's name ends with, often without a space ("effexorXR").
+_FORM = re.compile(r"[\s-]*(?:xr|xl|sr|er|cr|la|ir|dr|odt)$", re.IGNORECASE)
 
 
 class DrugLexicon:
@@ -30,6 +33,15 @@ class DrugLexicon:
     def generic(self, name: str) -> str | None:
         """The nonproprietary name of a drug as written in a text, or None when it is not in the lexicon."""
         return self._generics.get(_key(name))
+
+    def generics(self, name: str) -> tuple[str, ...]:
+        """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
+        in it ("Effexor XR 75 mg", "codeine / acetaminophen"), else the name itself in lower case. A release
+        form at its end does not matter.
+        """
+        whole = self.generic(name) or self.generic(_FORM.sub("", name.strip()))
+        inside = [whole] if whole else [generic for _, generic in self.find(name)]
+        return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
 
     def find(self, text: str) -> list[tuple[Span, str]]:
         """The drug names in the text with their nonproprietary names, from left to right without overlap; the

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from models.assertion.status import asserted
-from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query
+from models.drugs import DrugLexicon
+from models.drugs.causes import NamedDrug, causes
+from models.once import once
+from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 
-Evidence = Literal["relation", "report", "only_drug_in_text", "none"]
+Evidence = Literal["relation", "text", "report", "only_drug_in_text", "none"]
 #: The stage of clinical sentences; posts come from another one.
 _RELATION = "relation"
 
@@ -45,20 +48,26 @@ def query(report: TaggedReport, mention: Mention) -> Query:
 
 
 def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evidence]:
-    """Suspected drugs and the evidence: the drugs related to the effect in the text; else the drug that the
-    source states; else the only drug in the text.
+    """Suspected drugs and the evidence: the drugs related to the effect in the text; else those of a post
+    whose words name them as its cause; else those that the source states, by their nonproprietary names; else
+    the only drug of a post, or of several the one that its place in the post speaks for.
 
-    The last rule does not apply to a sentence from the relation stage: without a relation it has no suspect.
+    The rules for posts do not apply to a sentence from the relation stage: without a relation the text gives
+    no suspect.
     """
     related = [report.mentions[r.head] for r in report.relations if r.tail == mention]
     if related:
-        return _names(report, related), "relation"
-    if report.drug:
-        return (report.drug,), "report"
-    names = _names(report, [m for m in report.mentions if m.label == DRUG])
-    if len(names) == 1 and _RELATION not in report.releases:
-        return names, "only_drug_in_text"
-    return (), "none"
+        return tuple(dict.fromkeys(_name(report, m) for m in related)), "relation"
+    drugs = [] if _RELATION in report.releases else _drugs(report)
+    effect = report.mentions[mention]
+    found = causes(report.text, drugs, Span(effect.start, effect.end)) if drugs else None
+    stated = tuple(dict.fromkeys(g for name in report.stated_drugs for g in _lexicon().generics(name)))
+    if stated and not (found and found.stated):
+        return stated, "report"
+    if found is None:
+        return (), "none"
+    only = not stated and len({d.name for d in drugs}) == 1
+    return found.names, "only_drug_in_text" if only else "text"
 
 
 def count(outputs: Sequence[CodedReport]) -> None:
@@ -94,9 +103,18 @@ def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
     )
 
 
-def _names(report: TaggedReport, mentions: Sequence[Mention]) -> tuple[str, ...]:
-    """Nonproprietary names; else the long form of an abbreviated drug; else the drug as written."""
-    return tuple(dict.fromkeys(m.generic or query(report, m).surface.lower() for m in mentions))
+def _drugs(report: TaggedReport) -> list[NamedDrug]:
+    return [NamedDrug(m.start, m.end, _name(report, m)) for m in report.mentions if m.label == DRUG]
+
+
+def _name(report: TaggedReport, mention: Mention) -> str:
+    """The nonproprietary name; else the long form of an abbreviated drug; else the drug as written."""
+    return mention.generic or query(report, mention).surface.lower()
+
+
+@once
+def _lexicon() -> DrugLexicon:
+    return DrugLexicon.load()
 
 
 def _start(expansion: Expansion) -> int:

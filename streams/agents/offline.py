@@ -12,8 +12,13 @@ from streams.records import CodedReport, Report
 BATCH = 64
 
 
-def code_posts(tagger: Any, coder: Any, texts: Sequence[str]) -> list[CodedReport]:
-    """One coded report for each post, in order."""
-    reports = [Report(id=str(i), text=text) for i, text in enumerate(texts)]
+def code_posts(
+    tagger: Any, coder: Any, texts: Sequence[str], drugs: Sequence[str | None]
+) -> list[CodedReport]:
+    """One coded report for each post, in order. `drugs`: what the source of each states."""
+    reports = [
+        Report(id=str(i), text=text, drug=drug)
+        for i, (text, drug) in enumerate(zip(texts, drugs, strict=True))
+    ]
     batches = (reports[i : i + BATCH] for i in range(0, len(reports), BATCH))
     return [coded for b in batches for coded in normalization.predict(coder, ner.predict(tagger, b))]

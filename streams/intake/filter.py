@@ -86,8 +86,10 @@ class Filter:
         self._terms = terms
         self._languages = frozenset(languages)
 
-    def judge(self, text: str, stated: str | None = None) -> Verdict:
-        """`stated`: the language that the source states, if it does; its region is ignored."""
+    def judge(self, text: str, stated: str | None = None, drugs: Collection[str] = ()) -> Verdict:
+        """`stated`: the language that the source states, if it does; its region is ignored. `drugs`: those
+        that it states, which a text need not name again.
+        """
         if self._terms is None:
             return "passed"
         language = (stated or "").lower().replace("_", "-").split("-")[0]
@@ -96,7 +98,7 @@ class Filter:
         if language and language not in self._languages:
             return "language"
         # Few posts have a drug's name, and to identify a language takes longer.
-        if not self._terms.occur_in(text):
+        if not any(self._terms.occur_in(words) for words in (text, *drugs)):
             return "no_term"
         if not language and unsupported_language(text, self._languages):
             return "language"

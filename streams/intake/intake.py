@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,10 +15,10 @@ from streams.intake.duplicates import Window
 from streams.intake.filter import Filter, Terms, drug_terms, read_terms
 from streams.intake.items import Post
 from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
-from streams.records import MAX_TEXT, Country, Id, Language, Permalink, Report, Text
+from streams.records import MAX_DRUGS, MAX_TEXT, Country, DrugName, Id, Language, Permalink, Report, Text
 from streams.settings import Settings
 
-_ID, _TEXT = TypeAdapter(Id), TypeAdapter(Text)
+_ID, _TEXT, _DRUG = TypeAdapter(Id), TypeAdapter(Text), TypeAdapter(DrugName)
 _LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Country, Permalink))
 
 
@@ -67,7 +67,8 @@ class PostIntake:
         if not (_is_valid(_ID, post.id) and _is_valid(_TEXT, post.text)):
             self._posts["malformed"].inc()
             return None
-        verdict = self._filter.judge(post.text, post.language)
+        drugs = drugs_without_person(post.drugs, self._regions(post))
+        verdict = self._filter.judge(post.text, post.language, drugs)
         if verdict != "passed":
             self._posts[verdict].inc()
             return None
@@ -85,6 +86,7 @@ class PostIntake:
         return Report(
             id=post.id,
             text=text,
+            drug=drugs[0] if len(drugs) == 1 else drugs or None,
             created_at=_with_zone(post.created_at),
             created_at_assumed_utc=post.created_at is not None and post.created_at.tzinfo is None,
             language=_valid(_LANGUAGE, post.language),
@@ -112,6 +114,14 @@ class PostIntake:
         own = (post.country or "").upper()
         regions = self._privacy.regions
         return (*regions, own) if len(own) == 2 and own not in regions else regions  # noqa: PLR2004  ISO 3166-1
+
+
+def drugs_without_person(names: Iterable[str], regions: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the drugs that a source states those that a record may hold; one that names a person, or how to
+    reach one, is no drug.
+    """
+    fitting = (n for n in names if n.strip() and _is_valid(_DRUG, n) and not mask(n, regions)[1])
+    return tuple(fitting)[:MAX_DRUGS]
 
 
 def _with_zone(moment: datetime | None) -> datetime | None:

@@ -24,6 +24,8 @@ class Post:
     permalink: str | None = None
     repost_of: str | None = None
     """Id of the post that this one repeats, where the source states it."""
+    drugs: tuple[str, ...] = ()
+    """The drugs that the post is about, where the source states them."""
     aggregate_only: bool = False
     """The terms of the source forbid keeping the text beyond its coding, and anything about its author."""
 

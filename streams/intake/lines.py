@@ -8,7 +8,7 @@ import orjson
 
 from streams.codec import BadRecord
 from streams.inputs import read_object, read_report
-from streams.intake.intake import Privacy
+from streams.intake.intake import Privacy, drugs_without_person
 from streams.intake.masking import MAX_MASKED, mask
 from streams.records import MAX_TEXT, Report
 
@@ -23,10 +23,12 @@ def read_masked(line: bytes, privacy: Privacy) -> Report:
     text, masked = mask(report.text, privacy.regions)
     if len(text) > MAX_TEXT or len(masked) > MAX_MASKED:
         raise BadRecord(f"text: longer than {MAX_TEXT} characters, or more than {MAX_MASKED} of them masked")
+    drugs = drugs_without_person(report.stated_drugs, privacy.regions)
     keeps_person = not report.aggregate_only
     return replace(
         report,
         text=text,
+        drug=drugs[0] if len(drugs) == 1 else drugs or None,
         masked=masked,
         author=privacy.keys.hash(author) if isinstance(author, str) and author and keeps_person else None,
         permalink=report.permalink if keeps_person else None,

@@ -2,11 +2,13 @@
 
 from streams.records.control import SHADOW, Announcement, Cursor
 from streams.records.reports import (
+    MAX_DRUGS,
     MAX_TEXT,
     AuthorHash,
     CodedEvent,
     CodedReport,
     Country,
+    DrugName,
     ExpandedReport,
     Headers,
     Id,
@@ -26,8 +28,9 @@ from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Reading, 
 from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
-    "FIRST", "MAX_TEXT", "RESOLUTION", "SECOND", "SHADOW", "Action", "Announcement", "AuthorHash",
-    "CodedEvent", "CodedReport", "Country", "Cursor", "ExpandedReport", "Headers", "Id", "Inbound",
-    "Language", "Limits", "MaskKind", "Masked", "Origin", "Permalink", "Reading", "Report", "Review",
-    "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState", "WindowStatistics", "extend",
+    "FIRST", "MAX_DRUGS", "MAX_TEXT", "RESOLUTION", "SECOND", "SHADOW", "Action", "Announcement",
+    "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
+    "Id", "Inbound", "Language", "Limits", "MaskKind", "Masked", "Origin", "Permalink", "Reading", "Report",
+    "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState", "WindowStatistics",
+    "extend",
 ]  # fmt: skip

@@ -13,6 +13,8 @@ from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
+#: Of the drugs that a source states: characters of a name, and how many.
+MAX_DRUG, MAX_DRUGS = 256, 8
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -59,6 +61,8 @@ AuthorHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Language = Annotated[str, StringConstraints(min_length=1, max_length=35), AfterValidator(_printable)]
 Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_printable)]
 Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
+DrugName = Annotated[str, StringConstraints(max_length=MAX_DRUG)]
+DrugNames = Annotated[tuple[DrugName, ...], Field(max_length=MAX_DRUGS)]
 MaskKind = Literal["user", "url", "email", "phone"]
 
 
@@ -89,8 +93,8 @@ class Report:
     id: Id
     text: Text
     created_at: datetime | None = None
-    drug: str | None = None
-    """The drug that the report is about, where the source states it (a review site does)."""
+    drug: DrugName | DrugNames | None = None
+    """The drug that the report is about, or several, where the source states it (a review site does)."""
     source: str = ""
     """The input topic of the report."""
     received_at: datetime | None = None
@@ -127,6 +131,12 @@ class Report:
     """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
     masked: tuple[Masked, ...] = ()
     """What was masked in the text, in its order."""
+
+    @property
+    def stated_drugs(self) -> tuple[str, ...]:
+        """The drugs that the source states, in its words."""
+        names = (self.drug or "",) if self.drug is None or isinstance(self.drug, str) else self.drug
+        return tuple(name for name in names if name.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +182,10 @@ class CodedEvent:
     """Position in the record's mentions."""
     drugs: tuple[str, ...]
     """Suspected drugs, by their nonproprietary name where it is known."""
-    drug_evidence: Literal["relation", "report", "only_drug_in_text", "none"]
+    drug_evidence: Literal["relation", "text", "report", "only_drug_in_text", "none"]
+    """A relation of the clinical sentence, the words or places in a post, the `drug` of the report, or that
+    the post names no other drug.
+    """
     llt: str | None
     pt: str | None
     soc: str | None

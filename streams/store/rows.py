@@ -45,7 +45,7 @@ class Rows:
             # The conditions of some sources allow counts and no copy of the text.
             "text": None if getattr(record, "aggregate_only", False) else _text(record.text),
             "language": getattr(record, "language", None),
-            "drug": _text(record.drug),
+            "drug": _text("; ".join(record.stated_drugs)) or None,
             "created_at": _time(record.created_at),
             "reported_at": reported_at,
             "report_group": group,

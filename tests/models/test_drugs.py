@@ -29,6 +29,23 @@ def bundled() -> DrugLexicon:
     return DrugLexicon.load()
 
 
+@pytest.mark.parametrize(
+    ("stated", "generics"),
+    [
+        ("Zoloft", ("sertraline",)),
+        ("EFFEXOR XR 75 mg", ("venlafaxine",)),
+        ("effexorXR", ("venlafaxine",)),
+        ("Lexapro (escitalopram)", ("escitalopram",)),
+        ("codeine / paracetamol", ("codeine", "acetaminophen")),
+        ("Mystery  Pill", ("mystery pill",)),
+    ],
+)
+def test_what_a_source_states_as_the_drug_is_named_by_its_generics(
+    bundled: DrugLexicon, stated: str, generics: tuple[str, ...]
+) -> None:
+    assert bundled.generics(stated) == generics
+
+
 def test_the_bundled_lexicon_has_at_least_five_hundred_names(bundled: DrugLexicon) -> None:
     assert len(bundled) >= 500
 

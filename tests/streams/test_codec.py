@@ -123,7 +123,16 @@ GOLDEN |= next_version({name: OLD[name] for name in ("expanded-v4", *LATEST)}, u
 OLD["summary-v4"] = GOLDEN.pop("summary-v4")
 ABOUT = ShortQuestion("Zoloft: is it safe?", "extractive", 0.75, 7, len(TEXT), "Zoloft", 0, 6)
 GOLDEN["summary-v5"] = replace(OLD["summary-v4"], summary=ABOUT)  # type: ignore[call-arg]
-AGGREGATE = without_text(replace(GOLDEN["coded-v7"], aggregate_only=True))
+# Several drugs that the source states, where report-v4 has one or none.
+OLD["report-v4"] = GOLDEN.pop("report-v4")
+GOLDEN["report-v5"] = replace(OLD["report-v4"], drug=("sertraline", "Wellbutrin XL"))
+# A suspect that the words of a post name, which coded-v7 does not have.
+OLD["coded-v7"] = GOLDEN.pop("coded-v7")
+GOLDEN["coded-v8"] = replace(
+    OLD["coded-v7"],
+    events=(replace(WITH_CONTEXT, serious=True, drug_evidence="text"),),  # type: ignore[call-arg]
+)
+AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True))
 
 
 @pytest.mark.parametrize("name", OLD)

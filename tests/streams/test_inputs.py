@@ -85,6 +85,28 @@ def test_a_producer_cannot_speak_for_the_pipeline() -> None:
 HASH = "0123456789abcdef" * 4
 
 
+@pytest.mark.parametrize(
+    ("written", "stated"),
+    [
+        ("Zoloft", ("Zoloft",)),
+        (["Zoloft", "Wellbutrin"], ("Zoloft", "Wellbutrin")),
+        (None, ()),
+        ("", ()),
+        ([" ", "x" * 256], ("x" * 256,)),
+    ],
+)
+def test_a_source_states_one_drug_or_a_list(written: object, stated: tuple[str, ...]) -> None:
+    report = read(drug=written)
+    assert report.stated_drugs == stated
+    assert read_report(as_input(report)) == report
+
+
+@pytest.mark.parametrize("written", [7, ["x", 7], ["x"] * 9, "x" * 257, ["x" * 257]])
+def test_a_drug_in_another_form_is_an_unknown_field(written: object) -> None:
+    report = read(drug=written)
+    assert (report.drug, report.meta) == (None, {"drug": written})
+
+
 def test_a_producer_may_state_what_a_source_states() -> None:
     stated: dict[str, Any] = {"language": "en", "permalink": "https://example.org/1", "author": HASH}
     stated |= {"country": "NL", "duplicate_of": "z", "aggregate_only": True}
@@ -95,7 +117,7 @@ def test_a_producer_may_state_what_a_source_states() -> None:
 
 
 def test_fields_of_that_name_in_another_form_are_unknown_fields_as_before() -> None:
-    other = {"language": 7, "permalink": ["x"], "country": {"code": "NL"}}
+    other = {"language": 7, "permalink": ["x"], "country": {"code": "NL"}, "drug": {"name": "x"}}
     assert read(**other).meta == other
 
 
@@ -148,7 +170,6 @@ def test_any_object_becomes_a_report_or_is_refused(fields: dict[str, Any], creat
     st.dictionaries(st.text(max_size=5), st.integers(0, 9)),
 )
 def test_a_report_that_is_sent_as_input_is_read_back(created_at: str | None, meta: dict[str, int]) -> None:
-    report = read(
-        created_at=created_at, drug="x", **{k: v for k, v in meta.items() if k not in {"id", "text"}}
-    )
+    own = {"id", "text", "drug"}
+    report = read(created_at=created_at, drug="x", **{k: v for k, v in meta.items() if k not in own})
     assert read_report(as_input(report)) == report

@@ -68,7 +68,6 @@ BAD = (
     line(masked=[{"kind": SECRET, "start": 0, "end": 1}]),
     line(masked=SECRET),
     line(duplicate_of=SECRET + "\n"),
-    line(drug=[SECRET]),
     line(id=SECRET + "\n"),
 )
 

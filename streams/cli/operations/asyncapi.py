@@ -46,8 +46,8 @@ _TOMBSTONE_HEADERS = {
 #: Written to input topics, whose records are read more liberally than their schema says.
 _LIBERAL = (
     " A producer sets id, text, created_at and drug. An id may be a number; created_at may be ISO 8601, "
-    "seconds or milliseconds since 1970. The other fields of the schema are ignored, and unknown fields are "
-    "passed on in meta."
+    "seconds or milliseconds since 1970; drug may be a name or a list of up to 8. The other fields of the "
+    "schema are ignored, and unknown fields are passed on in meta."
 )
 
 

@@ -19,7 +19,9 @@ from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
 
 #: What a line may have; each can be read from a field of another name.
-FIELDS = ("id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "deleted")
+FIELDS = (
+    "id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "drug", "deleted",
+)  # fmt: skip
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Lines of one step.
 LINES_AT_ONCE = 256
@@ -114,13 +116,16 @@ class Ndjson:
             if not isinstance(values["id"], str):
                 raise BadRecord("id: Input should be a valid string")
             return Deletion(values["id"])
-        wanted = {name: values[name] for name in ("id", "text", "created_at") if values[name] is not None}
+        wanted = {
+            name: values[name] for name in ("id", "text", "created_at", "drug") if values[name] is not None
+        }
         report = read_report(orjson.dumps(wanted))
         return Post(
             id=report.id,
             text=report.text,
             created_at=report.created_at,
             language=language_code(values["language"]),
+            drugs=report.stated_drugs,
             **{name: values[name] for name in _OPTIONAL if isinstance(values[name], str)},
         )
 

@@ -135,15 +135,38 @@ def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
 
 
 def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
-    assert normalization.suspects(replace(REPORT, drug="lexapro"), 3) == (("lexapro",), "report")
+    assert normalization.suspects(replace(REPORT, drug="LEXAPRO"), 3) == (("escitalopram",), "report")
+    no_drug = replace(REPORT, mentions=(RASH,))
+    assert normalization.suspects(replace(no_drug, drug="Mystery  Pill"), 0) == (("mystery pill",), "report")
+    several = ("Zoloft", "Effexor XR 75 mg", "sertraline")
+    assert normalization.suspects(replace(no_drug, drug=several), 0)[0] == ("sertraline", "venlafaxine")
+    assert normalization.suspects(replace(no_drug, drug=" "), 0) == ((), "none")
 
 
-def test_the_only_drug_of_a_post_is_the_suspect_but_neither_of_two() -> None:
+def test_of_two_drugs_the_suspect_is_the_one_that_the_post_blames() -> None:
+    text = "Zoloft gave me hives, been put on Seroquel to treat it"
+    names = (("Zoloft", "sertraline"), ("Seroquel", "quetiapine"))
+    drugs = [Mention(text.index(n), text.index(n) + len(n), n, DRUG, 0.9, g) for n, g in names]
+    post = TaggedReport(id="r", text=text, mentions=(*drugs, Mention(15, 20, "hives", ADE, 0.9)))
+    assert normalization.suspects(post, 2) == (("sertraline",), "text")
+    assert normalization.suspects(replace(post, drug="Lexapro"), 2) == (("sertraline",), "text")
+    sentence = replace(post, releases={"acronym": "a", "relation": "b"})
+    assert normalization.suspects(sentence, 2) == ((), "none")
+
+
+def test_a_drug_that_a_review_names_without_blaming_it_is_not_suspected() -> None:
+    text = "Hives all over. I take Zoloft too. Hives"
+    mentions = Mention(23, 29, "Zoloft", DRUG, 0.9, "sertraline"), Mention(35, 40, "Hives", ADE, 0.9)
+    review = TaggedReport(id="r", text=text, mentions=mentions, drug="Lexapro")
+    assert normalization.suspects(review, 1) == (("escitalopram",), "report")
+
+
+def test_the_only_drug_of_a_post_is_the_suspect() -> None:
     assert normalization.suspects(replace(REPORT, mentions=(MTX, TEN)), 1) == (
         ("methotrexate",),
         "only_drug_in_text",
     )
-    assert normalization.suspects(REPORT, 3) == ((), "none")
+    assert normalization.suspects(replace(REPORT, mentions=(TEN,)), 0) == ((), "none")
 
 
 def test_a_sentence_without_a_relation_has_no_suspect() -> None:

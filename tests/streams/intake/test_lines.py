@@ -28,6 +28,12 @@ def test_the_text_is_masked_and_the_author_is_hashed() -> None:
     assert report.created_at_assumed_utc
 
 
+def test_a_stated_drug_that_names_a_person_goes_no_further() -> None:
+    report = read(drug=["@alice", "Zoloft", "call 202 555 0143"])
+    assert report.drug == "Zoloft"
+    assert read(drug="@alice").drug is None
+
+
 def test_without_a_key_or_where_none_may_be_kept_there_is_no_author() -> None:
     assert read(Privacy(AuthorKeys(), ()), author="alice").author is None
     forbidden = read(author="alice", permalink="https://example.org/alice", aggregate_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from models.types import ShortQuestion
+from streams.agents.normalization import suspects
 from streams.codec import encode
 from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
@@ -67,6 +69,22 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     assert rows(database, "SELECT language, drug, serious FROM reports JOIN events ON id = report_id")[0] == (
         "en", "x", False,
     )  # fmt: skip
+
+
+def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
+    database = opened(write=True)
+    stated: list[tuple[str, Any]] = [("a", "ZOLOFT"), ("b", ("sertraline", "Wellbutrin")), ("c", None)]
+    for place, (id_, drug) in enumerate(stated):
+        tagged = replace(report(id_, place), drug=drug, events=())
+        suspected, evidence = suspects(tagged, 0)
+        found = replace(event(), drugs=suspected, drug_evidence=evidence)
+        apply(database, message(place, replace(tagged, events=(found,))))
+    assert rows(database, "SELECT drug, drug_evidence, count(*) FROM pairs GROUP BY 1, 2 ORDER BY 1") == [
+        ("bupropion", "report", 1), ("sertraline", "report", 2),
+    ]  # fmt: skip
+    assert rows(database, "SELECT drug FROM reports ORDER BY id") == [
+        ("ZOLOFT",), ("sertraline; Wellbutrin",), (None,),
+    ]  # fmt: skip
 
 
 def test_the_latest_record_of_a_key_replaces_the_others_whatever_arrives_last(opened: Open) -> None:

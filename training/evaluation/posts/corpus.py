@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,21 +54,22 @@ class GoldPost:
     kind: str
     weight: float = 1.0
     """how often the post counts in the scores of coded events"""
+    drug: str | None = None
+    """what its source states as the medicine it is about; the stages are given it"""
 
 
 class Corpus(NamedTuple):
-    """What is evaluated; `drugs`: whether events name the medicines that they are due to."""
+    """What is evaluated."""
 
     data: str
     records: Sequence[GoldPost]
-    drugs: bool
 
 
 def teaching(limit: int = 0) -> Corpus:
     """The held-out posts of the teaching corpus, which is a part of the package."""
     lexicon = DrugLexicon.load()
     posts = [_marked_post(marked, lexicon) for _, marked in marked_texts("posts", "held_out")]
-    return Corpus(TEACHING, posts[:limit] if limit else posts, drugs=True)
+    return Corpus(TEACHING, posts[:limit] if limit else posts)
 
 
 def _marked_post(marked: MarkedText, lexicon: DrugLexicon) -> GoldPost:
@@ -100,7 +101,9 @@ def kind_of(events: int, others: Iterable[str]) -> str:
 def psytar(data: Path, limit: int = 0) -> Corpus:
     """PsyTAR's test sentences. Only sentences whose every effect is coded and held out from the training of
     normalization count in the scores of coded events, and those without an effect in the same proportion.
+    The events of a sentence are due to the medicine of its review, where a code of the sentence names it.
     """
+    lexicon = DrugLexicon.load()
     trained = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
     texts = [t for t in read_psytar(data / "psytar/ner_test.conll") if _key(t.text) not in trained]
     codes: dict[str, list[GoldCoding]] = {}
@@ -108,23 +111,30 @@ def psytar(data: Path, limit: int = 0) -> Corpus:
         codes.setdefault(_key(gold.sentence), []).append(gold)
     mapped = list(read_psytar_codes(data / "psytar/normalization.csv"))
     test = set(heldout_split(mapped, split_groups()).test)
-    posts = [_sentence(t, codes.get(_key(t.text), ()), test) for t in texts]
+    posts = [_sentence(t, codes.get(_key(t.text), ()), test, lexicon) for t in texts]
     own = [p for p in posts if p.events]
     share = sum(p.weight for p in own) / max(1, len(own))
-    posts = [p if p.events else GoldPost(p.text, (), p.kind, share) for p in posts]
-    return Corpus(PSYTAR, posts[:limit] if limit else posts, drugs=False)
+    posts = [p if p.events else replace(p, weight=share) for p in posts]
+    return Corpus(PSYTAR, posts[:limit] if limit else posts)
 
 
-def _sentence(text: GoldText, codes: Sequence[GoldCoding], test: set[GoldCoding]) -> GoldPost:
+def _sentence(
+    text: GoldText, codes: Sequence[GoldCoding], test: set[GoldCoding], lexicon: DrugLexicon
+) -> GoldPost:
+    stated = {c.drug for c in codes}
+    drug = stated.pop() if len(stated) == 1 else None
+    due = (frozenset(lexicon.generics(drug)),) if drug else ()
     terms = {_key(c.mention): c.terms for c in codes if c in test}
     own = [m for m in text.mentions if m.label in CODED_LABELS]
     events = tuple(
-        GoldEvent(m.start, m.end, terms.get(_key(text.text[m.start : m.end]), ()) if m.label == ADE else ())
+        GoldEvent(
+            m.start, m.end, terms.get(_key(text.text[m.start : m.end]), ()) if m.label == ADE else (), due
+        )
         for m in own
     )
     others = [_BY_LABEL.get(m.label, "") for m in text.mentions if m not in own]
     held_out = all(e.terms for e in events) and all(c in test for c in codes)
-    return GoldPost(text.text, events, kind_of(len(events), others), float(held_out))
+    return GoldPost(text.text, events, kind_of(len(events), others), float(held_out), drug)
 
 
 def _key(text: str) -> str:

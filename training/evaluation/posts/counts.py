@@ -112,7 +112,7 @@ def _overlap(one: FoundEvent, other: GoldEvent) -> bool:
 def measures_of(corpus: Corpus) -> tuple[Measure, ...]:
     """The scores that the corpus' annotations allow, those of its kinds last."""
     kinds = {p.kind for p in corpus.records}
-    return (*_scores(), *_paired(corpus.drugs), *_by_kind(kinds))
+    return (*_scores(), *_paired(), *_by_kind(kinds))
 
 
 def _scores(prefix: str = "", method: str = "", first: int = 0) -> Iterator[Measure]:
@@ -128,12 +128,11 @@ def _scores(prefix: str = "", method: str = "", first: int = 0) -> Iterator[Meas
     yield ratio(f"{prefix}hit_posts", method + hit, (at["own_hit"], at["own"]))
 
 
-def _paired(drugs: bool) -> Iterator[Measure]:
+def _paired() -> Iterator[Measure]:
     right = f"share {OVERLAPPING} whose preferred term is right, where the gold event has one; NIL is wrong"
     yield ratio("right_code", right, (_AT["right_term"], _AT["known_term"]))
-    if drugs:
-        named = f"share {OVERLAPPING} whose suspected drugs are exactly the gold event's"
-        yield ratio("right_drug", named, (_AT["right_drug"], _AT["known_drug"]))
+    named = f"share {OVERLAPPING} whose suspected drugs are exactly the gold event's, where they are known"
+    yield ratio("right_drug", named, (_AT["right_drug"], _AT["known_drug"]))
 
 
 def _by_kind(kinds: set[str]) -> Iterator[Measure]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from models.drugs import DrugLexicon
 from models.terminology import Term
 from models.types import ADE, DRUG, Candidate, Coding, Mention, Query
+from training.evaluation.posts.corpus import GoldPost
 
 DICTIONARY = (
     "every name of the release's terminology is an adverse event with its preferred term, every name of the "
@@ -42,8 +43,8 @@ class Record(Protocol):
     events: tuple[Any, ...]
 
 
-#: Tagger, coder and texts to one record for each text.
-Stages = Callable[[Any, Any, Sequence[str]], Sequence[Any]]
+#: Tagger, coder, texts and the drug that the source of each states to one record for each text.
+Stages = Callable[[Any, Any, Sequence[str], Sequence[str | None]], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class PostModels:
     coder: Any
     stages: Stages
 
-    def predict(self, texts: Sequence[str]) -> Sequence[Record]:
-        return self.stages(self.tagger, self.coder, texts)
+    def predict(self, posts: Sequence[GoldPost]) -> Sequence[Record]:
+        return self.stages(self.tagger, self.coder, [p.text for p in posts], [p.drug for p in posts])
 
     def dictionary(self) -> PostModels:
         """The same stages with the names of the coder's terminology instead of both models."""

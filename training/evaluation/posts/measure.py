@@ -27,12 +27,11 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 def measure(models: PostModels, corpus: Corpus) -> Result:
     """Evaluates the unflagged events of the stages beside the two methods without a model."""
-    texts = [p.text for p in corpus.records]
     started = time.perf_counter()
-    records = models.predict(texts)
+    records = models.predict(corpus.records)
     seconds = time.perf_counter() - started
     by_term = pts_by_term(models.coder.terms)
-    named = models.dictionary().predict(texts)
+    named = models.dictionary().predict(corpus.records)
     ours, dictionary, keywords = (
         counts_of(corpus, events, by_term)
         for events in (

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from streams.intake.items import Post
 from streams.sources.protocols.connection import MAX_LINE
 from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.polling import until
@@ -50,6 +51,18 @@ async def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
     fields = {"id": "post.key", "text": "body", "deleted": "removed"}
     delivery = await read_to_the_end(file, fields=fields)
     assert delivery.state() == {"17": "awake", "18": None}
+
+
+async def test_the_drug_of_a_review_is_read_from_the_field_that_is_mapped(tmp_path: Path) -> None:
+    file = tmp_path / "reviews.jsonl"
+    names: list[Any] = ["Zoloft", ["Zoloft", "Wellbutrin"], 7, None]
+    lines = (line(i, review={"medicine": name}) for i, name in enumerate(names))
+    file.write_bytes(b"".join(lines))
+    source = Ndjson(path=file, follow=False, fields={"drug": "review.medicine"})
+    posts = [item async for step in source.read(None) for item in step.items]
+    assert [p.drugs for p in posts if isinstance(p, Post)] == [
+        ("Zoloft",), ("Zoloft", "Wellbutrin"), (), (),
+    ]  # fmt: skip
 
 
 async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path) -> None:

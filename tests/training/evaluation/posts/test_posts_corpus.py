@@ -118,7 +118,10 @@ def test_of_psytar_only_effects_that_no_release_was_trained_on_count_as_coded(tm
         rows.writerows(CODES)
     found = corpus.psytar(tmp_path)
     assert [p.text for p in found.records] == ["No sleep .", "Rash .", "Odd and rash .", "For gout ."]
-    assert not found.drugs
+    assert [p.drug for p in found.records] == ["a", "b", "a", None]
+    assert [e.drugs for p in found.records[1:3] for e in p.events] == [(frozenset({"b"}),)] + 2 * [
+        (frozenset({"a"}),)
+    ]
     first, second, third, fourth = found.records
     # One of the two drugs is held out; the third sentence has an effect without a known name.
     assert sorted((first.weight, second.weight)) == [0.0, 1.0]

@@ -25,7 +25,7 @@ def event(start: int, end: int, pt: str | None = None, *drugs: str) -> FoundEven
 
 
 def counted(post: GoldPost, *found: FoundEvent) -> dict[str, float]:
-    (row,) = counts_of(Corpus("d", [post], drugs=True), [found], pts_by_term(TERMS))
+    (row,) = counts_of(Corpus("d", [post]), [found], pts_by_term(TERMS))
     return {name: value for name, value in zip(NAMES, row.tolist(), strict=True) if value}
 
 
@@ -115,7 +115,7 @@ def test_posts_go_through_the_stages_and_are_compared_with_two_methods_without_a
     coder: Any = Fake(lambda query: replace(known.predict([query])[0], nil=False))
     coder.terms = TERMS
     models = PostModels(tagger(), coder, code_posts)
-    corpus = Corpus("d", POSTS, drugs=True)
+    corpus = Corpus("d", POSTS)
     result = measure(models, corpus)
     ours, named = scores(result), scores(result, baseline=True)
     # The rule finds the negation.
@@ -134,17 +134,30 @@ def test_posts_go_through_the_stages_and_are_compared_with_two_methods_without_a
 
 def test_flags_are_left_out_and_the_keyword_method_has_its_own_rule() -> None:
     texts = ["zoloft, never any rash", "zoloft didn\u2019t give me a rash", "zoloft and a rash", "a rash"]
-    named = PostModels(None, Coder({}), code_posts).dictionary().predict(texts)
+    named = (
+        PostModels(None, Coder({}), code_posts)
+        .dictionary()
+        .predict([GoldPost(t, (), "plain") for t in texts])
+    )
     assert [len(unflagged(r)) for r in named] == [0, 0, 1, 1]
     assert [len(keyword(r)) for r in named] == [0, 0, 1, 0]
     (found,) = unflagged(named[2])
     assert (texts[2][found.start : found.end], found.pt, found.drugs) == ("rash", "Rash", ("sertraline",))
 
 
-def test_drugs_are_scored_only_where_they_are_annotated() -> None:
-    corpus = Corpus("d", POSTS, drugs=False)
-    names = [m.name for m in measures_of(corpus)]
-    assert "right_drug" not in names
-    assert "right_code" in names
+def test_the_medicine_of_a_review_is_handed_to_the_stages() -> None:
+    codings: dict[str, list[str]] = {"hives": ["Rash"]}
+    coder: Any = Fake(lambda query: Coder(codings).predict([query])[0])
+    coder.terms = TERMS
+    review = GoldPost("such hives", (GoldEvent(5, 10, ("Rash",), (X,)),), "one_event", drug="X")
+    by_drug = [review, replace(review, drug=None)]
+    result = measure(PostModels(tagger(), coder, code_posts), Corpus("d", by_drug))
+    assert scores(result)["right_drug"] == 0.5
+    assert scores(result)["event_recall"] == 1
+
+
+def test_the_scores_count_over_the_posts_that_they_are_about() -> None:
+    corpus = Corpus("d", POSTS)
+    assert {"right_drug", "right_code"} <= {m.name for m in measures_of(corpus)}
     assert posts_of("coded_f1", corpus) == 4
     assert all(m.definition.startswith("another baseline, ") for m in keyword_measures())

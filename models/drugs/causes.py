@@ -1,0 +1,153 @@
+"""Which of the drugs that a text names an effect in it is due to, by rules that were written for posts.
+
+A drug before the effect is its cause, the nearest one first, unless words say otherwise: a switch ("from A to
+B because of ..."), an order ("the first one"), a purpose ("B for the ..."), a drug that is fine, or a cause
+named behind the effect ("... from B"). Drugs that are taken together are suspected together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from models.types import Span
+
+
+class NamedDrug(NamedTuple):
+    """A drug where a text names it."""
+
+    start: int
+    end: int
+    name: str
+    """equal for the same medicine"""
+
+
+class Causes(NamedTuple):
+    """The drugs that an effect is due to."""
+
+    names: tuple[str, ...]
+    stated: bool
+    """the words between drug and effect say so; else it is by their places alone"""
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+
+
+_SENTENCE_END = re.compile(r"[.!?;\n]+(?:\s|$)|…")
+_PRODUCT = "(?:one|drug|meds?|pills?|tablets?)"
+_FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
+_LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")
+_WITH_FORMER = _words(r"\W* (?:on|with|from|by) \s the \s (?:first|old|former) \b")
+#: Before or between two drugs of which the second replaces the first, and between them.
+_SWITCHED = _words(
+    r"\b (?:switch|swap|chang|mov|trad|replac)\w* \b | \b (?:went|go|gone|came|took|is|from) \b"
+)
+_REPLACED = _words(r"\b (?:to|2|onto|for|off) \b")
+#: Up to the effect: a reason for what was said before.
+_BECAUSE = _words(r"\b (?:because|bc|b/c|cause|cuz|coz|cos|due\sto|since|as) \s+ (?:\S+\s+){0,4} $")
+#: From the effect up to a drug that caused it.
+_FROM = _words(
+    r"""\b (?:from|due\sto|because\sof|bc\sof|thanks\sto|caused\sby|courtesy\sof|side\seffects?\sof
+      |after|since|on|off|start(?:ed|ing)|taking|took|when|with) \s+ (?:\S+\s+){0,3} $"""
+)
+_CHANGE = _words(
+    r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*|compared|than)\b"
+)
+#: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
+_NEAR = 60
+#: From a drug to what it is taken for.
+_AGAINST = _words(r"\s* (?:[\w'-]+\s+){0,2}? (?:for|against) \s+ (?:[\w'-]+\s+){0,2} $")
+#: Behind a drug that the writer does not blame.
+_FINE = _words(
+    r"""\W* (?:(?:is|was|were|are|has\sbeen) \s+)? (?:just\s+)?
+      (?:fine|innocent|nothing|ok|okay|no\s(?:problems?|issues?|bother)|harmless|not\sto\sblame|great
+        |better) \b"""
+)
+_BREAK = _words(r"[,;.!?:(] | \s but \s")
+#: Between two drugs that are taken together, and nothing else.
+_TOGETHER = _words(
+    r"""\s* \)? (?:\s+ for \s+ (?:\S+\s+){1,3}? (?=\+|plus))? \s* (?:[(\d]\S* \s* (?:mg|mcg|ml)? \s*)? \s*
+      (?:\+|plus|&|and|n|with|w/|on\stop\sof|along\swith|together\swith|mixed\swith|while\son|went\sin\swith|,|/|x)?
+      \s* (?:and|then|plus)? \s* (?:(?:the|my|a|an|some|usual|generic|odd|\d+\s?mg) \s*)* \s*"""
+)
+#: Between a drug and an effect that it is said to cause.
+_CAUSED = _words(
+    r"""\b (?:made|makes|making|make|gave|gives|giving|caus(?:e|es|ed|ing)|(?:left|leaves)\sm[ey]|turned|turns
+      |led\sto|resulted\sin|triggered|induced|knocked|had\sme|has\sme|brought\son|sent\sme|put\sme\sin) \b"""
+)
+
+
+def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
+    """The drugs that the effect is due to, of at least one that the text names; ValueError without any."""
+    if not drugs:
+        raise ValueError("no drug to choose from")
+    ordered = sorted(drugs)
+    before = [d for d in ordered if d.start < effect.start]
+    after = [d for d in ordered if d.start >= effect.start]
+    if by_words := _by_order(text, before, effect) or _replaced(text, before, effect):
+        return Causes((by_words.name,), stated=True)
+    if after and _is_named_behind(text, before, after[0], effect):
+        return Causes(_taken_together(text, after, 0), stated=True)
+    for i in reversed(range(len(before))):
+        words = text[before[i].end : effect.start]
+        if i and (_is_against(words) or (_FINE.match(words) and _BREAK.search(words))):
+            continue
+        stated = not _SENTENCE_END.search(words) and bool(_CAUSED.search(words)) and i + 1 == len(before)
+        return Causes(_taken_together(text, before, i), stated)
+    return Causes(_taken_together(text, after, 0), stated=False)
+
+
+def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
+    """The drug that the sentence calls the first or the second one, before or behind the effect."""
+    if len({d.name for d in before}) < 2:  # noqa: PLR2004  an order is one of two
+        return None
+    if _WITH_FORMER.match(text, effect.end):
+        return before[0]
+    words = _SENTENCE_END.split(text[before[-1].end : effect.start])[-1]
+    former, latter = (max((m.start() for m in p.finditer(words)), default=-1) for p in (_FORMER, _LATTER))
+    if former == latter:
+        return None
+    return before[0] if former > latter else before[-1]
+
+
+def _replaced(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
+    """The drug that was given up for another because of the effect."""
+    if len(before) < 2:  # noqa: PLR2004  one drug for another
+        return None
+    old, new = before[-2:]
+    change, reason = text[old.end : new.start], text[new.end : effect.start]
+    if old.name == new.name or _SENTENCE_END.search(change) or _SENTENCE_END.search(reason):
+        return None
+    switched = _SWITCHED.search(text, max(0, old.start - _NEAR), new.start) and _REPLACED.search(change)
+    return old if switched and _BECAUSE.search(reason) else None
+
+
+def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, effect: Span) -> bool:
+    """Whether the words behind the effect name the drug as its cause, and no drug is before it in the same
+    sentence.
+    """
+    words = text[effect.end : drug.start]
+    if len(words) >= _NEAR or _SENTENCE_END.search(words) or not _FROM.search(words) or _CHANGE.search(words):
+        return False
+    return not before or bool(_SENTENCE_END.search(text[before[-1].end : effect.start]))
+
+
+def _taken_together(text: str, drugs: Sequence[NamedDrug], chosen: int) -> tuple[str, ...]:
+    """The names of the chosen drug and of those that stand together with it."""
+    first = last = chosen
+    while first and _are_joined(text, drugs[first - 1], drugs[first]):
+        first -= 1
+    while last + 1 < len(drugs) and _are_joined(text, drugs[last], drugs[last + 1]):
+        last += 1
+    return tuple(dict.fromkeys(d.name for d in drugs[first : last + 1]))
+
+
+def _are_joined(text: str, one: NamedDrug, other: NamedDrug) -> bool:
+    return other.start - one.end < _NEAR and bool(_TOGETHER.fullmatch(text, one.end, other.start))
+
+
+def _is_against(words: str) -> bool:
+    """Whether the words between a drug and an effect say that it is taken for it."""
+    return len(words) < _NEAR and bool(_AGAINST.fullmatch(words))

@@ -1,0 +1,114 @@
+"""Which of several drugs an effect in a post is due to."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.drugs.causes import NamedDrug, causes
+from models.types import Span
+
+#: `{1}` to `{3}` are drugs, `<...>` is the effect.
+POSTS = [
+    # the nearest one before it
+    ("{1} was useless, {2} made me <itch>", (2,), True),
+    ("{1} is better than {2}, that one made me <cry>", (2,), True),
+    ("{1}: nothing at all. {2}: <swollen feet>", (2,), False),
+    ("{1} gave me <a dry cough>, switched to {2} and it is gone", (1,), True),
+    ("{1} gave me <a rash>, been put on {2} to treat it", (1,), True),
+    ("Got <a stiff neck> from one {1}. They gave me {2} for it", (1,), True),
+    # a switch, and its reason
+    ("switched from {1} to {2} because of <the shakes>", (1,), True),
+    ("{1} is off and {2} is on because my <liver is failing>", (1,), True),
+    ("they moved me from {1} to {2} and within a month <I gained 9 lbs>", (2,), False),
+    ("swapped {1} for {2} due to the shortage and now I am <a weepy mess>", (2,), False),
+    # an order
+    ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
+    ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
+    ("went from {1} to {2} as everything tasted odd, <awful dreams> on the first one", (1,), True),
+    ("{1} with my {2} because without it I get <no sleep>", (1, 2), False),
+    # a purpose, and what is not blamed
+    ("{1} for the knee, {2} for the <cramps>", (1,), False),
+    ("{1} it is, since {2} is fine, but <no sleep>", (1,), False),
+    # taken together
+    ("{1} + {2} = <pupils like saucers>", (1, 2), False),
+    ("took {1} on top of my {2}. <Heart racing>", (1, 2), False),
+    ("{1} for a bad back plus {2} gave me <tremor>", (1, 2), True),
+    ("{1}, {2} and {3}: <belly like a drum>", (1, 2, 3), False),
+    # named behind it
+    ("<panic attacks> when starting {2}, none on {1}", (2,), True),
+    ("<awful headache> so now on {1}. Then comes {2}", (1,), False),
+    ("{1} again. <Awful headache> from {2}", (2,), True),
+    ("{1}. I <feel worse> than last year when I was on {2}", (1,), False),
+    ("{1}. The other drug was {2}. As it slowly left I had <chills>", (2,), False),
+]
+
+
+def marked(post: str) -> tuple[str, list[NamedDrug], Span]:
+    names = {f"{{{n}}}": f"drug{n}x" for n in (1, 2, 3)}
+    for mark, name in names.items():
+        post = post.replace(mark, name)
+    start, end = post.index("<"), post.index(">") - 1
+    text = post.replace("<", "").replace(">", "")
+    drugs = [NamedDrug(text.index(n), text.index(n) + len(n), n) for n in names.values() if n in text]
+    return text, drugs, Span(start, end)
+
+
+@pytest.mark.parametrize(("post", "right", "stated"), POSTS)
+def test_an_effect_is_due_to_the_drug_that_the_words_or_places_say(
+    post: str, right: tuple[int, ...], stated: bool
+) -> None:
+    found = causes(*marked(post))
+    assert found == (tuple(f"drug{n}x" for n in right), stated)
+
+
+def test_one_medicine_under_two_names_is_one() -> None:
+    text = "Zoloft (sertraline) and Lexapro: rash"
+    drugs = [NamedDrug(0, 6, "sertraline"), NamedDrug(8, 18, "sertraline"), NamedDrug(24, 31, "escitalopram")]
+    assert causes(text, drugs, Span(33, 37)).names == ("sertraline", "escitalopram")
+
+
+def test_without_a_drug_there_is_nothing_to_choose_from() -> None:
+    with pytest.raises(ValueError, match="no drug"):
+        causes("rash", [], Span(0, 4))
+
+
+WORDS = [
+    "drug",
+    "rash",
+    "to",
+    "from",
+    "because",
+    "for",
+    "+",
+    "fine",
+    "made",
+    "the first one",
+    ".",
+    "now",
+    " ",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=20), st.data())
+def test_the_suspects_are_drugs_of_the_text_whatever_it_says(parts: list[str], data: st.DataObject) -> None:
+    text = " ".join(parts)
+    at = [i for i in range(len(text)) if text.startswith("drug", i)]
+    start = data.draw(st.integers(0, len(text) - 2))
+    effect = Span(start, data.draw(st.integers(start + 1, len(text))))
+    drugs = [NamedDrug(i, i + 4, str(n % 3)) for n, i in enumerate(at)]
+    if drugs:
+        assert set(causes(text, drugs, effect).names) <= {d.name for d in drugs}
+
+
+@pytest.mark.parametrize("filler", [" ", "\n", "for ", "mg ", "( ", "because ", "from my ", "fine ", "+ "])
+def test_the_time_of_a_long_text_is_bounded(filler: str) -> None:
+    text = "a" + filler * (99_000 // len(filler)) + "b"
+    drugs = [NamedDrug(0, 1, "a"), NamedDrug(len(text) - 1, len(text), "b")]
+    started = time.process_time()
+    for start in (1, len(text) // 2, len(text) - 2):
+        causes(text, drugs, Span(start, start + 1))
+    assert time.process_time() - started < 1
