@@ -1,1 +1,1 @@
-"""Measurements of the project, one file for each question; all figures in RESULTS.md come from them."""
+"""Measurements of the project, one program for each question; all figures in RESULTS.md come from them."""

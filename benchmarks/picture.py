@@ -1,6 +1,6 @@
 """Draws what `make demo` prints, as an SVG for the README.
 
-    python -m benchmarks.picture --output docs/demo.svg
+    python -m benchmarks.picture --output docs/pictures/demo.svg
 
 All samples run through the pipeline; the picture shows some of the results, and the counts at the end
 without the speed, which depends on the machine.

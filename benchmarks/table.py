@@ -19,7 +19,7 @@ INTRODUCTION = """\
 # Results
 
 Made by `python -m benchmarks.table` from `benchmarks/results/*.json` and the bundled releases' manifests.
-Each result names the command, the commit and the machine that it was made with.
+Each result names the commit and the machine that it was made with, and the command as it was called then.
 
 ## At a glance
 

@@ -5,7 +5,7 @@ import os
 # MKL's strict mode, which must be set before torch is imported: the bits of a row of a matrix product do not
 # depend on the number of rows, on Intel for any product, on AMD for products of four rows or more (those of
 # one to three rows differ). A record that is delivered again in another batch then gets the same bits; where
-# it does not, its scores are equal to 1e-4. The mode costs no time (benchmarks/encoder.py).
+# it does not, its scores are equal to 1e-4. The mode costs no time (benchmarks/encoder/__main__.py).
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 # oneDNN caches a compiled kernel, with its memory, for each shape of a 16-bit product: 1,024 by default, of

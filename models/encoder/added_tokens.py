@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.encoder.packed import PackedBert
+from models.encoder.packed.bert import PackedBert
 
 
 class ExtendedEmbedding(nn.Module):

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from models.encoder.base_files import base_digest, resolve_base
-from models.encoder.layer_split import SplitEncoder, UpperLayers
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder, UpperLayers
+from models.encoder.split.layers import Layers
 
 WORDS = ["the", "drug", "caused", "pain"]
 

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.base_files import resolve_base
-from models.encoder.packed import PackedBert
-from models.encoder.packed_weights import load_packed
+from models.encoder.packed.bert import PackedBert
+from models.encoder.packed.weights import load_packed
 from models.encoder.tokenizer import load_wordpiece
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
 from models.releases.manifest import Release

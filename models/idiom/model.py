@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.encoder.added_tokens import ExtendedEmbedding, embedding_dimension, extend_embedding
 from models.encoder.model import Encoder, encoder_of
-from models.encoder.packed import PackedBert
+from models.encoder.packed.bert import PackedBert
 from models.releases.manifest import Release
 from models.releases.tensors import read_tensors
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from models.encoder.added_tokens import extend_embedding, extended_embedding, first_added
 from models.encoder.model import Encoder
-from models.encoder.packed import PackedBert
+from models.encoder.packed.bert import PackedBert
 from models.text import sentences
 from models.types import Query, Span
 

@@ -21,8 +21,8 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.faiss_index import CosineIndex
-from models.encoder.layer_split import EncodedSentence
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
 from models.relation.spaces import EmbeddingSpaces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.acronym_senses import Found, figures, narrowed, some_sentences
+from benchmarks.acronym.senses import Found, figures, narrowed, some_sentences
 from models.acronym.prototypes import WRITTEN
 from models.types import Span
 from training.acronym.prototypes import EncodedRows

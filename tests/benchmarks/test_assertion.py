@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.assertion import flagged
+from benchmarks.events.assertion import flagged
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
 

@@ -9,9 +9,9 @@ from unittest import mock
 
 import pytest
 
-from benchmarks.chaos_disturbances import store_away
-from benchmarks.chaos_records import EDITIONS, Result, count_errors, make_records
-from benchmarks.chaos_workers import Workers
+from benchmarks.chaos.disturbances import store_away
+from benchmarks.chaos.records import EDITIONS, Result, count_errors, make_records
+from benchmarks.chaos.workers import Workers
 from tests.integration import processes
 from tests.variants import MARKER
 

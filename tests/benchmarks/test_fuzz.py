@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import fuzz
+from benchmarks.fuzz import __main__ as fuzz
 from streams import stage
 
 

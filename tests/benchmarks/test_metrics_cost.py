@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import metrics_cost
-from benchmarks.metrics_cost import Segment, figures, one_run, replayed
+from benchmarks.pipeline import metrics_cost
+from benchmarks.pipeline.metrics_cost import Segment, figures, one_run, replayed
 from streams import metrics
 
 

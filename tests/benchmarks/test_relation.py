@@ -15,8 +15,11 @@ import torch
 import typer
 from torch import Tensor
 
-from benchmarks import relation as speed
-from benchmarks import relation_false, relation_folds, relation_tables, spaces
+from benchmarks.relation import __main__ as speed
+from benchmarks.relation import false as relation_false
+from benchmarks.relation import folds as relation_folds
+from benchmarks.relation import spaces
+from benchmarks.relation import tables as relation_tables
 from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger

@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from benchmarks import ecl_ablations, summarization
+from benchmarks.summarization import __main__ as summarization
+from benchmarks.summarization import ecl_ablations
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from tests.models.summarization.tiny_writers import pointer_writer, ranked_writer
 from training.common.loop import TrainingLoop
-from training.evaluation.summarization import ROUGES
+from training.evaluation.summarization.measure import ROUGES
 from training.summarization.data import read
+from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.examples import material_of
 from training.summarization.networks.hub_network import network_of
 from training.summarization.networks.network import Network
 from training.summarization.settings import Settings
-from training.summarization.trainer import SummarizerTrainee
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from kubernetes.client import models
 
-from tests.test_deploy import ROOT
+from tests.deploy.test_deploy import ROOT
 
 K8S = ROOT / "deploy/k8s"
 #: An object of Kubernetes, as YAML gives it.

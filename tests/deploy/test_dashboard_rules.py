@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from tests.test_dashboard import dashboard, panels, variables
-from tests.test_deploy import alerts, strings
+from tests.deploy.test_dashboard import dashboard, panels, variables
+from tests.deploy.test_deploy import alerts, strings
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 #: Windows other than Grafana's interval, as titles and descriptions say them.

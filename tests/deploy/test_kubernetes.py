@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from streams.monitoring import http
 from streams.settings import Settings
 from tests.deploy.manifests import K8S, Object, by_name, is_of_kubernetes, objects, validate
-from tests.test_deploy import STAGES, alerts, exported, load, strings
+from tests.deploy.test_deploy import STAGES, alerts, exported, load, strings
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 OVERLAYS = ("small", "cluster")

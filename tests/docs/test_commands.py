@@ -17,15 +17,16 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from streams.__main__ import app
 from streams.settings import Settings
-from tests.docs.documents import ALONE, ROOT, Command, commands
+from tests.docs.documents import ALONE, DOCUMENTS, ROOT, Command, commands
 from tests.docs.workspace import Workspace
-from tests.streams.command_line import CommandLine
+from tests.streams.cli.command_line import CommandLine
 
 COMMANDS = commands()
 #: Blocks and commands that may be marked as not run: those that install, train, deploy, start the tests or
@@ -103,6 +104,21 @@ def test_every_command_exists_with_its_options(command: Command) -> None:
     check(command.words, command.options)
     for name, _ in command.variables:
         assert not name.startswith("PV_") or name.removeprefix("PV_").lower() in Settings.model_fields
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "Makefile"], ids=lambda path: path.name)
+def test_every_program_that_a_page_names_exists(path: Path) -> None:
+    named = re.findall(
+        r"python -m\s+((?:benchmarks|docs|training)\.[\w.]*\w)", path.read_text(encoding="utf-8")
+    )
+    assert [module for module in named if not _is_program(module)] == []
+
+
+def _is_program(module: str) -> bool:
+    spec = importlib.util.find_spec(module) if importlib.util.find_spec(module.rpartition(".")[0]) else None
+    return spec is not None and (
+        spec.submodule_search_locations is None or importlib.util.find_spec(f"{module}.__main__") is not None
+    )
 
 
 def test_what_is_not_run_is_little_and_has_a_reason() -> None:

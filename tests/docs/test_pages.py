@@ -9,20 +9,20 @@ from typing import get_args
 
 import pytest
 
-from docs import generate
+from docs.generate.tables import outdated
 from streams.dead_letters.headers import Reason
 from streams.records import Announcement
 from streams.topics import TOPICS
+from tests.deploy.test_deploy import alerts
 from tests.docs import documents
 from tests.docs.documents import DOCUMENTS, README, ROOT
-from tests.test_deploy import alerts
 
 LINE = 110
 pages = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 
 
 def test_the_tables_are_what_the_code_says() -> None:
-    stale = [path.relative_to(ROOT) for path, _ in generate.outdated()]
+    stale = [path.relative_to(ROOT) for path, _ in outdated()]
     assert stale == [], "run: python -m docs.generate"
 
 
@@ -91,7 +91,7 @@ def test_the_glossary_is_in_alphabetical_order() -> None:
 
 
 def test_the_picture_of_the_demo_has_no_address_of_another_site() -> None:
-    picture = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    picture = (ROOT / "docs/pictures/demo.svg").read_text(encoding="utf-8")
     assert len(picture) < 60_000
     assert set(re.findall(r"https?://[^\"' )<]+", picture)) <= {
         "http://www.w3.org/2000/svg",

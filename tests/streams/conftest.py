@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from models.releases.manifest import Release
-from tests.streams.command_line import CommandLine
+from tests.streams.cli.command_line import CommandLine
 from tests.variants import variant
 
 

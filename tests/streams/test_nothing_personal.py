@@ -23,7 +23,7 @@ from streams.settings import Settings
 from streams.stage import Stage, StageBroken, run_stage
 from streams.topics import MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
-from tests.streams.command_line import CommandLine, closed_port
+from tests.streams.cli.command_line import CommandLine, closed_port
 
 SECRET = "Quoxwhistle"
 #: A producer's record with the word in every field, as key and as value.

@@ -14,8 +14,8 @@ from torch import Tensor
 from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces
 from models.acronym.m_network import HeadConfig, texts_of
 from models.acronym.questions import question
-from models.encoder.layer_split import LowerLayers
 from models.encoder.model import Encoder, padded
+from models.encoder.split.layer_split import LowerLayers
 from models.types import Span
 from training.evaluation.acronym import Row
 

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from models.acronym.acronym_encoder import Vectors, join, means
 from models.acronym.m_network import Head, VectorRows, pad_features, vector_rows
-from models.encoder.layer_split import UpperLayers
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import UpperLayers
+from models.encoder.split.layers import Layers
 from training.acronym.data import sample_candidates, sample_rows
 from training.acronym.frozen_states import Example, StateCache, chunked
 from training.acronym.losses import loss_of

@@ -13,10 +13,11 @@ from typing import Any
 
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
-from training.evaluation import acronym, idiom, ner, normalization, relation, summarization
+from training.evaluation import acronym, idiom, ner, normalization, relation
 from training.evaluation.posts import measure as posts
 from training.evaluation.posts.found import PostModels
 from training.evaluation.result import EvaluationError, Part, Result
+from training.evaluation.summarization import measure as summarization
 
 __all__ = [
     "POSTS",

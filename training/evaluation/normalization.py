@@ -18,10 +18,9 @@ from models.terminology import Term
 from models.types import Coding, Query
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
-from training.evaluation import end_to_end
-from training.evaluation.coding import removed_terms
+from training.evaluation.coding import end_to_end, removed_terms
+from training.evaluation.coding.end_to_end import END_TO_END
 from training.evaluation.coding.removed_terms import REMOVED_TERMS
-from training.evaluation.end_to_end import END_TO_END
 from training.evaluation.result import Part, Result
 
 SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END, REMOVED_TERMS)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder
+from models.encoder.split.layers import Layers
 from models.idiom.model import add_tokens, idiom_token, with_pooling
 from training.common import adapter
 from training.common.batching import by_length

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.drugs import DrugLexicon
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder, WordPieces
+from models.encoder.split.layers import Layers
 from models.ner.decoding import tags_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Numbers

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from models.encoder.layers import Layers
+from models.encoder.split.layers import Layers
 from models.relation.neighbours import Vote
 from training.common.precision import PrecisionOption
 

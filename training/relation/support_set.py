@@ -16,7 +16,7 @@ from rich.table import Table
 from torch import Tensor
 
 from models.encoder.faiss_index import unit
-from models.encoder.layer_split import EncodedSentence
+from models.encoder.split.layer_split import EncodedSentence
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
 from models.text import word_texts
 from training.common.tagging.transitions import pairs_of

@@ -22,9 +22,10 @@ from models.summarization.decoding.beam_search import Search
 from models.summarization.medical_entities import Recogniser
 from models.summarization.model import WORDS
 from training.common.loop import TrainingLoop
-from training.evaluation.summarization import bundled_tagger
+from training.evaluation.summarization.measure import bundled_tagger
 from training.summarization import question_types
 from training.summarization.data import Corpora, read
+from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.examples import Material, material_of
 from training.summarization.messages import patient_sentences
 from training.summarization.networks.hub_network import MAX_PIECES, network_of
@@ -33,7 +34,6 @@ from training.summarization.question_types import Choice
 from training.summarization.release import known_words, publish, sources_of
 from training.summarization.selection import Forms, Trained, best_search, forms_of, sentence_base
 from training.summarization.settings import ReleaseOptions, Settings
-from training.summarization.trainer import SummarizerTrainee
 
 console = Console()
 

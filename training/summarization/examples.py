@@ -13,8 +13,8 @@ from models import drugs
 from models.summarization.medical_entities import Entity, Recogniser
 from models.tables import read_tsv
 from training.summarization.data import DENOISING, Corpora, Pair
+from training.summarization.ecl.negatives import EntityDictionary, SharedEntity, shared_entities, swapped
 from training.summarization.messages import message
-from training.summarization.negatives import EntityDictionary, SharedEntity, shared_entities, swapped
 from training.summarization.settings import MEQSUM, PAIRS, Settings, Stage, stages_of
 
 

@@ -23,7 +23,7 @@ from models.summarization.question_templates import (
     subjects,
 )
 from models.summarization.reranker import RankedWriter, f1
-from training.evaluation.summarization import summary_counts
+from training.evaluation.summarization.measure import summary_counts
 from training.summarization.data import Pair
 
 #: Strengths of the ridge regressions; that of the forms was chosen by cross-validation on the training

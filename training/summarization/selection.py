@@ -17,7 +17,7 @@ from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from models.summarization.question_templates import TemplateWriter
 from models.summarization.reranker import UNFITTED, RankedWriter
-from training.evaluation.summarization import summary_counts
+from training.evaluation.summarization.measure import summary_counts
 from training.summarization.data import Corpora
 from training.summarization.examples import Material
 from training.summarization.networks.hub_network import MAX_PIECES

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layers import Layers
+from models.encoder.split.layers import Layers
 from models.summarization.decoding.pointer_decoder import PointerDecoder
 
 #: Positions of a decoder over an encoder that has none of its own.

@@ -17,7 +17,7 @@ from tests.docs.documents import ALONE, Command, commands
 from tests.docs.workspace import Workspace
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
-from tests.streams.command_line import CommandLine
+from tests.streams.cli.command_line import CommandLine
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.deploy.test_dashboard import panels
+from tests.deploy.test_deploy import alerts
 from tests.integration import processes
 from tests.integration.hanging import HANG, hang
-from tests.integration.prometheus import Prometheus, prometheus
+from tests.integration.operations.prometheus import Prometheus, prometheus
 from tests.integration.site import Site
 from tests.integration.workers.test_hostile_records import produce_raw, report
-from tests.test_dashboard import panels
-from tests.test_deploy import alerts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

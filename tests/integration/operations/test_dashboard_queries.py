@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from models.releases.manifest import Release
+from tests.deploy.test_dashboard import dashboard, panels
+from tests.deploy.test_deploy import alerts
 from tests.integration import processes
-from tests.integration.prometheus import Prometheus, prometheus
+from tests.integration.operations.prometheus import Prometheus, prometheus
 from tests.integration.site import Site
-from tests.test_dashboard import dashboard, panels
-from tests.test_deploy import alerts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -15,7 +15,7 @@ from streams.agents.pipeline import STAGES
 from streams.topics import CONSUMED
 from tests.integration import processes
 from tests.integration.site import Site
-from tests.streams.command_line import closed_port
+from tests.streams.cli.command_line import closed_port
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 WORDS = "my own words"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.sources import ERRORS, fault_run
-from benchmarks.sources_kills import kill_run
+from benchmarks.sources.behind import ERRORS
+from benchmarks.sources.faults import fault_run
+from benchmarks.sources.kills import kill_run
 from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
 from tests.integration.long_tests import long_test

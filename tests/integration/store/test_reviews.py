@@ -10,7 +10,7 @@ import pytest
 from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
 from tests.integration.long_tests import long_test
-from tests.integration.review_kills import review_and_kill
+from tests.integration.store.review_kills import review_and_kill
 from tests.streams.web.conftest import fill, reports
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 from streams.codec import encode
 from streams.reviews.log import ReviewLog
 from streams.web.app import application, start
-from tests.integration.axe import AxeUnavailable, axe_source
+from tests.integration.store.axe import AxeUnavailable, axe_source
 from tests.streams.web.conftest import TERMS, Page, brokered, reports, stored
 from tests.streams.web.test_views import PAGES
 

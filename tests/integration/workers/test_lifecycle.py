@@ -18,7 +18,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from benchmarks import chaos, reload
+from benchmarks.chaos import __main__ as chaos
+from benchmarks.operation import reload
 from models import terminology
 from models.normalization import patient_phrases
 from models.normalization.model import PHRASE_VECTORS, PHRASES

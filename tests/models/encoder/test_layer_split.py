@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.encoder.layer_split import EncodedSentence, LowerLayers, SplitEncoder, UpperLayers
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import EncodedSentence, LowerLayers, SplitEncoder, UpperLayers
+from models.encoder.split.layers import Layers
 from tests.models.tiny_families import FAMILIES
 
 SENTENCES = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]

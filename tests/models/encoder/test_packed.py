@@ -14,10 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from models.encoder.added_tokens import extend_embedding, first_added
-from models.encoder.layer_split import SplitEncoder, UpperLayers
 from models.encoder.model import Encoder
-from models.encoder.packed import PIECES, PackedBert
-from models.encoder.packed_weights import load_packed
+from models.encoder.packed.bert import PIECES, PackedBert
+from models.encoder.packed.weights import load_packed
+from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER, WEIGHTS
 from tests.models import tiny
 

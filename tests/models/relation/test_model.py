@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from models.drugs import DrugLexicon
-from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
 from models.relation.model import LABELS, RelationModel, Voting
 from models.relation.neighbours import SupportSet

@@ -5,7 +5,7 @@ import typer
 
 from streams.cli.environment import check_environment
 from streams.settings import Settings
-from tests.streams.command_line import CommandLine
+from tests.streams.cli.command_line import CommandLine
 
 
 def test_every_setting_and_the_variables_of_the_tests_are_accepted() -> None:

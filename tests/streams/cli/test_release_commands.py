@@ -14,7 +14,7 @@ from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import bundled, open_release, publish
 from models.types import TASKS
-from tests.streams.command_line import NOWHERE, CommandLine, closed_port
+from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
 
 

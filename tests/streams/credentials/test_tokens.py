@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streams.credentials.tokens import Client, ClientCredentials, FileTokens, TokenError, client_credentials
-from tests.streams.command_line import closed_port
+from tests.streams.cli.command_line import closed_port
 from tests.streams.credentials.token_server import CLIENT, SCOPE, SECRET, TokenServer
 
 

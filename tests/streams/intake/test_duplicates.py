@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.duplicates import EDITS, copies, measure, real_posts
+from benchmarks.sources.duplicates import EDITS, copies, measure, real_posts
 from streams.intake.duplicates import _DAY, Window
 from streams.intake.minhash import HEAD, PLACES, plain, signatures
 
@@ -116,7 +116,7 @@ def test_equal_places_of_signatures_estimate_the_similarity_of_the_shingles() ->
 
 
 def test_reposts_of_real_posts_are_found_and_other_posts_are_not() -> None:
-    """A part of benchmarks/duplicates.py."""
+    """A part of benchmarks/sources/duplicates.py."""
     posts = real_posts(None)[:400]
     figures = measure(posts, copies(posts), 0.5)
     assert len(EDITS) == 6

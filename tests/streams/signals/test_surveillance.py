@@ -18,7 +18,7 @@ from streams.signals.report import html
 from streams.signals.surveillance import CAVEAT, Options, Surveillance
 from streams.signals.watch import LEAST, sequential_test
 from streams.store.database import Database
-from tests.streams.command_line import CommandLine
+from tests.streams.cli.command_line import CommandLine
 from tests.streams.signals.conftest import Fill
 from tests.streams.store.messages import NOON, event, report
 

@@ -10,9 +10,10 @@ from models.terminology import Term
 from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, Relation, ShortQuestion, TaggedText
 from tests.training.fakes import TERMS, Coder, Fake, Relator, mentions, related, tagger
 from training.common.corpora import GoldCoding, read_ade_abstracts, read_negative_abstracts, read_psytar_codes
-from training.evaluation import end_to_end, relation
+from training.evaluation import relation
+from training.evaluation.coding import end_to_end
 from training.evaluation.evaluate import as_scores, compare, evaluate
-from training.evaluation.summarization import first_sentence, summary_counts
+from training.evaluation.summarization.measure import first_sentence, summary_counts
 
 
 def test_tagging_is_scored_over_the_labels_of_the_corpus(data: Path) -> None:

@@ -14,10 +14,10 @@ from models.drugs import DrugLexicon
 from models.summarization.medical_entities import OwnRecogniser
 from training.common.loop import TrainingLoop
 from training.summarization.data import Corpora, Pair
+from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.examples import Example, Material, material_of
 from training.summarization.networks.pointer_network import PointerNetwork
 from training.summarization.settings import Settings
-from training.summarization.trainer import SummarizerTrainee
 
 PAIRS = [
     Pair(f"p{i}", f"i have pain {d} and take the drug {d}. is the drug {d} bad?", f"is the drug {d} bad?")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
 from training.summarization.data import Pair, denoising, read, text_key, without_duplicates, without_leaks
+from training.summarization.ecl.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 from training.summarization.messages import message, patient_sentences
-from training.summarization.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 
 RECOGNISER = OwnRecogniser(
     None,

@@ -13,9 +13,9 @@ from models.encoder.capabilities import is_encoder_decoder
 from models.summarization.decoding.beam_search import Search
 from tests.models.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import MATERIAL, PAIRS, loop_of, network, settings
+from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.networks.hub_network import HubNetwork
 from training.summarization.networks.pointer_network import generated_pieces
-from training.summarization.trainer import SummarizerTrainee
 
 
 def test_pieces_that_are_rare_in_summaries_can_only_be_copied(tiny_bert: str) -> None:

@@ -16,7 +16,7 @@ from models.summarization.reranker import FEATURES
 from models.types import LABELS
 from tests.models.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import write_corpus
-from training.evaluation.summarization import bundled_tagger
+from training.evaluation.summarization.measure import bundled_tagger
 from training.summarization.__main__ import main
 from training.summarization.data import Corpora, Pair
 from training.summarization.release import SOURCES, known_words

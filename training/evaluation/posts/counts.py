@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from models.scores import Counts, Measure, micro_f1, ratio
-from training.evaluation.end_to_end import matched_terms
+from training.evaluation.coding.end_to_end import matched_terms
 from training.evaluation.posts.corpus import OTHER_KINDS, OWN_KINDS, Corpus, GoldEvent, GoldPost
 from training.evaluation.posts.found import KEYWORD, FoundEvent
 

@@ -27,7 +27,7 @@ from training.common.codings.removed_terms import Half, draws, shares
 from training.common.codings.split import pts_by_term, query
 from training.common.corpora import GoldCoding
 from training.common.publish import publish_release
-from training.evaluation import end_to_end
+from training.evaluation.coding import end_to_end
 from training.evaluation.evaluate import manifest_scores
 from training.normalization.data import read
 from training.normalization.nil.threshold import decisions, risk_coverage

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.text import word_texts
 from training.common import adapter
 from training.common.batching import by_length

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.encoder.layer_split import SplitEncoder
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder
 from training.relation.data import Example
 from training.relation.settings import Settings
 from training.relation.spaces.cldr import CachedStates, UpperSpace

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.encoder.layers import Layers
 from models.encoder.model import Encoder
+from models.encoder.split.layers import Layers
 from models.summarization.decoding import pointer_decoder
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.decoder_layers import DecoderConfig

@@ -15,7 +15,7 @@ from streams.cli.operations.broker_checks import check_brokers
 from streams.cli.operations.findings import Finding
 from streams.records import Announcement
 from streams.settings import Settings
-from tests.streams.command_line import Answer, CommandLine, closed_port
+from tests.streams.cli.command_line import Answer, CommandLine, closed_port
 
 SOMEWHERE = "kafka://localhost:9092"
 

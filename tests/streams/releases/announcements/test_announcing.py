@@ -22,7 +22,7 @@ from streams.records import Announcement
 from streams.releases import announcements
 from streams.settings import Settings
 from streams.topics import RELEASES
-from tests.streams.command_line import NOWHERE, Answer, CommandLine, closed_port
+from tests.streams.cli.command_line import NOWHERE, Answer, CommandLine, closed_port
 from tests.streams.conftest import Keys
 from tests.streams.releases.reloading import WHEN
 from tests.variants import variant

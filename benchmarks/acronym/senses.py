@@ -1,0 +1,193 @@
+"""How often is a sense of CASI found that training has in no corpus, with none to two written sentences?
+
+A seeded fifth of the senses that the teaching corpus covers is held out at a time: its rows are in no
+prototype, no count and no choice of weights, and those of all covered senses are left out of the training of
+the head, so that one head serves every part. The encoder is not trained. Weights and margin are chosen anew
+for each part, on the other senses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+import typer
+
+from benchmarks.machine import print_and_write, provenance
+from models.acronym.m_network import MNetwork
+from models.acronym.model import CLINICAL, load_dictionary
+from models.encoder.model import Encoder
+from training.acronym.data import read_training
+from training.acronym.prototypes import (
+    EncodedRows,
+    RowScores,
+    best_long_forms,
+    best_mixture,
+    encode_rows,
+    scored_by,
+    sense_of,
+)
+from training.acronym.settings import Settings
+from training.acronym.trainer import AcronymTrainee
+from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_examples, validation_scores
+from training.acronym.written import grown, parts_of, widened
+from training.common.long_forms import key
+from training.common.loop import TrainingLoop
+from training.evaluation.acronym import read_casi, split_casi
+from training.teaching.readers import acronym_contexts
+
+Sense = tuple[str, str]
+#: Which of the written sentences of a sense are used: a note's comes first, then one in an abstract's style.
+SENTENCES = {"none": (), "note": (0,), "abstract": (1,), "both": (0, 1)}
+SHIPPED = Settings(
+    distance=False, fit=False, layers=0, rows=2, epochs=8, head_lr=1e-2, dropout=0.0, validate=300,
+    precision="bfloat16",
+)  # fmt: skip
+DRAWS, SEED = 1000, 0
+
+
+class Found(NamedTuple):
+    """Whether each row of a held-out sense, and each held-out row of another sense, is right."""
+
+    sense: list[Sense]
+    n_own: list[int]
+    """long forms that CASI gives the short form"""
+    right: list[bool]
+    in_dictionary: list[bool]
+    """the same with the dictionary's further long forms to choose from"""
+    seen_right: list[bool]
+
+
+def head_without(data: Path, settings: Settings, covered: Set[Sense]) -> MNetwork:
+    """The network of a release, whose head has seen no row of these senses."""
+    rows = [r for c in settings.corpus_names for r in read_training(data, c) if sense_of(r) not in covered]
+    names = sorted({sense_of(r)[0] for r in rows})
+    kept = set(names[:: max(1, round(1 / settings.held_out))])
+    training, held = ([r for r in rows if (sense_of(r)[0] in kept) is part] for part in (False, True))
+    trainee = AcronymTrainee(settings, training, held)
+    TrainingLoop(trainee, {}, None).run()
+    encoder = Encoder.load(settings.base, dtype=torch.bfloat16, max_pieces=settings.max_pieces)
+    return MNetwork(encoder, trainee.head.cpu())
+
+
+def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
+    """The sentences of each sense whose place among them is one of `chosen`."""
+    seen: Counter[Sense] = Counter()
+    kept = []
+    for i, row in enumerate(written.rows):
+        if seen[sense_of(row)] in chosen:
+            kept.append(i)
+        seen[sense_of(row)] += 1
+    return written.part(kept)
+
+
+def narrowed(rows: EncodedRows, senses: Mapping[str, tuple[str, ...]]) -> EncodedRows:
+    """The rows with the data set's long forms alone to choose from, which `widened` puts first."""
+    own = [row._replace(senses=senses[sense_of(row)[0]]) for row in rows.rows]
+    logits = [x[: len(row.senses)] for row, x in zip(own, rows.logits, strict=True)]
+    return rows._replace(rows=own, logits=logits)
+
+
+def correct(scored: Sequence[RowScores], mixture: Any) -> list[bool]:
+    return [b == s.row.gold for b, s in zip(best_long_forms(scored, mixture), scored, strict=True)]
+
+
+def joined(one: EncodedRows, other: EncodedRows) -> EncodedRows:
+    return EncodedRows(
+        one.source, one.rows + other.rows, one.logits + other.logits, torch.cat([one.near, other.near])
+    )
+
+
+def measured(
+    examples: UsageExamples,
+    held_out: EncodedRows,
+    part: Set[Sense],
+    covered: Set[Sense],
+    own: Mapping[str, Any],
+) -> Found:
+    """One part held out. `held_out`: the rows of CASI that no release is trained on; `own`: CASI's long forms
+    of each short form.
+    """
+    rest = examples.without(part)
+    mixture = best_mixture(list(validation_scores(rest, SEED, covered - part).values()))
+    sources, counted = (
+        [rest.casi, rest.used, rest.written],
+        {"casi": rest.casi.rows, "ade": rest.defined.rows},
+    )
+    every = joined(examples.casi, held_out)
+    asked = every.part([i for i, row in enumerate(every.rows) if sense_of(row) in part])
+    seen = held_out.without(part)
+    return Found(
+        [sense_of(row) for row in asked.rows],
+        [len(own[sense_of(row)[0]]) for row in asked.rows],
+        correct(scored_by(sources, narrowed(asked, own), counted), mixture),
+        correct(scored_by(sources, asked, counted), mixture),
+        correct(scored_by(sources, narrowed(seen, own), counted), mixture),
+    )
+
+
+def figures(found: Sequence[Found]) -> dict[str, Any]:
+    """Over all parts; the interval is a bootstrap over senses, whose rows are alike."""
+    right: dict[Sense, list[bool]] = {}
+    for part in found:
+        for sense, value in zip(part.sense, part.right, strict=True):
+            right.setdefault(sense, []).append(value)
+    groups, rng = list(right.values()), np.random.default_rng(SEED)
+    draws = [[groups[i] for i in rng.integers(0, len(groups), len(groups))] for _ in range(DRAWS)]
+    low, high = np.quantile([mean([v for group in draw for v in group]) for draw in draws], (0.025, 0.975))
+    return {
+        "accuracy": mean([v for p in found for v in p.right]),
+        "95 % interval": f"{low:.3f} to {high:.3f}",
+        "mean over senses": mean([mean(group) for group in groups]),
+        "accuracy in the dictionary": mean([v for p in found for v in p.in_dictionary]),
+        "accuracy of the other senses' held-out rows": mean([v for p in found for v in p.seen_right]),
+    }
+
+
+def mean(values: Sequence[float]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="folder with acronyms/ and ade/")],
+    parts: Annotated[int, typer.Option(help="of the five parts of the senses")] = 5,
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    torch.set_num_threads(1)
+    contexts = acronym_contexts("train")
+    dictionary = grown(load_dictionary(CLINICAL), contexts)
+    rows = read_casi(data / "acronyms/casi_dev.csv")
+    known = {(c.short_form, key(c.long_form)) for c in contexts}
+    every = {sense_of(row) for row in rows}
+    covered = {(short, form) for short, form in every if (short, key(form)) in known}
+    network = head_without(data, SHIPPED, covered)
+    examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, SEED)
+    held_out = encode_rows(network, "casi", widened(split_casi(rows)[1], dictionary))
+    own = {sense_of(row)[0]: row.senses for row in rows}
+    found: dict[str, list[Found]] = {name: [] for name in SENTENCES}
+    for part in parts_of(covered, SEED)[:parts]:
+        for name, chosen in SENTENCES.items():
+            some = examples._replace(written=some_sentences(examples.written, chosen))
+            found[name].append(measured(some, held_out, part, covered, own))
+    asked = [(sense, n) for part in found["both"] for sense, n in zip(part.sense, part.n_own, strict=True)]
+    commonest = {s: Counter(r.gold for r in rows if sense_of(r)[0] == s).most_common(1)[0][0] for s in own}
+    content = {
+        "senses of CASI": len(every),
+        "senses with written sentences": len(covered),
+        "held-out senses": len({sense for sense, _ in asked}),
+        "rows of held-out senses": len(asked),
+        "random long form": mean([1 / n for _, n in asked]),
+        "commonest sense of the short form, its own rows counted": mean(
+            [commonest[short] == form for (short, form), _ in asked]
+        ),
+        "rows": {name: figures(parts_found) for name, parts_found in found.items()},
+    }
+    print_and_write(content | provenance("acronym.senses"), result)
+
+
+if __name__ == "__main__":
+    typer.run(main)

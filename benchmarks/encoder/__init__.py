@@ -1,0 +1,1 @@
+"""Measurements of the encoder: batch invariance, the packed encoder, number formats."""

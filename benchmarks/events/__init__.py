@@ -1,0 +1,1 @@
+"""Which events are found, flagged and alarmed in posts and in sentences written to mislead."""

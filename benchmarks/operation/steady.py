@@ -1,0 +1,229 @@
+"""Does the whole pipeline stay level under a steady load? Live feeds, sources, all stages, a real Kafka.
+
+A Jetstream server and two files that grow publish posts, edits and deletions for the three input topics.
+Three `pvstream source` processes take them in, and one `pvstream up` runs all five stages, by default over
+tiny models, so that the pipeline and not the models is what is loaded. First a burst shows the capacity:
+final records a second while there is a backlog. Then the feeds publish at a share of it for some minutes,
+while the memory of every process and the lag are sampled: how many happenings have no final record yet. In
+the end each report must have its last text as its final record, or a tombstone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.machine import print_and_write, provenance
+from benchmarks.operation.steady_feeds import Feed, Lines, Pace, Server
+from benchmarks.sources.found import Found, counting
+from models.types import TASKS
+from streams.topics import CONSUMED, EVENTS, POSTS, QUESTIONS, SENTENCES, SUMMARIES
+from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka, own_kafka
+from tests.integration.site import Site
+from tests.models.tiny import bert as tiny_bert
+from tests.tiny_releases import tiny_release
+
+#: Shares of the feeds in what is published.
+SHARES = (0.8, 0.1, 0.1)
+#: Happenings a second in the burst; its final records between these parts show the capacity.
+BURST_RATE, FROM, TO = 3000.0, 0.2, 0.9
+SAMPLE_SECONDS = 5.0
+#: Seconds until what is published must have come out.
+DRAIN_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How long the steady load lasts, and how large it and the burst are."""
+
+    minutes: float
+    share: float = 0.8
+    """Of the capacity."""
+    burst: int = 4000
+    """Happenings that show the capacity."""
+    tiny: bool = True
+    """Tiny models instead of the bundled ones."""
+
+
+@dataclass(slots=True)
+class Samples:
+    """Of each moment of the load: the lag in happenings, and the resident memory of each process in MB."""
+
+    lag: list[int] = field(default_factory=list)
+    memory: list[dict[str, float]] = field(default_factory=list)
+
+    def figures(self, rate: float) -> dict[str, Any]:
+        """Lag in records and seconds; memory as medians of the second and the last tenth of the samples."""
+        tenth = max(1, len(self.memory) // 10)
+        early, late = self.memory[tenth : 2 * tenth], self.memory[-tenth:]
+        lags = sorted(self.lag)
+        rows = {name: (_median(early, name), _median(late, name)) for name in self.memory[0]}
+        return {
+            "samples": len(self.lag),
+            "lag_median": statistics.median(lags),
+            "lag_p95": lags[int(0.95 * (len(lags) - 1))],
+            "lag_most": lags[-1],
+            "lag_seconds_p95": round(lags[int(0.95 * (len(lags) - 1))] / rate, 1),
+            "lag_at_end": self.lag[-1],
+            "rows": {
+                name: {"MB early": a, "MB at the end": b, "growth": round(b / a - 1, 3)}
+                for name, (a, b) in rows.items()
+            },
+        }
+
+
+def _median(samples: Sequence[dict[str, float]], name: str) -> float:
+    return round(statistics.median(sample[name] for sample in samples), 1)
+
+
+class Load:
+    """The feeds, the running processes and what has come out."""
+
+    def __init__(self, feeds: Sequence[Feed], found: Found, running: dict[str, processes.Running]) -> None:
+        self.pace = Pace(feeds, SHARES)
+        self._feeds = feeds
+        self._found = found
+        self._running = running
+
+    def extend(self, happenings: int) -> None:
+        for feed, share in zip(self._feeds, SHARES, strict=True):
+            feed.extend(round(happenings * share))
+
+    async def burst(self, happenings: int) -> float:
+        """The capacity in final records a second."""
+        before = self._found.records
+        self.extend(happenings)
+        self.pace.rate = BURST_RATE
+        await self._until(lambda: self._found.records >= before + FROM * happenings)
+        first, started = self._found.records, time.monotonic()
+        await self._until(lambda: self._found.records >= before + TO * happenings)
+        capacity = (self._found.records - first) / (time.monotonic() - started)
+        await self.drained()
+        return capacity
+
+    async def steady(self, rate: float, seconds: float) -> Samples:
+        """Publishes at this rate; samples while it does."""
+        self.extend(round(rate * seconds))
+        samples = Samples()
+        self.pace.rate = rate
+        while not self.pace.is_over:
+            await asyncio.sleep(SAMPLE_SECONDS)
+            samples.lag.append(self.pace.published - self._found.records)
+            samples.memory.append({name: _resident(p.pid) for name, p in self._running.items()})
+        await self.drained()
+        return samples
+
+    def compared(self) -> dict[str, int]:
+        """What is missing or wrong among the final records."""
+        expected: dict[str, str | None] = {}
+        for feed in self._feeds:
+            expected |= feed.expected()
+        return self._found.compared(expected)
+
+    async def drained(self) -> None:
+        await self._until(lambda: self.pace.is_over and self._found.records >= self.pace.published)
+
+    async def _until(self, true: Callable[[], bool]) -> None:
+        """Raises AssertionError where a process ends, and TimeoutError."""
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while not true():
+                ended = [name for name, process in self._running.items() if process.poll() is not None]
+                assert not ended, f"ended by itself: {ended}"
+                await asyncio.sleep(0.05)
+
+
+def _resident(pid: int) -> float:
+    """MB of memory."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+
+async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
+    """The figures of a run."""
+    env = {"PV_RELEASES": _tiny(folder)} if plan.tiny else {}
+    site = await asyncio.to_thread(partial(Site, kafka, folder, **env))
+    posts = Feed(POSTS.name, 1)
+    lines = [Lines(topic.name, 2 + i, folder) for i, topic in enumerate((SENTENCES, QUESTIONS))]
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(Server(posts.world))
+        found = await stack.enter_async_context(counting(site.settings, EVENTS.name, SUMMARIES.name))
+        running = await _started(stack, site, _commands(server, lines))
+        load = Load([posts, *lines], found, running)
+        await asyncio.to_thread(processes.wait_until, lambda: processes.is_ready(site.port), "ready", 400.0)
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while not server.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        stack.callback(asyncio.create_task(load.pace.run()).cancel)
+        await load.burst(plan.burst // 4)
+        capacity = await load.burst(plan.burst)
+        rate = plan.share * capacity
+        samples = await load.steady(rate, 60 * plan.minutes)
+    return {
+        "models": "tiny" if plan.tiny else "bundled",
+        "minutes": plan.minutes,
+        "capacity_records_per_second": round(capacity, 1),
+        "rate_records_per_second": round(rate, 1),
+        "published": load.pace.published,
+        **load.compared(),
+        "dead_letters": processes.count(kafka.bootstrap, *(t.dead_letters.name for t in CONSUMED)),
+        **samples.figures(rate),
+    }
+
+
+def _commands(server: Server, lines: Sequence[Lines]) -> dict[str, list[str]]:
+    commands = {
+        "up": ["up"],
+        "source of posts": ["source", "bluesky", "--bluesky-server", server.endpoint, "--all"],
+    }
+    for one in lines:
+        arguments = ["--topic", one.topic, "--path", str(one.file), "--all"]
+        commands[f"source of {one.topic}"] = ["source", "ndjson", *arguments]
+    return commands
+
+
+async def _started(
+    stack: AsyncExitStack, site: Site, commands: dict[str, list[str]]
+) -> dict[str, processes.Running]:
+    running = {}
+    for name, command in commands.items():
+        port = site.port if name == "up" else processes.free_port()
+        context = site.running(*command, PV_HTTP_PORT=str(port))
+        running[name] = await asyncio.to_thread(stack.enter_context, context)
+    return running
+
+
+def _tiny(folder: Path) -> str:
+    """PV_RELEASES with a tiny release for every task."""
+    base = tiny_bert(folder)
+    return json.dumps({task: str(tiny_release(task, base, folder / "tiny").path) for task in TASKS})
+
+
+def main(
+    minutes: Annotated[float, typer.Option(help="of the steady load")] = 30.0,
+    share: Annotated[float, typer.Option(help="of the capacity")] = 0.8,
+    burst: Annotated[int, typer.Option(help="happenings that show the capacity")] = 4000,
+    tiny: Annotated[bool, typer.Option(help="tiny models instead of the bundled ones")] = True,
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    plan = Plan(minutes=minutes, share=share, burst=burst, tiny=tiny)
+    with tempfile.TemporaryDirectory(prefix="steady-") as folder, own_kafka() as kafka:
+        figures = asyncio.run(run(kafka, Path(folder), plan))
+    rows = figures.pop("rows")
+    print_and_write({**figures, **provenance("operation.steady"), "rows": rows}, result)
+    raise typer.Exit(1 if figures["lost"] or figures["deletions_missing"] or figures["other_keys"] else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)

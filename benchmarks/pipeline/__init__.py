@@ -1,0 +1,1 @@
+"""Throughput and cost of the whole pipeline, its workers, its releases and its metrics."""

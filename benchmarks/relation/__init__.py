@@ -1,0 +1,1 @@
+"""Measurements of the relation stage: speed, scores over folds, the tables and maps of the paper."""

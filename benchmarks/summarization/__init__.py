@@ -1,0 +1,1 @@
+"""Measurements of the summarizer: speed, and what each contrastive loss contributes."""

@@ -1,0 +1,1 @@
+"""The page of reports: how long its views take, and whether a decision survives a kill."""

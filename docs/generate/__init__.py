@@ -1,0 +1,1 @@
+"""Writes the parts of the documentation and of the deployment that are made from other files."""

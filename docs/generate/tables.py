@@ -1,0 +1,241 @@
+"""What is made from other files: the tables of the documentation, between their markers, and the
+alerts as an object of Kubernetes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from textwrap import indent
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from benchmarks.headline import HEADLINES
+from streams import metrics
+from streams.agents.pipeline import STAGES
+from streams.settings import Settings
+from streams.store.follow import FOLLOWED
+from streams.topics import (
+    CURSORS,
+    DAY,
+    DELETED_MS,
+    INPUTS,
+    RELEASES,
+    REVIEWS,
+    SEGMENT_MS,
+    SIGNALS,
+    TOPICS,
+    Topic,
+)
+
+ROOT = Path(__file__).parents[2]
+#: In the README: the result that stands for each task.
+SHOWN = (
+    "evaluation_ner",
+    "evaluation_normalization_end_to_end",
+    "evaluation_posts",
+    "re_corpus_f1",
+    "evaluation_acronym_unseen",
+    "evaluation_summarization",
+)
+#: Who reads the topics that no stage reads and that are not for users.
+READERS = {RELEASES.name: "every worker", CURSORS.name: "`pvstream source`"}
+_START, _END = "<!-- generated: {} -->\n", "\n<!-- end -->"
+
+
+def settings_table() -> list[str]:
+    """One row for each setting: variable, values, default, meaning."""
+    rows = [
+        (f"`PV_{name.upper()}`", _values(field), _default(field), _meaning(field))
+        for name, field in Settings.model_fields.items()
+    ]
+    return table(("variable", "values", "default", "meaning"), rows)
+
+
+def _meaning(field: FieldInfo) -> str:
+    return " ".join((field.description or "").split()).replace("*", r"\*")
+
+
+def _values(field: FieldInfo) -> str:
+    kind = field.annotation
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if get_origin(kind) is dict:
+        return "JSON"
+    if kind is bool:
+        return "`true`, `false`"
+    if kind in (str, SecretStr):
+        return "text"
+    if kind in (int, float):
+        bounds = [_bound(rule) for rule in field.metadata]
+        name = "whole number" if kind is int else "number"
+        return ", ".join([name, *(bound for bound in bounds if bound)])
+    return "path"
+
+
+def _bound(rule: Any) -> str:
+    """`ge=1` as words."""
+    words = {"ge": "at least", "gt": "above", "le": "at most"}
+    found = [f"{words[name]} {getattr(rule, name):g}" for name in words if hasattr(rule, name)]
+    return found[0] if found else ""
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default
+    if isinstance(value, SecretStr) or value in (None, ""):
+        return ""
+    if value == {}:
+        return "`{}`"
+    if isinstance(value, bool):
+        return f"`{value}`".lower()
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def topics_table() -> list[str]:
+    """One row for each topic but those of dead letters and shadows, which have one row together."""
+    sources: dict[str, list[str]] = {stage.source.name: [] for stage in STAGES}
+    sinks: dict[str, list[str]] = {}
+    for stage in STAGES:
+        sources[stage.source.name].append(stage.name)
+        sinks.setdefault(stage.sink.name, []).append(stage.name)
+    rows = []
+    for topic in TOPICS:
+        if topic.name.endswith((".dead", ".shadow")):
+            continue
+        writers = sinks.get(topic.name) or _written_by(topic)
+        readers = sources.get(topic.name) or _read_by(topic)
+        kind = topic.record.__name__ if topic.record else "the original bytes"
+        rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
+    dead, shadow = (next(t for t in TOPICS if t.name.endswith(end)) for end in (".dead", ".shadow"))
+    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *_kept(dead)))
+    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(shadow)))
+    return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)
+
+
+def _written_by(topic: Topic[Any]) -> list[str]:
+    if topic in INPUTS:
+        return ["`pvstream ingest`, `pvstream source` or you"]
+    if topic == CURSORS:
+        return ["`pvstream source`"]
+    if topic == SIGNALS:
+        return ["`pvstream signals`"]
+    if topic == REVIEWS:
+        return ["`pvstream web`"]
+    return ["`pvstream publish`, `rollback`, `shadow`"]
+
+
+def _read_by(topic: Topic[Any]) -> list[str]:
+    if topic in FOLLOWED:
+        return ["`pvstream store`", "you"]
+    return [READERS.get(topic.name, "you")]
+
+
+def _kept(topic: Topic[Any]) -> tuple[str, str]:
+    kept = "the last of each key" if topic.compacted else f"{topic.retention_ms // DAY} days"
+    kept = "for ever" if topic == REVIEWS else kept
+    return str(topic.partitions or "`PV_PARTITIONS`"), kept
+
+
+def removal_table() -> list[str]:
+    """One row for each topic with texts: the longest time until one is gone."""
+    rows = []
+    for topic in TOPICS:
+        if topic in (RELEASES, REVIEWS):
+            continue
+        kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
+        deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept
+        rows.append((f"`{topic.name}`", f"`{topic.cleanup}`", deleted, kept))
+    return table(("topic", "cleanup", "after a deletion or an edit", "without one"), rows)
+
+
+def metrics_table() -> list[str]:
+    """One row for each metric: name, kind, labels, meaning."""
+    rows = []
+    for family in sorted(metrics.REGISTRY.collect(), key=lambda family: family.name):
+        if family.name.startswith("pv_"):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = ", ".join(f"`{label}`" for label in _labels(family.name))
+            rows.append((f"`{name}`", family.type, labels, family.documentation))
+    return table(("metric", "kind", "labels", "meaning"), rows)
+
+
+def _labels(family: str) -> Sequence[str]:
+    """The labels of a metric, which a collected family shows only where there are samples."""
+    for value in vars(metrics).values():
+        if getattr(value, "_name", None) == family:
+            names: Sequence[str] = value._labelnames
+            return names
+    raise LookupError(f"streams.metrics has no {family}")
+
+
+def models_table() -> list[str]:
+    """One row for each task: one figure and its baseline."""
+    rows = []
+    for name in SHOWN:
+        (row,) = [r for r in HEADLINES if name in (r.result, r.score)]
+        ours = row.figure()
+        rows.append((row.task, f"{row.data}: {row.counted}", ours.value, f"{ours.baseline} ({row.trivial})"))
+    return table(("task", "data and what is counted", "figure", "trivial baseline"), rows)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in escaped]
+    return [lines[0], "|---" * len(head) + "|", *lines[1:]]
+
+
+#: Each generated table: its name in the marker, the file it is in, and what makes it.
+TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
+    ("models", "README.md", models_table),
+    ("topics", "docs/concepts.md", topics_table),
+    ("removal", "docs/privacy.md", removal_table),
+    ("settings", "docs/operate.md", settings_table),
+    ("metrics", "docs/operate.md", metrics_table),
+)
+
+
+#: The alerts, and the same as an object of the Prometheus operator with what precedes them there.
+ALERTS, RULES = ROOT / "deploy/prometheus/alerts.yml", ROOT / "deploy/k8s/base/rules.yaml"
+_RULES_HEAD = """\
+# Made from deploy/prometheus/alerts.yml by `python -m docs.generate`.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: pvstream
+spec:
+"""
+
+
+def rules_object() -> str:
+    """The alerts with their comments as a PrometheusRule."""
+    text = ALERTS.read_text(encoding="utf-8")
+    return _RULES_HEAD + indent(text[text.index("groups:") :], "  ")
+
+
+def outdated() -> Iterator[tuple[Path, str]]:
+    """Files whose made parts are not what they are made from, with their right text.
+
+    Raises ValueError where a file lacks the markers of a table.
+    """
+    for path in sorted({ROOT / file for _, file, _ in TABLES}):
+        text = written = path.read_text(encoding="utf-8")
+        for name, file, make in TABLES:
+            if path == ROOT / file:
+                written = _replaced(written, name, "\n".join(make()))
+        if written != text:
+            yield path, written
+    if RULES.read_text(encoding="utf-8") != rules_object():
+        yield RULES, rules_object()
+
+
+def _replaced(text: str, name: str, lines: str) -> str:
+    start = _START.format(name)
+    pattern = f"{re.escape(start)}.*?{re.escape(_END)}"
+    written, n = re.subn(pattern, lambda _: start + lines + _END, text, flags=re.DOTALL)
+    if n != 1:
+        raise ValueError(f"{n} places for the table {name!r}, not one")
+    return written

@@ -1,0 +1,150 @@
+"""Reads a packed BERT from the files of a base model, with a release's changes merged into its layers.
+
+The embeddings are mapped from the file of the base, once for all releases of the process; of the layers only
+what is computed with is held.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from models.encoder.base_files import resolve_base
+from models.encoder.batch_invariance import blocks
+from models.encoder.merging import changed_parameters, check_changes, with_changes
+from models.encoder.packed.bert import BertConfig, Embeddings, Layer, Linear, Norm, PackedBert
+from models.encoder.weights import checked_weights
+from models.once import once
+from models.releases.tensors import read_tensors
+
+#: What a model must be, besides a BERT, to be computed here.
+_CONFIG = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+_EMBEDDINGS = "embeddings."
+_LAYER = (
+    "attention.self.query", "attention.self.key", "attention.self.value",
+    "attention.output.dense", "attention.output.LayerNorm",
+    "intermediate.dense", "output.dense", "output.LayerNorm",
+)  # fmt: skip
+
+
+def load_packed(
+    base: str,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    *,
+    adapter: Path | None = None,
+    weights: Path | None = None,
+) -> PackedBert | None:
+    """The packed model of a base, with the files of a release as in `weights.load_model`; None where the base
+    is no BERT in a folder with one file of weights.
+
+    Calls without either file share one model. Raises ReleaseError or ValueError as `weights.load_model`.
+    """
+    folder = Path(resolve_base(base))
+    config = _config(folder)
+    if config is None:
+        return None
+    if adapter is None and weights is None:
+        return _shared(folder, config, device, dtype)
+    tensors = _mapped(folder)
+    own = {} if weights is None else checked_weights(tensors, read_tensors(weights))
+    changes = {} if adapter is None else read_tensors(adapter)
+    check_changes({name: tensor.shape for name, tensor in tensors.items()}, changes)
+    parameters = _Parameters(tensors | own, changes)
+    is_shared = not any(n.startswith(_EMBEDDINGS) for n in own.keys() | changed_parameters(changes))
+    embeddings = _shared_embeddings(folder, device) if is_shared else _embeddings(parameters, device)
+    return PackedBert(config, embeddings, _layers(parameters, config, device, dtype))
+
+
+class _Parameters:
+    """The parameters in 32 bits, each with its changes merged when it is asked for."""
+
+    def __init__(self, tensors: Mapping[str, Tensor], changes: Mapping[str, Tensor]) -> None:
+        self.tensors, self.changes = tensors, changes
+
+    def __getitem__(self, name: str) -> Tensor:
+        return with_changes(name, self.tensors[name], self.changes)
+
+
+@once
+def _shared(folder: Path, config: BertConfig, device: str, dtype: torch.dtype) -> PackedBert:
+    layers = _layers(_Parameters(_mapped(folder), {}), config, device, dtype)
+    return PackedBert(config, _shared_embeddings(folder, device), layers)
+
+
+@once
+def _shared_embeddings(folder: Path, device: str) -> Embeddings:
+    return _embeddings(_Parameters(_mapped(folder), {}), device)
+
+
+@once
+def _config(folder: Path) -> BertConfig | None:
+    """None where the folder holds another model than this module computes."""
+    try:
+        settings: dict[str, Any] = json.loads((folder / "config.json").read_bytes())
+        names = _mapped(folder).keys()
+    except FileNotFoundError:
+        return None
+    settings.setdefault("position_embedding_type", "absolute")
+    needed = {
+        f"encoder.layer.{i}.{part}.weight"
+        for i in range(settings.get("num_hidden_layers", 0))
+        for part in _LAYER
+    }
+    if (
+        any(settings.get(k) != v for k, v in _CONFIG.items())
+        or settings.get("is_decoder")
+        or not needed <= names
+    ):
+        return None
+    return BertConfig(**{name: settings[name] for name in BertConfig.__dataclass_fields__})
+
+
+def _mapped(folder: Path) -> dict[str, Tensor]:
+    """The tensors of a base as maps of its file, of which a page is read when it is needed."""
+    stored = load_file(folder / "model.safetensors")
+    return {n.removeprefix("bert."): t for n, t in stored.items() if t.is_floating_point()}
+
+
+def _embeddings(parameters: _Parameters, device: str) -> Embeddings:
+    def stored(name: str) -> Tensor:
+        return parameters[_EMBEDDINGS + name].to(device)
+
+    positions = stored("position_embeddings.weight") + stored("token_type_embeddings.weight")[0]
+    norm = Norm(stored("LayerNorm.weight"), stored("LayerNorm.bias"))
+    return Embeddings(stored("word_embeddings.weight"), positions, norm)
+
+
+def _layers(parameters: _Parameters, config: BertConfig, device: str, dtype: torch.dtype) -> list[Layer]:
+    in_blocks = dtype == torch.bfloat16 and torch.device(device).type == "cpu"
+
+    def stored(number: int, *parts: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+        """Weight and bias of the parts of a layer, one below the other."""
+        names = [f"encoder.layer.{number}.{part}" for part in parts]
+        # Concatenated also where there is one, because it would stay a map of the file.
+        return [
+            torch.cat([parameters[f"{name}.{kind}"] for name in names]).to(device, dtype)
+            for kind in ("weight", "bias")
+        ]
+
+    def linear(number: int, *parts: str) -> Linear:
+        weight, bias = stored(number, *parts, dtype=dtype)
+        return Linear(tuple(b.contiguous() for b in blocks(weight)) if in_blocks else (weight,), bias)
+
+    return [
+        Layer(
+            query_key_value=linear(i, *_LAYER[:3]),
+            attended=linear(i, _LAYER[3]),
+            attended_norm=Norm(*stored(i, _LAYER[4])),
+            inner=linear(i, _LAYER[5]),
+            outer=linear(i, _LAYER[6]),
+            outer_norm=Norm(*stored(i, _LAYER[7])),
+        )
+        for i in range(config.num_hidden_layers)
+    ]

@@ -1,0 +1,268 @@
+"""Checks that the deployment files agree with the code and with each other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from streams import metrics
+from streams.agents import pipeline
+from streams.monitoring import http
+from streams.settings import Settings
+from streams.sources.catalog import NAMES
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy/prometheus"
+DASHBOARD = ROOT / "deploy/grafana/dashboards/pvstream.json"
+STAGES = frozenset(stage.name for stage in pipeline.STAGES)
+SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
+
+
+def load(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def compose() -> dict[str, Any]:
+    services: dict[str, Any] = load("docker-compose.yml")["services"]
+    return services
+
+
+def workers() -> dict[str, Any]:
+    """The services that run a stage, by stage."""
+    services = {}
+    for name, service in compose().items():
+        match service.get("command"):
+            case ["worker", "--stage", stage]:
+                assert name == stage
+                services[stage] = service
+    return services
+
+
+def seconds(duration: str) -> float:
+    return float(duration.removesuffix("s"))
+
+
+def alerts() -> list[dict[str, Any]]:
+    return [rule for group in load("deploy/prometheus/alerts.yml")["groups"] for rule in group["rules"]]
+
+
+def exported() -> set[str]:
+    """Every series name that the code can produce; derived, because unused labels have no samples yet."""
+    families = [f for f in metrics.REGISTRY.collect() if f.name.startswith("pv_")]
+    return {family.name + suffix for family in families for suffix in SUFFIXES[family.type]}
+
+
+def strings(node: object) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict):
+        for value in node.values():
+            yield from strings(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from strings(value)
+
+
+def test_every_stage_has_a_worker_service() -> None:
+    assert workers().keys() == STAGES
+
+
+def test_the_workers_read_the_store_and_only_the_service_topics_writes_it() -> None:
+    services = compose()
+    store = services["topics"]["environment"]["PV_STORE"]
+    assert {"releases", "state"} <= load("docker-compose.yml")["volumes"].keys()
+    assert services["topics"]["volumes"] == [f"releases:{store}"]
+    for stage, worker in workers().items():
+        assert worker["environment"]["PV_STORE"] == store, stage
+        state = worker["environment"]["PV_STATE"]
+        assert worker["volumes"] == [f"releases:{store}:ro", f"state:{state}"], stage
+
+
+def final_stage() -> str:
+    return (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+
+
+def test_the_image_creates_store_and_state_for_its_own_user_so_that_new_volumes_are_writable() -> None:
+    environment = compose()["topics"]["environment"]
+    store, state = environment["PV_STORE"], environment["PV_STATE"]
+    final = final_stage()
+    created = re.search(r"install --directory --owner=(\w+) --group=\w+ (.*)$", final, re.MULTILINE)
+    user = re.search(r"useradd --uid (\d+) .* (\w+) ", final)
+    assert created is not None
+    assert user is not None
+    assert created[1] == user[2]
+    assert {store, state} <= set(created[2].split())
+    assert f"PV_STORE={store} PV_STATE={state}\n" in final
+    assert f"\nUSER {user[1]}\n" in final
+    assert final.index(created[0]) < final.index("\nUSER ")
+
+
+def test_every_stage_is_scraped_under_its_own_name() -> None:
+    settings = next(iter(workers().values()))["environment"]
+    (job,) = [
+        j for j in load("deploy/prometheus/prometheus.yml")["scrape_configs"] if j["job_name"] == "pvstream"
+    ]
+    targets = {target: c["labels"]["stage"] for c in job["static_configs"] for target in c["targets"]}
+    assert targets == {f"{stage}:{settings['PV_HTTP_PORT']}": stage for stage in STAGES}
+    assert job["honor_labels"], "otherwise the label of the target displaces the one of the metric"
+
+
+def test_the_absence_of_every_stage_is_an_alert() -> None:
+    (alert,) = [a for a in alerts() if a["alert"] == "WorkerAbsent"]
+    assert set(re.findall(r'stage="(\w+)"', alert["expr"])) == STAGES
+
+
+@pytest.mark.parametrize("service", ["topics", "source", *sorted(STAGES)])
+def test_the_settings_of_a_service_exist_and_are_valid(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = compose()[service]["environment"]
+    assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
+    assert Settings().bootstrap == ["kafka:9092"]
+
+
+def test_the_live_sources_start_with_their_profile_only_and_can_confirm_what_they_read() -> None:
+    service = compose()["source"]
+    assert service["profiles"] == ["sources"]
+    words = re.sub(r"\$\{\w+:-(.*)\}", r"\1", service["command"]).split()
+    assert words[0] == "source"
+    assert set(words[1:]) <= set(NAMES)
+    assert seconds(service["stop_grace_period"]) > float(service["environment"]["PV_GRACE"])
+    targets = {
+        target
+        for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]
+        for config in job["static_configs"]
+        for target in config["targets"]
+    }
+    assert f"source:{service['environment']['PV_HTTP_PORT']}" in targets
+
+
+@pytest.mark.parametrize("stage", sorted(STAGES))
+def test_a_worker_can_finish_its_drain_before_it_is_killed(stage: str) -> None:
+    worker = workers()[stage]
+    assert seconds(worker["stop_grace_period"]) > float(worker["environment"]["PV_GRACE"])
+
+
+def test_workers_start_once_the_topics_exist_and_the_topics_once_the_broker_is_healthy() -> None:
+    services = compose()
+    assert services["topics"]["depends_on"]["kafka"]["condition"] == "service_healthy"
+    assert "healthcheck" in services["kafka"]
+    assert services["topics"]["restart"] == "no"
+    for worker in workers().values():
+        assert worker["depends_on"]["topics"]["condition"] == "service_completed_successfully"
+
+
+def test_the_shared_image_is_built_by_one_service_only() -> None:
+    assert [name for name, service in compose().items() if "build" in service] == ["topics"]
+    assert {w["image"] for w in workers().values()} == {compose()["topics"]["image"]}
+
+
+def test_all_published_ports_are_on_the_loopback_interface() -> None:
+    ports = [port for service in compose().values() for port in service.get("ports", [])]
+    assert ports
+    assert [port for port in ports if not re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)] == []
+    assert not any(service.get("network_mode") == "host" for service in compose().values())
+
+
+def test_the_broker_does_not_create_topics_by_itself() -> None:
+    assert compose()["kafka"]["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
+
+
+def test_the_broker_has_the_version_that_the_integration_tests_run() -> None:
+    pom = ElementTree.parse(ROOT / "tests/integration/kafka-pom.xml")
+    version = pom.findtext(".//{*}properties/{*}kafka.version")
+    assert compose()["kafka"]["image"] == f"apache/kafka:{version}"
+
+
+def test_third_party_images_are_pinned_to_a_full_version() -> None:
+    images = [s["image"] for s in compose().values() if s["image"] != "pvstream:local"]
+    assert [image for image in images if not re.search(r":v?\d+\.\d+\.\d+$", image)] == []
+
+
+def test_no_password_is_in_the_compose_file() -> None:
+    password = compose()["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
+    assert password.startswith("${GRAFANA_PASSWORD:?")
+
+
+def test_every_mounted_file_exists() -> None:
+    mounts = [v.split(":")[0] for s in compose().values() for v in s.get("volumes", []) if v.startswith(".")]
+    assert mounts
+    assert [mount for mount in mounts if not any((ROOT / mount).iterdir())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("dashboard", "\n".join(strings(json.loads(DASHBOARD.read_text(encoding="utf-8"))))),
+        ("alerts", "\n".join(strings(alerts()))),
+        ("k8s", "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("deploy/k8s/**/*.yaml"))),
+    ],
+)
+def test_every_metric_in_use_is_defined_in_the_code(source: str, text: str) -> None:
+    used = set(re.findall(r"\bpv_\w+", text))
+    assert used, source
+    assert used <= exported(), used - exported()
+
+
+def test_every_alert_has_a_severity_a_summary_and_a_description() -> None:
+    for alert in alerts():
+        assert alert["labels"]["severity"] in {"warning", "critical"}
+        assert alert["annotations"].keys() == {"summary", "description"}
+
+
+def test_the_image_runs_pvstream_as_another_user_than_root() -> None:
+    final = final_stage()
+    user = re.search(r"^USER (\d+)$", final, re.MULTILINE)
+    assert user is not None
+    assert int(user[1]) != 0
+    assert re.search(r'^ENTRYPOINT \["pvstream"\]$', final, re.MULTILINE)
+
+
+async def test_the_healthcheck_of_the_image_asks_a_worker_whether_it_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check = re.search(r"^HEALTHCHECK .* CMD (\[.*?\])$", final_stage().replace("\\\n", ""), re.MULTILINE)
+    assert check is not None
+    program, *arguments = json.loads(check[1])
+    assert program == "python"
+    assert not any("healthcheck" in worker for worker in workers().values())
+    stalled: list[str] = []
+    runner, port = await http.start("127.0.0.1", 0, dict, dict, lambda: stalled)
+    monkeypatch.setenv("PV_HTTP_PORT", str(port))
+    try:
+        for stages, code in (([], 0), (["ner"], 1)):
+            stalled[:] = stages
+            process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stderr=DEVNULL)
+            assert await asyncio.wait_for(process.wait(), 30) == code
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"EXTRA": "cpu"}, 1),
+        ({"EXTRA": "cpu", "PIP_EXTRA_INDEX_URL": "https://wheels.example/cpu"}, 0),
+        ({"EXTRA": "gpu"}, 0),
+    ],
+)
+def test_an_image_for_processors_is_not_built_without_wheels_for_them(
+    variables: dict[str, str], code: int
+) -> None:
+    text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    check = re.search(r"^RUN (if .*? fi)$", text, re.MULTILINE)
+    assert check is not None
+    done = subprocess.run(["sh", "-c", check[1]], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert ("PIP_EXTRA_INDEX_URL" in done.stderr) == (code != 0)

@@ -1,0 +1,24 @@
+"""Two minutes of a steady load from live feeds through all stages, as `benchmarks.operation.steady` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.operation.steady import Plan, run
+from tests.integration.kafka_server import LocalKafka
+
+pytestmark = pytest.mark.kafka
+
+
+async def test_under_a_steady_load_every_report_comes_out_and_memory_and_lag_stay_level(
+    kafka: LocalKafka, tmp_path: Path
+) -> None:
+    figures = await run(kafka, tmp_path, Plan(minutes=2.0, burst=1500))
+    assert figures["published"] > 1000
+    assert figures["deletions"] > 100
+    errors = ("lost", "deletions_missing", "other_keys", "dead_letters")
+    assert [figures[name] for name in errors] == [0, 0, 0, 0]
+    assert figures["lag_seconds_p95"] < 30
+    assert all(row["growth"] < 0.2 for row in figures["rows"].values()), figures["rows"]

@@ -1,0 +1,110 @@
+"""Models in several threads at once answer what they answer alone."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+
+from models.acronym.acronym_encoder import AcronymEncoder
+from models.acronym.questions import MarkedText
+from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder, UpperLayers
+from models.encoder.split.layers import Layers
+from models.releases.loading import as_json, load
+from models.releases.manifest import Release
+from models.types import TASKS, Query
+
+THREADS = 3
+TEXTS = (
+    "Zoloft gave me a rash and no sleep.",
+    "Took aspirin. The pain went away, the MS did not.",
+    "the drug pain and the BP were high",
+    "metformin caused nausea (N) in nine patients " * 3,
+)
+
+
+def in_threads(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What each call returns when all of them start at the same time."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        barrier.wait(30)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [f.result(60) for f in [pool.submit(run, call) for call in calls]]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_model_in_several_threads_answers_as_alone(task: str, tiny: dict[str, Release]) -> None:
+    model: Any = load(tiny[task], dtype="float32").model
+    inputs: list[Any] = list(TEXTS)
+    if task == "normalization":
+        inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS]
+    batches = [[inputs[(i + j) % len(inputs)] for j in range(1 + i % 3)] for i in range(4 * THREADS)]
+    alone = [as_json(model.predict(batch)) for batch in batches]
+
+    def several(first: int) -> list[Any]:
+        return [as_json(model.predict(batch)) for batch in batches[first::THREADS]]
+
+    together = in_threads([lambda i=i: several(i) for i in range(THREADS)])  # type: ignore[misc]
+    for i in range(THREADS):
+        assert together[i] == alone[i::THREADS]
+
+
+def test_the_states_of_a_split_layer_stay_in_their_thread(small: Encoder) -> None:
+    lower = SplitEncoder(small, 1)
+    upper = UpperLayers(Encoder(copy.deepcopy(small.model), small.tokenizer, small.max_pieces), 1)
+    # Each thread is in the same layer at the same time, in every pass.
+    barrier = threading.Barrier(2)
+
+    def meet(*_: Any) -> None:
+        barrier.wait(30)
+
+    layers = Layers(lower.model).modules[0], Layers(upper.model).modules[1]
+    hooks = [layer.register_forward_pre_hook(meet) for layer in layers]
+    sentences = [[["drug", "pain"]], [["the", "x"]]]
+
+    def encoded(i: int) -> tuple[Any, Any]:
+        (own,) = lower.encode(sentences[i])
+        return own, upper.word_vectors_above([own])[0]
+
+    together = in_threads([lambda: encoded(0), lambda: encoded(1)])
+    for hook in hooks:
+        hook.remove()
+    for i, (own, above) in enumerate(together):
+        alone, alone_above = encoded(i)
+        assert torch.equal(own.vectors, alone.vectors)
+        assert torch.equal(own.split_states[0], alone.split_states[0])
+        assert torch.equal(above, alone_above)
+
+
+class ClearedAtOnce(dict[Any, Any]):
+    """A cache that another thread clears after each look into it."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_a_cache_that_another_thread_clears_changes_no_vector(small: Encoder) -> None:
+    encoder = AcronymEncoder(small)
+    marked = encoder.tokenize([MarkedText(f"pain {c} the drug", 0, 4) for c in "abc"])
+    expected = encoder.vectors(marked, set(marked))
+    count = encoder.count("drug")
+    encoder._cache, encoder._counts = ClearedAtOnce(encoder._cache), ClearedAtOnce(encoder._counts)
+    found = encoder.vectors(marked, set(marked))
+    assert torch.allclose(found.mean, expected.mean, atol=1e-5)
+    assert (encoder.count("drug"), encoder.count("drug")) == (count, count)

@@ -1,0 +1,237 @@
+"""Evaluation of summarization: ROUGE and whether answer and reference name the same entities; the baselines
+are four methods without training.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from models.scores import Counts, Measure, ratio
+from models.text import sentences
+from training.evaluation.result import EvaluationError, Result
+from training.evaluation.summarization.baselines import centroid_sentence, template
+from training.evaluation.summarization.faithfulness import inventions, nearest_sentences, similarities
+from training.teaching.readers import questions
+
+if TYPE_CHECKING:
+    from models.releases.manifest import Release
+    from models.summarization.medical_entities import Entity
+
+SPLITS = ("meqsum_test", "mediqa_valid", "teaching_held_out")
+NAMES = dict(
+    zip(
+        SPLITS,
+        (
+            "MeQSum test part",
+            "MEDIQA 2021 task 1, validation part",
+            "teaching corpus, held-out questions, synthetic",
+        ),
+        strict=True,
+    )
+)
+PRIMARY = "rouge1"
+ROUGES = ("rouge1", "rouge2", "rougeL")
+#: Columns of `summary_counts`: the three of ROUGES, words, one.
+_WORDS, _ONE = 3, 4
+#: Columns of `entity_counts` behind them: a focus found, entities of reference and answer, of the reference,
+#: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
+#: whether it begins as the reference does.
+_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
+#: The cosine to the reference, and an invention by string match.
+_COSINE, _INVENTED = 11, 12
+#: The columns of three trivial methods: ROUGE, the beginning and the cosine.
+_CENTROID, _TEMPLATE, _NEAREST = 13, 18, 23
+#: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
+KIND = 4
+BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
+HOW = "F1 in percent, mean over questions, rouge-score with stemming"
+SIMILAR = "cosine of the vectors of answer and reference by all-MiniLM-L6-v2, mean over questions"
+OTHERS = {
+    "centroid": (_CENTROID, "the sentence nearest to the sum of all sentences' word counts"),
+    "template": (_TEMPLATE, "question type by its words, filled with the first entity of the question"),
+    "nearest": (
+        _NEAREST,
+        "of the sentences that ask, the one whose vector is nearest to the whole question's",
+    ),
+}
+
+
+class Question(NamedTuple):
+    """A consumer question and its reference summary."""
+
+    text: str
+    summary: str
+
+
+class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
+    data: str
+    records: list[Question]
+    stanza: Path
+    """folder of Stanza's models, used if it exists"""
+
+
+def read(data: Path, split: str, limit: int) -> Corpus:
+    """The questions of a split: of MeQSum, of MEDIQA 2021 or of the teaching corpus."""
+    if split == "teaching_held_out":
+        found = [Question(q.question, q.summary) for _, q in questions("held_out")]
+    else:
+        file = "meqsum.jsonl" if split == "meqsum_test" else "mediqa21_val.jsonl"
+        rows = map(json.loads, (data / "questions" / file).read_text(encoding="utf-8").splitlines())
+        found = [Question(r["question"], r["summary"]) for r in rows if r.get("split") in (None, "test")]
+    return Corpus(NAMES[split], found[:limit] if limit else found, data / "stanza")
+
+
+def measures(recogniser: str) -> tuple[Measure, ...]:
+    """All scores; the definitions of entity scores name the recogniser."""
+    entities = f"entities by {recogniser}"
+    return (
+        *(ratio(name, f"{name} {HOW}", (i, _ONE)) for i, name in enumerate(ROUGES)),
+        ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
+        ratio(
+            "entity_consistency",
+            f"entities of both reference and answer over those of the references (ECL, Eq. 8), {entities}",
+            (_SHARED, _GOLD),
+        ),
+        ratio(
+            "unfaithful",
+            f"share of answers that name an entity which neither question nor reference names, {entities}",
+            (_STRANGE, _ONE),
+        ),
+        ratio(
+            "focus_identification",
+            f"share of references in which a focus is found, whatever the answer; {entities}",
+            (_FOCUS, _ONE),
+        ),
+        ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
+        ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
+        ratio("similarity", SIMILAR, (_COSINE, _ONE)),
+        ratio(
+            "invented",
+            "share of answers with a name of the terminology or the drug lexicon, a number or a negation "
+            "that the question does not have, by string match",
+            (_INVENTED, _ONE),
+        ),
+        *(
+            ratio(f"{rouge}_{name}", f"{rouge} {HOW}, of a trivial method: {what}", (first + i, _ONE))
+            for name, (first, what) in OTHERS.items()
+            for i, rouge in enumerate(ROUGES)
+        ),
+        *(
+            ratio(f"{score}_{name}", f"{how}, of a trivial method: {what}", (first + i, _ONE))
+            for name, (first, what) in OTHERS.items()
+            for i, (score, how) in enumerate((("beginning", BEGINNING), ("similarity", SIMILAR)), len(ROUGES))
+        ),
+    )
+
+
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the summaries that `model.predict` gives."""
+    from models.ner.model import NerModel  # noqa: PLC0415
+    from models.summarization.medical_entities import recogniser  # noqa: PLC0415  a model library
+
+    found_by = recogniser(NerModel.load(bundled_tagger()), corpus.stanza)
+    texts, references = [q.text for q in corpus.records], [q.summary for q in corpus.records]
+    started = time.perf_counter()
+    found = model.predict(texts)
+    seconds = time.perf_counter() - started
+    gold = found_by.entities(references)
+    named = found_by.entities(texts)
+    trivial = [
+        np.hstack(
+            [
+                summary_counts(answers, references)[:, : len(ROUGES)],
+                beginnings(answers, references),
+                similarities(answers, references),
+            ]
+        )
+        for answers in (
+            [centroid_sentence(t) for t in texts],
+            list(map(template, texts, named)),
+            nearest_sentences(texts),
+        )
+    ]
+
+    def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
+        entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
+        flags = np.array(extractive, np.float64).reshape(-1, 1)
+        begun = beginnings(answers, references)
+        others = (similarities(answers, references), inventions(answers, texts))
+        return np.hstack([summary_counts(answers, references), entities, flags, begun, *others, *trivial])
+
+    scores = measures(found_by.name)
+    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
+    return Result(
+        counts([s.text for s in found], [s.method == "extractive" for s in found]),
+        counts([first_sentence(t) for t in texts], [True] * len(texts)),
+        scores,
+        dict.fromkeys(ours, "first sentence"),
+        seconds,
+    )
+
+
+def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Counts:
+    """(texts, 5): F1 in percent of ROUGE-1, 2 and L with stemming (package rouge-score), words, one."""
+    try:
+        from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  of the training extra
+    except ImportError:
+        raise EvaluationError("summaries are scored by rouge-score: install pvstream[train]") from None
+    scorer = RougeScorer(list(ROUGES), use_stemmer=True)
+    rows = []
+    for prediction, reference in zip(predictions, references, strict=True):
+        found = scorer.score(reference, prediction)
+        rows.append([*(100 * found[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
+    return np.array(rows, np.float64).reshape(len(rows), _ONE + 1)
+
+
+def beginnings(answers: Sequence[str], references: Sequence[str]) -> Counts:
+    """(texts, 1): 1 where answer and reference begin with the same words, case ignored."""
+    same = [_kind(a) == _kind(r) for a, r in zip(answers, references, strict=True)]
+    return np.array(same, np.float64).reshape(-1, 1)
+
+
+def _kind(question: str) -> list[str]:
+    return re.findall(r"\w+", question.lower())[:KIND]
+
+
+def entity_counts(
+    answers: Sequence[str],
+    records: Sequence[Question],
+    found: Sequence[Sequence[Entity]],
+    gold: Sequence[Sequence[Entity]],
+) -> Counts:
+    """(texts, 4): 1 where the reference has an entity; number of entities in both, and in the reference; 1
+    where the answer names an entity that neither question nor reference names. An entity counts once per
+    text, case ignored.
+    """
+    from models.drugs import DrugLexicon  # noqa: PLC0415  read only where it is needed
+    from models.summarization.medical_entities import named_in, word_keys  # noqa: PLC0415
+
+    lexicon = DrugLexicon.load()
+    rows = []
+    for record, ours, theirs in zip(records, found, gold, strict=True):
+        one, other = ({tuple(word_keys(e.text)) for e in entities} for entities in (ours, theirs))
+        known = (record.text, record.summary)
+        strange = any(not any(named_in(e.text, text, lexicon) for text in known) for e in ours)
+        rows.append([bool(other), len(one & other), len(other), strange])
+    return np.array(rows, np.float64).reshape(len(answers), 4)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence; empty for a text without words."""
+    return next((text[s.start : s.end] for s in sentences(text)), "")
+
+
+def bundled_tagger() -> Release:
+    """The NER release that comes with the code."""
+    from models.releases.store import bundled, open_release  # noqa: PLC0415
+
+    return open_release(bundled("ner"))

@@ -1,0 +1,1 @@
+"""Entity-driven contrastive learning: its hard negatives, its losses and its trainer."""
