@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from streams.store.tables import OFFSETS, PAIRS, REPORTS, TABLES
 from streams.topics import EVENTS
 from streams.worker import Worker
 
+#: Session of the stages in seconds: on a busy machine the models' threads keep the others waiting.
+SESSION_SECONDS = 60.0
 #: Seconds without a new final record after which it is given up, and seconds between two looks.
 STALL_SECONDS, LOOK_SECONDS = 300.0, 0.2
 #: Figures of a run that must be 0.
@@ -138,10 +141,10 @@ def _text_columns(columns: Mapping[str, str]) -> list[str]:
 
 
 async def worked_off(settings: Settings, inputs: Found, folder: Path) -> Behind:
-    """Runs all stages and the store until every record of the topic of posts has a final one that is stored.
-
-    Raises TimeoutError where no final record comes for STALL_SECONDS.
+    """Runs all stages and the store until every record of the topic of posts has a final one that is stored,
+    or until no final record has come for STALL_SECONDS.
     """
+    settings = settings.model_copy(update={"session_timeout": SESSION_SECONDS})
     database, stop = WatchedDatabase(folder / "events.duckdb"), asyncio.Event()
     worker = Worker(STAGES, settings, alone=True)
     worker.handles |= {stage.name: Handle(stub(stage.name)) for stage in STAGES}
@@ -150,7 +153,8 @@ async def worked_off(settings: Settings, inputs: Found, folder: Path) -> Behind:
             storing = asyncio.create_task(SmallTransactions(settings, database).run(stop))
             try:
                 async with worker.running():
-                    await _until_complete(events, inputs.records, storing)
+                    with suppress(TimeoutError):
+                        await _until_complete(events, inputs, storing)
             finally:
                 stop.set()
                 await storing
@@ -160,14 +164,20 @@ async def worked_off(settings: Settings, inputs: Found, folder: Path) -> Behind:
     return Behind(events, database.path, database.held)
 
 
-async def _until_complete(events: Found, records: int, storing: asyncio.Task[None]) -> None:
-    """Waits until there are so many final records; raises what the store raises."""
+async def _until_complete(events: Found, inputs: Found, storing: asyncio.Task[None]) -> None:
+    """Waits until there are as many final records, and those that came last agree; some may come twice.
+    Raises what the store raises, and TimeoutError.
+    """
     before, deadline = 0, asyncio.timeout(STALL_SECONDS)
     async with deadline:
-        while events.records < records:
+        while events.records < inputs.records or not _agree(events.state, inputs.state):
             await asyncio.sleep(LOOK_SECONDS)
             if storing.done():
                 storing.result()
             if events.records > before:
                 before = events.records
                 deadline.reschedule(asyncio.get_running_loop().time() + STALL_SECONDS)
+
+
+def _agree(events: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> bool:
+    return all(events.get(id_) == (text and kept_text(id_, text)) for id_, text in inputs.items())
