@@ -41,7 +41,7 @@ AT_ONCE = 25
 #: Columns of a report that its deletion empties; the others say which record deleted it.
 CONTENTS = tuple(name for name in REPORTS.columns if name not in {"id", "deleted", *REVISION})
 #: What the texts of the players' worlds begin with.
-MARK = re.compile(r"\w+ \d+:")
+MARK = re.compile(r"(?:post|tweet|toot|entry|line) \d+:")
 
 
 class WatchedDatabase(DuckDatabase):

@@ -142,7 +142,7 @@ PROTOCOLS = {
     "bluesky": Part(bluesky, delete_first=True),
     "x": Part(x),
     # What happens during an interruption has no fault of its own: the stream of Mastodon has no cursor.
-    "mastodon": Part(mastodon, posts=12),
+    "mastodon": Part(mastodon, posts=14),
     "rss": Part(rss, posts=6, deletes=False),
     "ndjson": Part(ndjson),
 }
