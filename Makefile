@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
 
-.PHONY: install demo test unit integration lint check check-all bench train clean
+.PHONY: install demo test unit unit-check integration lint check check-all bench train clean
 
 install: $(VENV)/.installed
 
@@ -24,6 +24,10 @@ test: unit integration
 unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
+# The unit tests without those that repeat a training program over every family of encoders.
+unit-check: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix" -n 2 --dist worksteal --durations 12
+
 # Two at once, each with a Kafka broker of its own.
 integration: install
 	$(BIN)/python -m pytest tests/integration -n 2 --dist worksteal --durations 12
@@ -36,7 +40,7 @@ lint: install
 
 # What to run before a commit; most of lint uses one core only.
 check: install
-	$(MAKE) --jobs 2 lint unit
+	$(MAKE) --jobs 2 lint unit-check
 
 # The same on every supported Python that is on this machine, each in an environment of its own.
 check-all:

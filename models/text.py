@@ -27,7 +27,7 @@ def words(text: str, within: Span | None = None) -> list[Span]:
 
 def word_texts(text: str) -> list[str]:
     """The words of a text as strings, as `Encoder.split` reads them."""
-    return [text[w.start : w.end] for w in words(text)]
+    return WORD.findall(text)
 
 
 def sentences(text: str) -> list[Span]:

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from models.releases.loading import model_class
 from models.releases.private import remove_abandoned
 from streams import metrics, topics
-from streams.app import StageApp
+from streams.app.stage_app import StageApp
 from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
 from streams.inference import InferenceWorkers

@@ -1,5 +1,8 @@
 """Encoders, releases and corpora that many tests share, none of which changes them, and a folder for the
 state of each test.
+
+The model libraries are imported by the fixtures that use them: the process that only hands tests to others
+starts seconds sooner.
 """
 
 from __future__ import annotations
@@ -7,16 +10,17 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from models.encoder.model import Encoder
 from models.releases import store
 from models.releases.manifest import Release
 from models.types import TASKS
-from tests.models import tiny as tiny_models
 from tests.small_corpora import corpus, data, small
-from tests.tiny_releases import tiny_release
+
+if TYPE_CHECKING:
+    from models.encoder.model import Encoder
 
 __all__ = ["corpus", "data", "small"]
 SHIPPED = store.BUNDLED
@@ -30,11 +34,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def mini() -> Encoder:
+    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
+
     return Encoder.load("mini")
 
 
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from tests.models import tiny as tiny_models  # noqa: PLC0415  a model library
+
     return tiny_models.bert(tmp_path_factory.mktemp("bert"))
 
 
@@ -53,6 +61,8 @@ def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny(tiny_bert: str, tiny_root: Path) -> dict[str, Release]:
     """Task to a tiny release, in a folder like that of the bundled releases."""
+    from tests.tiny_releases import tiny_release  # noqa: PLC0415  a model library
+
     return {task: tiny_release(task, tiny_bert, tiny_root) for task in TASKS}
 
 

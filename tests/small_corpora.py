@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from models.encoder.model import Encoder
+if TYPE_CHECKING:
+    from models.encoder.model import Encoder
 
 
 @pytest.fixture(scope="session")
 def small(tiny_bert: str) -> Encoder:
     """The tiny BERT with windows of 30 pieces."""
+    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
+
     return Encoder.load(tiny_bert, max_pieces=32)
 
 

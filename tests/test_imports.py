@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 ROOT = Path(__file__).parent.parent
@@ -15,9 +16,11 @@ def test_the_contracts_between_packages_hold() -> None:
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
 
 
-def test_the_command_line_starts_without_a_model_library() -> None:
-    modules = "sys, streams.__main__, streams.agents.pipeline, streams.cli.ingest"
-    code = f"import {modules}; print('torch' in sys.modules)"
+@pytest.mark.parametrize(
+    "modules", ["streams.__main__, streams.agents.pipeline, streams.cli.ingest", "tests.conftest"]
+)
+def test_the_command_line_and_the_tests_start_without_a_model_library(modules: str) -> None:
+    code = f"import sys, {modules}; print('torch' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

@@ -145,25 +145,12 @@ class Chaos:
         return processes.count(self.kafka.bootstrap, SINK) >= n
 
     def _perform(self, action: str, rng: random.Random, result: Result) -> None:
-        workers = self.workers
         match action:
-            case "kill worker":
-                workers.end(signal.SIGKILL, workers.choose(rng))
-                result.kills += 1
-                workers.add()
             case "kill broker":
                 self.kafka.kill()
                 result.kills += 1
                 time.sleep(rng.uniform(0, 4))
                 self.kafka.restart()
-            case "stop worker":
-                workers.end(signal.SIGTERM, workers.choose(rng))
-                workers.add()
-            case "add worker":
-                workers.add()
-            case "remove worker":
-                if len(workers) > 1:
-                    workers.end(signal.SIGTERM, workers.choose(rng))
             case "publish":
                 self.publish(rng)
                 result.published += 1
@@ -176,16 +163,36 @@ class Chaos:
                 result.aborted += 1
             case "store outage":
                 with store_away(Path(self.settings.store)):
-                    workers.end(signal.SIGKILL, workers.choose(rng))
-                    workers.add()
+                    self._replace(signal.SIGKILL, rng)
                     time.sleep(rng.uniform(5, 15))
                 result.outages += 1
+            case _:
+                self._perform_on_workers(action, rng, result)
+
+    def _perform_on_workers(self, action: str, rng: random.Random, result: Result) -> None:
+        workers = self.workers
+        match action:
+            case "kill worker":
+                self._replace(signal.SIGKILL, rng)
+                result.kills += 1
+            case "stop worker":
+                self._replace(signal.SIGTERM, rng)
+            case "add worker":
+                workers.add()
+            case "remove worker":
+                if len(workers) > 1:
+                    workers.end(signal.SIGTERM, workers.choose(rng))
             case "hang model":
                 workers.add(hang_soon)
                 result.hung += 1
             case _:
                 workers.suspend(workers.choose(rng), SUSPENDED)
                 result.suspended += 1
+
+    def _replace(self, how: signal.Signals, rng: random.Random) -> None:
+        """Ends a worker and starts another."""
+        self.workers.end(how, self.workers.choose(rng))
+        self.workers.add()
 
     def _collect(self, number: int, expected: set[Record], result: Result) -> list[dict[str, Any]]:
         """The round's outputs in the order of their partitions, once all are there and no more arrive. Counts

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import orjson
 import typer
 from confluent_kafka import Producer
-from tests.integration.test_hostile_records import keep_keyless
 
 from benchmarks.fuzz.records import NOW, draw_pool, fuzzed
 from benchmarks.fuzz.stubs import stub
@@ -35,6 +34,7 @@ from streams.topics import CONSUMED, INPUTS
 from streams.worker import Worker
 from tests.integration import processes
 from tests.integration.kafka_server import own_kafka
+from tests.integration.workers.test_hostile_records import keep_keyless
 
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.

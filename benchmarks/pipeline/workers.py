@@ -144,16 +144,36 @@ def main(
     lines = inputs(data, {"posts": posts, "sentences": sentences})
     records = {t: [Inbound(t, 0, i, None, v, 0.0) for i, v in enumerate(ls)] for t, ls in lines.items()}
     models = {s.name: load_task(s.name, Settings()).current for s in STAGES if s.name != "summarization"}
+    with neighbour(busy):
+        runs = runs_of(records, models, workers, repeats)
+    figures = {
+        "records": sum(map(len, records.values())),
+        "repeats": repeats,
+        "workers": workers,
+        "neighbour": busy,
+        **compared(runs, sum(map(len, records.values()))),
+    }
+    print_and_write({**figures, **provenance("pipeline.workers")}, result)
+
+
+def runs_of(
+    records: dict[str, list[Inbound]], models: dict[str, Loaded], workers: int, repeats: int
+) -> dict[str, list[dict[str, Any]]]:
+    """The runs of each form, after one of each with few records."""
     few = {t: own[:64] for t, own in records.items()}
     forms = {"one_worker": (1, workers), "workers": (workers, 1)}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in forms}
-    with neighbour(busy):
-        for form in forms.values():
-            measured(few, models, *form)
-        for i in range(repeats):
-            # In turn first and second, so that what changes in time changes both.
-            for name in list(forms)[:: 1 if i % 2 == 0 else -1]:
-                runs[name].append(measured(records, models, *forms[name]))
+    for form in forms.values():
+        measured(few, models, *form)
+    for i in range(repeats):
+        # In turn first and second, so that what changes in time changes both.
+        for name in list(forms)[:: 1 if i % 2 == 0 else -1]:
+            runs[name].append(measured(records, models, *forms[name]))
+    return runs
+
+
+def compared(runs: dict[str, list[dict[str, Any]]], n: int) -> dict[str, Any]:
+    """Medians of the runs of `n` records, and the ratios of one worker's to those of several."""
     medians = {
         name: {key: statistics.median(run[key] for run in own) for key in ("seconds", "cpu_seconds")}
         for name, own in runs.items()
@@ -162,12 +182,7 @@ def main(
         round(one["seconds"] / other["seconds"], 3)
         for one, other in zip(runs["one_worker"], runs["workers"], strict=True)
     ]
-    n = sum(map(len, records.values()))
-    figures = {
-        "records": n,
-        "repeats": repeats,
-        "workers": workers,
-        "neighbour": busy,
+    return {
         **{f"{name}_records_per_second": round(n / m["seconds"], 2) for name, m in medians.items()},
         **{f"{name}_cpu_seconds": round(m["cpu_seconds"], 2) for name, m in medians.items()},
         "speed_ratio": statistics.median(ratios),
@@ -175,7 +190,6 @@ def main(
         "cpu_ratio": round(medians["workers"]["cpu_seconds"] / medians["one_worker"]["cpu_seconds"], 3),
         "same_bytes": len({run["digest"] for own in runs.values() for run in own}) == 1,
     }
-    print_and_write({**figures, **provenance("pipeline.workers")}, result)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from models.acronym.questions import MarkedText
-from models.encoder.model import Encoder, PlacedPieces
+from models.encoder.model import Encoder
+from models.encoder.word_pieces import PlacedPieces
 
 Pooling = Literal["mean", "span", "both"]
 #: Pieces of a form that are read; the longest of our dictionaries has as many.

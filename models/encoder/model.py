@@ -13,9 +13,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,31 +24,13 @@ from models.encoder.packed.bert import PackedBert
 from models.encoder.packed.weights import load_packed
 from models.encoder.tokenizer import load_wordpiece
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
+from models.encoder.word_pieces import PlacedPieces, WordPieces, word_pieces
 from models.releases.manifest import Release
 from models.text import words
 
 PAD_TO = 8
 #: Pieces in one forward pass; larger batches are no faster on a CPU and need more memory.
 TOKEN_BUDGET = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class WordPieces:
-    """The pieces of one sentence and which of them belong to each of its words."""
-
-    first: list[int]
-    """of each word the index of its first piece in `pieces`"""
-    count: list[int]
-    """of each word the number of its pieces; 0 where the tokenizer drops the word"""
-    pieces: list[int]
-    """token numbers without special tokens"""
-
-
-class PlacedPieces(NamedTuple):
-    """The pieces of a text and the characters that each of them was made of."""
-
-    pieces: list[int]
-    places: list[tuple[int, int]]
 
 
 class Encoder:
@@ -121,8 +102,7 @@ class Encoder:
             verbose=False,
         )
         return [
-            _word_pieces(encoded.word_ids(i), encoded["input_ids"][i], len(s))
-            for i, s in enumerate(sentences)
+            word_pieces(encoded.word_ids(i), encoded["input_ids"][i], len(s)) for i, s in enumerate(sentences)
         ]
 
     def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
@@ -297,15 +277,3 @@ def _first_id(*ids: int | None) -> int:
         if i is not None:
             return i
     raise ValueError("the tokenizer has no token for the start or the end of a sequence")
-
-
-def _word_pieces(word_ids: list[int | None], pieces: list[int], n_words: int) -> WordPieces:
-    count = [0] * n_words
-    for w in word_ids:
-        if w is not None and w < n_words:
-            count[w] += 1
-    first, position = [], 0
-    for c in count:
-        first.append(position)
-        position += c
-    return WordPieces(first, count, pieces[:position])

@@ -5,15 +5,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
+
+#: The file with the transitions of the tags, of a release that decodes whole sentences.
+TRANSITIONS = "transitions.safetensors"
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 OUTSIDE = "O"
 #: Tag of the second and later pieces of a word in training; no word gets it.
 CONTINUATION = "X"
+
+
+@dataclass(slots=True)
+class Decoding:
+    """How the mentions of a text follow from the scores of its words and sentences."""
+
+    gaps_repaired: bool = True
+    transitions: Floats | None = None
+    """as in `viterbi`; None: each word gets its most probable tag, as in the paper"""
+    event_weight: float = 0.0
+    """times the log-odds that a sentence reports an event, added to the scores of its coded tags"""
+    event_below: float = 0.0
+    """A sentence with a lower probability of an event has no coded mention."""
+    own_from: float = 0.5
+    """probability from which an effect is an event of the writer's, else the most probable other status"""
+    window: int = 0
+    """Sentences of a text are read together up to so many words."""
+
+
+def decoding_of(release: Release) -> Decoding:
+    """What a release states about it; raises ReleaseError for an unknown kind."""
+    configuration = release.manifest.configuration
+    decode = configuration.get("decode", "paper")
+    if decode not in ("paper", "viterbi"):
+        raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
+    names = ("event_weight", "event_below", "own_from", "window")
+    stated = {name: configuration[name] for name in names if name in configuration}
+    decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
+    if decode == "viterbi":
+        decoding.transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
+    return decoding
 
 
 def tags_of(labels: Sequence[str]) -> list[str]:

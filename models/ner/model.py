@@ -12,33 +12,35 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, WordPieces, encoder_of
+from models.encoder.model import Encoder, encoder_of
+from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
-from models.ner.decoding import CONTINUATION, OUTSIDE, Floats, Numbers, spans_of, tags_of, viterbi
+from models.ner.decoding import (
+    CONTINUATION,
+    OUTSIDE,
+    Decoding,
+    Floats,
+    Numbers,
+    decoding_of,
+    spans_of,
+    tags_of,
+    viterbi,
+)
 from models.ner.head import EventHead, Head
 from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
+from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead, judged
-from models.releases.manifest import Release, ReleaseError
+from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
-from models.text import sentences, words
 from models.types import CODED_LABELS, DRUG, Mention, Span
 
-#: The transitions of the tags, for a release that decodes whole sentences.
-TRANSITIONS = "transitions.safetensors"
+HEAD = "head.safetensors"
 #: The heads that say whether a text reports an adverse event, and which of its mentions are one.
 EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
 #: Log-odds of an event beyond which it counts no more.
 MAX_LOG_ODDS = 5.0
 #: Far below any log-probability, and yet finite.
 _NEVER = -1000.0
-
-
-class _Sentence(NamedTuple):
-    """One sentence, or several that are read together."""
-
-    text: int
-    """index of the text in the batch"""
-    words: list[Span]
 
 
 class _Tagged(NamedTuple):
@@ -64,49 +66,34 @@ class NerModel:
 
     task = "ner"
 
-    def __init__(  # noqa: PLR0913  keyword-only, how the tags are decoded
+    def __init__(  # noqa: PLR0913  the parts of a release
         self,
         encoder: Encoder,
         head: Head,
         labels: Sequence[str],
         lexicon: DrugLexicon | None,
         *,
-        gaps_repaired: bool = True,
-        transitions: Floats | None = None,
         event_head: EventHead | None = None,
-        event_weight: float = 0.0,
-        event_below: float = 0.0,
         status_head: StatusHead | None = None,
-        own_from: float = 0.5,
-        window: int = 0,
+        decoding: Decoding | None = None,
     ) -> None:
-        """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added;
-        `transitions` as in `viterbi`, ValueError where the shape is another.
+        """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises
+        ValueError where the transitions of `decoding` are of another number of tags.
 
-        With `event_head` the scores of the coded tags are raised by `event_weight` times the log-odds (at
-        most 5) that their sentence reports an event, the scores of their mentions are multiplied by that
-        probability, and where it is below `event_below` there are none.
-
-        With `status_head` each effect has a status: an event of the writer's where the probability of that is
-        at least `own_from`, else the most probable of the others. Those that are no event are left out.
-
-        Sentences of a text are read together up to `window` words.
+        With `event_head` the scores of the coded tags are raised by the weighted log-odds (at most 5) that
+        their sentence reports an event, and the scores of their mentions are multiplied by that probability.
+        With `status_head` each effect has a status, and those that are no event are left out.
         """
         self.encoder = encoder
         self.head = head.eval()
         self.tags = tags_of(labels)
         self.lexicon = lexicon
-        self.gaps_repaired = gaps_repaired
-        n = len(self.tags)
+        self.decoding = decoding or Decoding()
+        n, transitions = len(self.tags), self.decoding.transitions
         if transitions is not None and transitions.shape != (n + 1, n):
             raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
-        self.transitions = transitions
         self.event_head = event_head.eval() if event_head is not None else None
-        self.event_weight = event_weight
-        self.event_below = event_below
         self.status_head = status_head.eval() if status_head is not None else None
-        self.own_from = own_from
-        self.window = window
         self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
@@ -121,48 +108,31 @@ class NerModel:
         release decodes in an unknown way.
         """
         encoder = encoder_of(release, device=device, dtype=dtype)
-        configuration = release.manifest.configuration
-        labels = configuration["labels"]
-        stored = read_tensors(release.file("head.safetensors"))
+        labels = release.manifest.configuration["labels"]
+        # The labels are checked before a head for them is made.
+        stored = read_tensors(release.file(HEAD))
         check_size(stored, (encoder.dimension + 1) * len(tags_of(labels)), release.version)
         head = Head(encoder.dimension, len(tags_of(labels)))
         head.load_state_dict({k: v.float() for k, v in stored.items()})
-        lexicon = DrugLexicon.load(release.file("drugs.tsv"))
-        repaired, transitions = configuration.get("repair", True), None
-        decode = configuration.get("decode", "paper")
-        if decode == "viterbi":
-            transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
-        elif decode != "paper":
-            raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-        event_head = None
-        if EVENT_HEAD in release.manifest.files:
-            stored = read_tensors(release.file(EVENT_HEAD))
-            check_size(stored, 2 * (encoder.dimension + 1), release.version)
-            event_head = EventHead(encoder.dimension)
-            event_head.load_state_dict({k: v.float() for k, v in stored.items()})
-            event_head.to(device)
-        status_head = None
-        if STATUS_HEAD in release.manifest.files:
-            status_head = StatusHead(encoder.dimension)
-            stored = read_tensors(release.file(STATUS_HEAD))
-            check_size(stored, sum(p.numel() for p in status_head.parameters()), release.version)
-            status_head.load_state_dict({k: v.float() for k, v in stored.items()})
-            status_head.to(device)
+        files = release.manifest.files
+        event_head = EventHead(encoder.dimension) if EVENT_HEAD in files else None
+        status_head = StatusHead(encoder.dimension) if STATUS_HEAD in files else None
+        for file, further in ((EVENT_HEAD, event_head), (STATUS_HEAD, status_head)):
+            if further is not None:
+                stored = read_tensors(release.file(file))
+                check_size(stored, sum(p.numel() for p in further.parameters()), release.version)
+                further.load_state_dict({k: v.float() for k, v in stored.items()})
+                further.to(device)
         model = cls(
             encoder,
             head.to(device),
             labels,
-            lexicon,
-            gaps_repaired=repaired,
-            transitions=transitions,
+            DrugLexicon.load(release.file("drugs.tsv")),
             event_head=event_head,
-            event_weight=configuration.get("event_weight", 0.0),
-            event_below=configuration.get("event_below", 0.0),
             status_head=status_head,
-            own_from=configuration.get("own_from", 0.5),
-            window=configuration.get("window", 0),
+            decoding=decoding_of(release),
         )
-        model.languages = configuration.get("languages", ENGLISH)
+        model.languages = release.manifest.configuration.get("languages", ENGLISH)
         return model
 
     @staticmethod
@@ -173,7 +143,7 @@ class NerModel:
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
-        split = self._sentences(batch)
+        split = read_together(batch, self.decoding.window)
         all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]
         for sentence, tagged in zip(split, all_tagged, strict=True):
@@ -188,22 +158,8 @@ class NerModel:
             )
         return judged
 
-    def _sentences(self, batch: Sequence[str]) -> list[_Sentence]:
-        """The sentences of each text, consecutive ones together where they are short."""
-        made: list[_Sentence] = []
-        for i, text in enumerate(batch):
-            own: list[_Sentence] = []
-            for span in sentences(text):
-                found = words(text, span)
-                if own and len(own[-1].words) + len(found) <= self.window:
-                    own[-1].words.extend(found)
-                else:
-                    own.append(_Sentence(i, found))
-            made += own
-        return made
-
     def _judged(
-        self, text: str, sentence: _Sentence, tagged: _Tagged, found: Sequence[Mention]
+        self, text: str, sentence: Sentence, tagged: _Tagged, found: Sequence[Mention]
     ) -> list[Mention]:
         """The mentions of a sentence, effects with their statuses and without those that are no event."""
         assert self.status_head is not None
@@ -212,7 +168,13 @@ class NerModel:
         start, end = sentence.words[0].start, sentence.words[-1].end
         inside = [m for m in found if start <= m.start < end]
         return judged(
-            self.status_head, text, inside, tagged.pieces, sentence.words, tagged.hidden, self.own_from
+            self.status_head,
+            text,
+            inside,
+            tagged.pieces,
+            sentence.words,
+            tagged.hidden,
+            self.decoding.own_from,
         )
 
     @torch.inference_mode()
@@ -220,13 +182,13 @@ class NerModel:
         """For each text the highest probability of its sentences to report an adverse event, 0 to 1; 1 for
         every text where the release has no head for it.
         """
-        split = self._sentences(batch)
+        split = read_together(batch, self.decoding.window)
         highest = [0.0 if self.event_head else 1.0] * len(batch)
         for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
             highest[sentence.text] = max(highest[sentence.text], tagged.event)
         return highest
 
-    def _tag(self, batch: Sequence[str], sentences_: Sequence[_Sentence]) -> list[_Tagged]:
+    def _tag(self, batch: Sequence[str], sentences_: Sequence[Sentence]) -> list[_Tagged]:
         """Each sentence with its tags; a word without pieces gets O."""
         split = self.encoder.split([[batch[s.text][w.start : w.end] for w in s.words] for s in sentences_])
         windows = [self.encoder.windows(s) for s in split]
@@ -251,10 +213,10 @@ class NerModel:
 
     def _weighted(self, logs: Floats, event: float) -> Floats:
         """The log-probabilities, those of coded tags raised by the log-odds of an event."""
-        if self.event_head is None or not self.event_weight:
+        if self.event_head is None or not self.decoding.event_weight:
             return logs
         odds = math.log(max(event, 1e-9) / max(1 - event, 1e-9))
-        raised = max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds)) * self.event_weight * self._coded
+        raised = max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds)) * self.decoding.event_weight * self._coded
         weighted: Floats = (logs + raised).astype(np.float32)
         return weighted
 
@@ -289,20 +251,20 @@ class NerModel:
         """The tags of each sentence's words."""
         if not logs:
             return []
-        if self.transitions is None:
+        if self.decoding.transitions is None:
             return [own.argmax(1) for own in logs]
         lengths = [len(own) for own in logs]
-        tags = viterbi(np.concatenate(logs), lengths, self.transitions)
+        tags = viterbi(np.concatenate(logs), lengths, self.decoding.transitions)
         return np.split(tags, np.cumsum(lengths)[:-1])
 
     def _mentions(self, text: str, spans: list[Span], tagged: _Tagged) -> list[Mention]:
         mentions = []
-        runs = spans_of([self.tags[t] for t in tagged.tags], self.gaps_repaired)
+        runs = spans_of([self.tags[t] for t in tagged.tags], self.decoding.gaps_repaired)
         for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():
             first, last = spans[start].start, spans[end - 1].end
             score = float(tagged.probabilities[start:end].mean())
             if label in CODED_LABELS:
-                if tagged.event < self.event_below:
+                if tagged.event < self.decoding.event_below:
                     continue
                 score *= tagged.event
             surface = text[first:last]

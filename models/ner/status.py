@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.assertion.rules import assertion
-from models.encoder.model import WordPieces
+from models.encoder.word_pieces import WordPieces
 from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
 
 #: Width of the hidden layers.

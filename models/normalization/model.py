@@ -15,17 +15,17 @@ import torch
 from pydantic import TypeAdapter
 
 from models import terminology
-from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base
 from models.normalization import context_refining, patient_phrases
 from models.normalization.context_refining import Refiner
 from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.patient_phrases import Phrases
+from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.terminology import Term
-from models.types import Candidate, Coding, Query
+from models.types import Coding, Query
 
 #: Nearest lowest-level terms that are searched per candidate: preferred terms have several of them.
 TERMS_PER_CANDIDATE = 12
@@ -75,21 +75,9 @@ class NormalizationModel:
         self.nil_rule = nil_rule
         self.refiner = refiner
         self.vote = vote
-        # Phrases are coded to the lowest-level term of the same name, which models.terminology.load ensures.
-        self._own_term = {t.pt: t for t in reversed(self.terms)} | {
-            t.pt: t for t in self.terms if t.llt == t.pt
-        }
-        added = [p for p in (self.phrases, self.taught) if p is not None]
+        sets = [p for p in (self.phrases, self.taught) if p is not None]
         self._device = device
-        self._index = CosineIndex(torch.cat([vectors, *(p.vectors for p in added)]).numpy(), device)
-        numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in self.terms))}
-        self._phrases = [phrase for p in added for phrase in zip(p.texts, p.pts, strict=True)]
-        pts = [*(t.pt for t in self.terms), *(pt for _, pt in self._phrases)]
-        self._concepts = np.array([numbers[pt] for pt in pts])
-        # Of each row of the index the cosine from which it counts, and what is taken from it.
-        sizes = [len(self.terms), *(len(p.texts) for p in added)]
-        self._least = np.repeat([-2.0, *(p.min_cosine for p in added)], sizes)
-        self._penalties = np.repeat(np.array([0.0, *(p.penalty for p in added)], np.float32), sizes)
+        self._index = TermIndex(self.terms, vectors, sets, device)
 
     @classmethod
     def load(
@@ -147,7 +135,7 @@ class NormalizationModel:
         return NormalizationModel(
             self.encoder,
             terms,
-            torch.from_numpy(self._index.vectors()[kept]),
+            torch.from_numpy(self._index.term_vectors()[kept]),
             k=self.k,
             nil_below=self.nil_below,
             device=self._device,
@@ -160,8 +148,7 @@ class NormalizationModel:
         """The same S_isolated and terms without context and without phrases, a baseline."""
         model = copy.copy(self)
         model.refiner = None
-        # The index is shared; no cosine of a phrase reaches this threshold.
-        model._least = np.where(np.arange(len(self._least)) < len(self.terms), self._least, 2.0)
+        model._index = self._index.of_terms()
         return model
 
     @staticmethod
@@ -179,23 +166,22 @@ class NormalizationModel:
         if not batch:
             return []
         vectors, weights = self.embed(batch)
-        scores, rows = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
+        found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         return [
-            self._coding(q.surface, *self._counting(s, r), w)
-            for q, s, r, w in zip(batch, scores, rows, weights, strict=True)
+            self._coding(q.surface, cosines, rows, w)
+            for q, (cosines, rows), w in zip(batch, found, weights, strict=True)
         ]
 
     def judged(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
         """What the rule for NIL reads of each mention, and its best preferred term; for the calibration of a
         rule. `vectors`: those of `embed`.
         """
-        found = zip(batch, *self._index.search(vectors, self.k * TERMS_PER_CANDIDATE), strict=True)
+        found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         out = []
-        for query, scores, rows in found:
-            cosines, counting = self._counting(scores, rows)
-            first = self._ranked(cosines, counting)[0]
-            pt = self._candidate(int(counting[first]), 0.0).pt
-            out.append((self._features(query.surface, cosines, counting, first), pt))
+        for query, (cosines, rows) in zip(batch, found, strict=True):
+            first = self._index.ranked(cosines, rows, self.vote)[0]
+            pt = self._index.candidate(int(rows[first]), 0.0).pt
+            out.append((self._features(query.surface, cosines, rows, first), pt))
         return out
 
     def embed(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
@@ -211,59 +197,28 @@ class NormalizationModel:
         scales = vectors.abs().amax(1).clamp(min=1e-12) / 127
         return {"terms": (vectors / scales.unsqueeze(1)).round().to(torch.int8), "scales": scales}
 
-    def _counting(
-        self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The rows that count, without phrases whose cosine is below their threshold, and their cosines less
-        the penalty of phrases, best first.
-        """
-        counts = scores >= self._least[rows]
-        scores, rows = scores[counts], rows[counts]
-        scores = scores - self._penalties[rows]
-        order = np.argsort(-scores, kind="stable")
-        return scores[order], rows[order]
-
-    def _ranked(self, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> list[int]:
-        """Of each preferred term the position of its nearest row, the term with the most votes first."""
-        concepts, first, number = np.unique(self._concepts[rows], return_index=True, return_inverse=True)
-        if not len(concepts):
-            return []
-        votes = scores[first].astype(np.float64)
-        if self.vote:
-            near = np.exp((scores - scores[first][number]) / self.vote)
-            votes += self.vote * np.log(np.bincount(number, near))
-        return [int(i) for i in first[np.lexsort((first, -votes))]]
-
     def _coding(
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
     ) -> Coding:
         """Of the rows that count; there may be none."""
-        ranked = self._ranked(scores, rows)[: self.k]
-        candidates = tuple(self._candidate(int(rows[i]), float(scores[i])) for i in ranked)
+        ranked = self._index.ranked(scores, rows, self.vote)[: self.k]
+        candidates = tuple(self._index.candidate(int(rows[i]), float(scores[i])) for i in ranked)
         confidence = None
         if self.nil_rule is not None and candidates:
             confidence = self.nil_rule.confidence(self._features(surface, scores, rows, ranked[0]))
             nil = confidence < self.nil_rule.below
         else:
             nil = not candidates or candidates[0].score < self.nil_below
-        serious = bool(candidates) and self._own_term[candidates[0].pt].serious
+        serious = bool(candidates) and self._index.is_serious(candidates[0].pt)
         return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
 
     def _features(
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], first: int
     ) -> Floats:
         """`first`: the position of the nearest row of the preferred term that is judged."""
-        best, concepts = self._candidate(int(rows[first]), 0.0), self._concepts[rows]
-        same = concepts == concepts[first]
+        best = self._index.candidate(int(rows[first]), 0.0)
+        same = self._index.concepts[rows] == self._index.concepts[rows[first]]
         return features(surface, best.phrase or best.llt, scores.astype(np.float64), same)
-
-    def _candidate(self, row: int, score: float) -> Candidate:
-        if row < len(self.terms):
-            term = self.terms[row]
-            return Candidate(term.llt, term.pt, term.soc, round(score, 4))
-        text, pt = self._phrases[row - len(self.terms)]
-        term = self._own_term[pt]
-        return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
 
 
 def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:

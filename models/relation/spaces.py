@@ -8,8 +8,9 @@ from typing import cast
 import torch
 
 from models.encoder.faiss_index import unit
-from models.encoder.model import Encoder, WordPieces, encoder_of
+from models.encoder.model import Encoder, encoder_of
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.encoder.word_pieces import WordPieces
 from models.relation.neighbours import Floats
 from models.releases.manifest import Release
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -76,10 +77,13 @@ class Recogniser(Protocol):
 class OwnRecogniser:
     """The tagger's mentions, the terminology's terms and the lexicon's drugs, merged where they overlap."""
 
-    def __init__(self, tagger: NerModel | None, terms: Iterable[str], lexicon: DrugLexicon) -> None:
+    def __init__(
+        self, tagger: NerModel | None, terms: Iterable[str] | DrugLexicon, lexicon: DrugLexicon
+    ) -> None:
+        """`terms`: names, or the lexicon of `lexicon_of`."""
         self.tagger = tagger
         self.drugs = lexicon
-        self.terms = DrugLexicon({t: t for t in terms if not GENERAL.fullmatch(t.lower())})
+        self.terms = terms if isinstance(terms, DrugLexicon) else lexicon_of(terms)
         self.name = f"{'tagger, ' if tagger else ''}terminology and drug lexicon"
 
     @classmethod
@@ -102,7 +106,7 @@ class OwnRecogniser:
     @classmethod
     def bundled(cls, tagger: NerModel | None) -> OwnRecogniser:
         """With the lexicons that are part of the code."""
-        return cls(tagger, _terms(), DrugLexicon.load())
+        return cls(tagger, *_bundled())
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         tagged = self.tagger.predict(texts) if self.tagger else [[] for _ in texts]
@@ -216,6 +220,17 @@ def write_lexicons(folder: Path) -> None:
     """Writes both lexicons into the folder of a release."""
     (folder / TERMS).write_text("\n".join(["term", *_terms()]) + "\n", encoding="utf-8")
     (folder / DRUGS).write_bytes(drugs.BUNDLED.read_bytes())
+
+
+def lexicon_of(terms: Iterable[str]) -> DrugLexicon:
+    """The terms that are not too general to be an entity."""
+    return DrugLexicon({t: t for t in terms if not GENERAL.fullmatch(t.lower())})
+
+
+@cache
+def _bundled() -> tuple[DrugLexicon, DrugLexicon]:
+    """The bundled terms and drugs; nothing changes a lexicon."""
+    return lexicon_of(_terms()), DrugLexicon.load()
 
 
 def _terms() -> list[str]:

@@ -15,68 +15,73 @@ if TYPE_CHECKING:
     from streams.intake.intake import PostIntake
     from streams.intake.items import Intake
     from streams.settings import Settings
+    from streams.sources.catalog import Options
     from streams.sources.process import SourceProcess
     from streams.sources.source import Source
 
 app = typer.Typer()
 
 
+NAMES = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="bluesky, x, mastodon, rss or ndjson; one or more")
+]
+TOPIC = Annotated[str, typer.Option(help="posts, sentences or questions")]
+BLUESKY_SERVER = Annotated[
+    list[str] | None,
+    typer.Option(metavar="URL", help="Jetstream endpoint instead of the public ones; repeatable"),
+]
+MASTODON_SERVER = Annotated[
+    list[str] | None, typer.Option(metavar="URL", help="such as https://mastodon.social; repeatable")
+]
+MASTODON_LOCAL = Annotated[
+    bool, typer.Option("--mastodon-local", help="only posts of the server's own users")
+]
+X_SERVER = Annotated[str, typer.Option(metavar="URL", help="another address of the API")]
+X_RULES = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="a rule in each line; by default all drug names"),
+]
+X_BACKFILL = Annotated[
+    int, typer.Option(min=0, max=5, help="minutes to ask for again; needs an account that may")
+]
+SWEEP = Annotated[
+    float,
+    typer.Option(min=0, max=24, metavar="HOURS", help="x, mastodon: time between questions for deletions"),
+]
+FEED = Annotated[list[str] | None, typer.Option(metavar="URL", help="RSS or Atom feed; repeatable")]
+EVERY = Annotated[float, typer.Option(min=1, help="seconds between two requests for a feed")]
+PATH = Annotated[
+    Path | None, typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input")
+]
+FIELD = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=FIELD", help="ndjson: read id, text ... from that field; repeatable"),
+]
+FOLLOW = Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")]
+EVERYTHING = Annotated[bool, typer.Option("--all", help="every post of a language that is read, drug or not")]
+
+
 @app.command()
 def source(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="bluesky, x, mastodon, rss or ndjson; one or more")
-    ],
-    topic: Annotated[str, typer.Option(help="posts, sentences or questions")] = "posts",
-    bluesky_server: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URL", help="Jetstream endpoint instead of the public ones; repeatable"),
-    ] = None,
-    mastodon_server: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="such as https://mastodon.social; repeatable")
-    ] = None,
-    mastodon_local: Annotated[
-        bool, typer.Option("--mastodon-local", help="only posts of the server's own users")
-    ] = False,
-    x_server: Annotated[str, typer.Option(metavar="URL", help="another address of the API")] = "",
-    x_rules: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="a rule in each line; by default all drug names"),
-    ] = None,
-    x_backfill: Annotated[
-        int, typer.Option(min=0, max=5, help="minutes to ask for again; needs an account that may")
-    ] = 0,
-    sweep: Annotated[
-        float,
-        typer.Option(
-            min=0, max=24, metavar="HOURS", help="x, mastodon: time between questions for deletions"
-        ),
-    ] = 18.0,
-    feed: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="RSS or Atom feed; repeatable")
-    ] = None,
-    every: Annotated[float, typer.Option(min=1, help="seconds between two requests for a feed")] = 900.0,
-    path: Annotated[
-        Path | None,
-        typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input"),
-    ] = None,
-    field: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=FIELD", help="ndjson: read id, text ... from that field; repeatable"),
-    ] = None,
-    follow: Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")] = True,
-    everything: Annotated[
-        bool, typer.Option("--all", help="every post of a language that is read, drug or not")
-    ] = False,
+    names: NAMES,
+    topic: TOPIC = "posts",
+    bluesky_server: BLUESKY_SERVER = None,
+    mastodon_server: MASTODON_SERVER = None,
+    mastodon_local: MASTODON_LOCAL = False,
+    x_server: X_SERVER = "",
+    x_rules: X_RULES = None,
+    x_backfill: X_BACKFILL = 0,
+    sweep: SWEEP = 18.0,
+    feed: FEED = None,
+    every: EVERY = 900.0,
+    path: PATH = None,
+    field: FIELD = None,
+    follow: FOLLOW = True,
+    everything: EVERYTHING = False,
 ) -> None:
     """Takes live posts in until it is stopped: reconnects, resumes where it was, and passes deletions on."""
-    from streams.intake.forget import forget_authors
-    from streams.sources.catalog import Options, make_sources, terms
-    from streams.sources.process import SourceProcess
-    from streams.topics import INPUTS
+    from streams.sources.catalog import Options
 
-    if topic not in {t.name for t in INPUTS}:
-        raise typer.BadParameter(f"{topic!r} is none of {', '.join(t.name for t in INPUTS)}")
-    settings = broker_settings()
     options = Options(
         topic=topic,
         bluesky_servers=bluesky_server or (),
@@ -92,14 +97,27 @@ def source(
         follow=follow,
         **({"x_server": x_server} if x_server else {}),
     )
+    _serve(names, options, everything)
+
+
+def _serve(names: list[str], options: Options, everything: bool) -> None:
+    """Raises typer.BadParameter for a topic that no stage reads, and for settings that are not valid."""
+    from streams.intake.forget import forget_authors
+    from streams.sources.catalog import make_sources, terms
+    from streams.sources.process import SourceProcess
+    from streams.topics import INPUTS
+
+    if options.topic not in {t.name for t in INPUTS}:
+        raise typer.BadParameter(f"{options.topic!r} is none of {', '.join(t.name for t in INPUTS)}")
+    settings = broker_settings()
     sources = make_sources(names, options, settings)
     for line in terms(names):
         err.print(line, highlight=False, markup=False)
     intake = _intake(settings, everything=everything)
     process = SourceProcess(
-        sources, intake, settings, topic=topic, forget_authors=partial(forget_authors, settings)
+        sources, intake, settings, topic=options.topic, forget_authors=partial(forget_authors, settings)
     )
-    asyncio.run(_run(process, intake, settings, topic))
+    asyncio.run(_run(process, intake, settings, options.topic))
 
 
 async def _run(process: SourceProcess, intake: PostIntake, settings: Settings, topic: str) -> None:

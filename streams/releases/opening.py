@@ -111,7 +111,7 @@ def load_opened(release: Release, settings: Settings) -> Loaded:
     loaded = load(release, device=settings.device, dtype=settings.dtype)
     if release.task == "ner" and settings.post_threshold is not None:
         tagger: Any = loaded.model
-        tagger.event_below = settings.post_threshold
+        tagger.decoding.event_below = settings.post_threshold
     return loaded
 
 

@@ -8,8 +8,9 @@ import faust
 import pytest
 from faust.types import ConsumerMessage
 
-from streams import app
-from streams.app import FIRST_BATCH, ExplicitAckEvent, FaustPorts
+from streams.app.consumer import CommittedConsumer, ExplicitAckEvent, _CommittedConsumerThread
+from streams.app.ports import FIRST_BATCH, FaustPorts
+from streams.app.stage_app import _App
 from streams.inference import InferenceWorkers
 from streams.monitoring.progress import Progress
 from streams.settings import Settings
@@ -54,7 +55,7 @@ def test_a_record_that_faust_skips_on_a_rebalance_is_not_acknowledged() -> None:
 
 
 def test_the_starts_and_stops_of_fausts_services_are_no_messages_of_ours() -> None:
-    for service in (app._App, app._CommittedConsumer, app._CommittedConsumerThread):
+    for service in (_App, CommittedConsumer, _CommittedConsumerThread):
         assert service.logger.name == "faust"
 
 

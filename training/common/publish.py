@@ -47,20 +47,8 @@ def publish_release(
     """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
     and publishes under `root`. The texts of `reference` are those that later ones are compared with.
     """
-    draft = Manifest.model_validate(
-        {
-            "task": task,
-            "kind": kind,
-            "base": base,
-            "base_sha256": base_sha256,
-            "files": {name: file.model_dump() for name, file in describe(directory).items()},
-            "configuration": configuration,
-            "scores": [],
-            "training_data": [source.model_dump() for source in training_data],
-            "code_commit": code_commit(),
-            "canary": {"inputs": as_json(list(canary)), "outputs": []},
-        }
-    )
+    stated = {"task": task, "kind": kind, "base": base, "base_sha256": base_sha256}
+    draft = _draft(directory, stated | {"configuration": configuration}, training_data, canary)
     drafted = Release(directory, draft, version_of(manifest_bytes(draft)))
     model = model_class(task).load(drafted, device=str(device))
     if reference is not None:
@@ -70,6 +58,22 @@ def publish_release(
     inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
     return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+
+
+def _draft(
+    directory: Path, stated: dict[str, Any], training_data: Sequence[TrainingData], canary: Sequence[Any]
+) -> Manifest:
+    """The manifest without scores, and without the canary's answers."""
+    return Manifest.model_validate(
+        {
+            **stated,
+            "files": {name: file.model_dump() for name, file in describe(directory).items()},
+            "scores": [],
+            "training_data": [source.model_dump() for source in training_data],
+            "code_commit": code_commit(),
+            "canary": {"inputs": as_json(list(canary)), "outputs": []},
+        }
+    )
 
 
 OFFERED = Annotated[

@@ -12,7 +12,8 @@ import typer
 from torch import Tensor, nn
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, WordPieces
+from models.encoder.model import Encoder
+from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import CONTINUATION
 from models.ner.head import EventHead, Head
 from models.ner.status import Pieces, StatusHead, piece_range

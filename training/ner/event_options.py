@@ -20,11 +20,11 @@ def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, flo
     """
     tried = {}
     for weight in WEIGHTS:
-        model.event_weight = weight
+        model.decoding.event_weight = weight
         by_corpus = scores(model)
         tried[str(weight)] = round(sum(by_corpus.values()) / len(by_corpus), 4)
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
-    model.event_weight = best
+    model.decoding.event_weight = best
     options: dict[str, Any] = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
     if posts := held_out_posts():
         options["alarms"] = alarm_curve(model, posts) | {"definitions": DEFINITIONS}

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
-from models.ner.decoding import Floats, tags_of
+from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
 from models.ner.head import EventHead, Head
-from models.ner.model import EVENT_HEAD, STATUS_HEAD, TRANSITIONS, NerModel
+from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
 from models.ner.status import StatusHead
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
@@ -34,7 +34,6 @@ from training.common.precision import mixed
 from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, phases_of
 
-HEAD = "head.safetensors"
 #: Batches out of which sentences of like length are put together.
 POOL = 20
 
@@ -162,11 +161,13 @@ class TaggerTrainee(Trainee):
             head,
             LABELS,
             None,
-            gaps_repaired=self.settings.repair,
-            transitions=self.transitions,
             event_head=event_head,
             status_head=status_head,
-            window=self.settings.window,
+            decoding=Decoding(
+                gaps_repaired=self.settings.repair,
+                transitions=self.transitions,
+                window=self.settings.window,
+            ),
         )
 
     def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:

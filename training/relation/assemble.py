@@ -18,9 +18,10 @@ from torch import Tensor
 
 from models import drugs
 from models.encoder.faiss_index import unit
-from models.encoder.model import Encoder, WordPieces
+from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER
+from models.encoder.word_pieces import WordPieces
 from models.relation.model import RelationModel, Voting
 from models.relation.neighbours import Floats, Vote, decode_tags, votes
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder, WordPieces
+from models.encoder.model import Encoder
 from models.encoder.split.layers import Layers
+from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import tags_of
 from models.relation.model import LABELS
 from models.relation.neighbours import Numbers

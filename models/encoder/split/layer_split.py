@@ -10,9 +10,10 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from models.encoder.model import Encoder, WordPieces, padded
+from models.encoder.model import Encoder, padded
 from models.encoder.packed.bert import PackedBert
 from models.encoder.split.layers import Layers
+from models.encoder.word_pieces import WordPieces
 
 
 class EncodedSentence(NamedTuple):

@@ -40,6 +40,13 @@ COMPARED = Annotated[
 ]
 GOLD = Annotated[Path | None, typer.Option(help="gold file, JSON Lines: id, mentions, relations, ...")]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the figures here, as JSON")]
+REASON = Annotated[str | None, typer.Option(help="only letters with this reason")]
+LIMIT = Annotated[int, typer.Option(min=0, help="maximum number of letters sent back; 0: all")]
+ATTEMPTS = Annotated[int, typer.Option(min=1, help="maximum number of times a record is sent back")]
+OUTDATED = Annotated[
+    bool,
+    typer.Option("--outdated", help="also letters so old that a deletion of their report may be forgotten"),
+]
 
 
 @app.command()
@@ -100,17 +107,10 @@ def _read_gold(path: Path) -> Gold:
 @app.command()
 def redrive(
     topic: Annotated[str, typer.Argument(help="a topic of dead letters, for example `posts.dead`")],
-    reason: Annotated[str | None, typer.Option(help="only letters with this reason")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="maximum number of letters sent back; 0: all")] = 0,
-    max_attempts: Annotated[
-        int, typer.Option(min=1, help="maximum number of times a record is sent back")
-    ] = 3,
-    outdated: Annotated[
-        bool,
-        typer.Option(
-            "--outdated", help="also letters so old that a deletion of their report may be forgotten"
-        ),
-    ] = False,
+    reason: REASON = None,
+    limit: LIMIT = 0,
+    max_attempts: ATTEMPTS = 3,
+    outdated: OUTDATED = False,
 ) -> None:
     """Sends dead letters back to the topic that they were read from.
 

@@ -21,52 +21,59 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 LEVELS = ("pt", "soc")
+LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
+UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; now")]
+SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
+LANGUAGE = Annotated[str | None, typer.Option(help="only reports in this language")]
+SERIOUS = Annotated[bool, typer.Option("--serious", help="only serious events")]
+OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people")]
+STRATIFIED = Annotated[
+    bool, typer.Option("--stratified", help="expected counts summed over source and language")
+]
+LEAST = Annotated[int, typer.Option(min=1, help="reports that a listed pair has at least")]
+DISCOVERY = Annotated[
+    float | None, typer.Option(min=0, max=1, help="false discovery rate of the criterion fdr")
+]
+CRITERION = Annotated[
+    str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
+]
+SHOW = Annotated[int, typer.Option(min=0, help="maximum number of pairs printed")]
+HTML = Annotated[Path | None, typer.Option(help="write an HTML report here")]
+JSON = Annotated[Path | None, typer.Option("--json", help="write the signals here, as JSON Lines")]
+PUBLISH = Annotated[bool, typer.Option("--publish", help="write them to the topic `signals`")]
+EVERY = Annotated[
+    float, typer.Option(min=0, help="compute again after so many seconds, until Ctrl-C; 0: once")
+]
+REFIT = Annotated[float, typer.Option(min=0, help="seconds between two fits of the prior, with --every")]
 
 
 @app.command()
 def signals(
-    level: Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")] = "pt",
-    until: Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; now")] = None,
-    source: Annotated[str | None, typer.Option(help="only reports of this input topic")] = None,
-    language: Annotated[str | None, typer.Option(help="only reports in this language")] = None,
-    serious: Annotated[bool, typer.Option("--serious", help="only serious events")] = False,
-    others: Annotated[bool, typer.Option("--others", help="also events of other people")] = False,
-    stratified: Annotated[
-        bool, typer.Option("--stratified", help="expected counts summed over source and language")
-    ] = False,
-    least: Annotated[int, typer.Option(min=1, help="reports that a listed pair has at least")] = 3,
-    fdr: Annotated[
-        float | None, typer.Option(min=0, max=1, help="false discovery rate of the criterion fdr")
-    ] = None,
-    criterion: Annotated[
-        str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
-    ] = None,
-    show: Annotated[int, typer.Option(min=0, help="maximum number of pairs printed")] = 25,
-    html: Annotated[Path | None, typer.Option(help="write an HTML report here")] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="write the signals here, as JSON Lines")] = None,
-    publish: Annotated[bool, typer.Option("--publish", help="write them to the topic `signals`")] = False,
-    every: Annotated[
-        float, typer.Option(min=0, help="compute again after so many seconds, until Ctrl-C; 0: once")
-    ] = 0,
-    refit: Annotated[
-        float, typer.Option(min=0, help="seconds between two fits of the prior, with --every")
-    ] = 3600,
+    level: LEVEL = "pt",
+    until: UNTIL = None,
+    source: SOURCE = None,
+    language: LANGUAGE = None,
+    serious: SERIOUS = False,
+    others: OTHERS = False,
+    stratified: STRATIFIED = False,
+    least: LEAST = 3,
+    fdr: DISCOVERY = None,
+    criterion: CRITERION = None,
+    show: SHOW = 25,
+    html: HTML = None,
+    json: JSON = None,
+    publish: PUBLISH = False,
+    every: EVERY = 0,
+    refit: REFIT = 3600,
 ) -> None:
     """Computes disproportionality and the weekly watch from the database of PV_DATABASE.
 
     A disproportionality is no evidence that a drug causes an event.
     """
     from streams.signals.population import Population
-    from streams.signals.statistics.criteria import CRITERIA
-    from streams.signals.surveillance import FDR, Options
+    from streams.signals.surveillance import Options
 
-    if level not in LEVELS:
-        raise typer.BadParameter(f"{level!r} is none of {', '.join(LEVELS)}", param_hint="--level")
-    if criterion is not None and criterion not in {*CRITERIA, FDR}:
-        names = ", ".join([*CRITERIA, FDR])
-        raise typer.BadParameter(f"{criterion!r} is none of {names}", param_hint="--criterion")
-    if criterion == FDR and fdr is None:
-        raise typer.BadParameter("it needs --fdr", param_hint="--criterion")
+    _check(level, criterion, fdr)
     population = Population(
         "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
     )
@@ -78,6 +85,20 @@ def signals(
     while every:
         time.sleep(every)
         run.once(outputs, refit_after=refit)
+
+
+def _check(level: str, criterion: str | None, fdr: float | None) -> None:
+    """Raises typer.BadParameter for an unknown level or criterion, and for fdr without a rate."""
+    from streams.signals.statistics.criteria import CRITERIA
+    from streams.signals.surveillance import FDR
+
+    if level not in LEVELS:
+        raise typer.BadParameter(f"{level!r} is none of {', '.join(LEVELS)}", param_hint="--level")
+    if criterion is not None and criterion not in {*CRITERIA, FDR}:
+        names = ", ".join([*CRITERIA, FDR])
+        raise typer.BadParameter(f"{criterion!r} is none of {names}", param_hint="--criterion")
+    if criterion == FDR and fdr is None:
+        raise typer.BadParameter("it needs --fdr", param_hint="--criterion")
 
 
 class _Outputs:

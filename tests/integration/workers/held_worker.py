@@ -36,10 +36,11 @@ def held_worker(stage: str, env: dict[str, str], log: Path, folder: Path) -> Ite
 
 def prepare() -> None:
     """Changes the stages of this process."""
-    from streams import app, stage  # noqa: PLC0415  not needed by the test
+    from streams import stage  # noqa: PLC0415  not needed by the test
+    from streams.app import ports  # noqa: PLC0415
 
     folder = Path(os.environ[FOLDER])
-    predict, owns = stage._predict_batch, app.FaustPorts.owns
+    predict, owns = stage._predict_batch, ports.FaustPorts.owns
 
     def held(stage: Any, loaded: Any, reports: Sequence[Any]) -> Sequence[Any]:
         deadline = time.monotonic() + HOLD_SECONDS
@@ -49,8 +50,8 @@ def prepare() -> None:
                 time.sleep(0.02)
         return predict(stage, loaded, reports)
 
-    async def fenced(self: app.FaustPorts, batch: Sequence[Any]) -> bool:
+    async def fenced(self: ports.FaustPorts, batch: Sequence[Any]) -> bool:
         return (folder / "unfenced").exists() or await owns(self, batch)
 
     stage._predict_batch = held
-    app.FaustPorts.owns = fenced  # type: ignore[method-assign]
+    ports.FaustPorts.owns = fenced  # type: ignore[method-assign]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from models.encoder.base_files import resolve_base
-from models.encoder.model import Encoder, WordPieces
+from models.encoder.model import Encoder
+from models.encoder.word_pieces import WordPieces
 from models.text import word_texts
 from tests.models import tiny
 

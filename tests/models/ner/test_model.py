@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.ner.decoding import tags_of
+from models.ner.decoding import Decoding, tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import NerModel
 from models.text import sentences
@@ -176,7 +176,7 @@ def test_the_transitions_decide_together_with_the_probabilities(small: Encoder) 
     b, i, o = (tags.index(t) for t in ("B-ADE", "I-ADE", "O"))
     # One mention at most in a sentence, of the first two words.
     follow[-1, b] = follow[b, i] = follow[i, o] = follow[o, o] = 0.0
-    decoded = NerModel(small, plain.head, LABELS, None, transitions=follow)
+    decoded = NerModel(small, plain.head, LABELS, None, decoding=Decoding(transitions=follow))
     found = decoded.predict(["pain pain pain pain", "", "pain pain pain\npain"])
     assert [[m.text for m in own] for own in found] == [["pain pain"], [], ["pain pain", "pain"]]
     assert [m.text for m in plain.predict(["pain pain"])[0]] == ["pain", "pain"]
@@ -185,7 +185,7 @@ def test_the_transitions_decide_together_with_the_probabilities(small: Encoder) 
 def test_transitions_of_another_number_of_tags_are_refused(small: Encoder) -> None:
     plain = constant(small, "O")
     with pytest.raises(ValueError, match="for 12 tags"):
-        NerModel(small, plain.head, LABELS, None, transitions=np.zeros((3, 2), np.float32))
+        NerModel(small, plain.head, LABELS, None, decoding=Decoding(transitions=np.zeros((3, 2), np.float32)))
 
 
 def test_hashtags_and_handles_hold_no_effect_and_a_hashtag_may_be_a_drug(small: Encoder) -> None:
@@ -213,8 +213,7 @@ def with_event_head(
         LABELS,
         model.lexicon,
         event_head=head,
-        event_weight=event_weight,
-        event_below=event_below,
+        decoding=Decoding(event_weight=event_weight, event_below=event_below),
     )
 
 

@@ -7,9 +7,10 @@ import torch
 
 from models.assertion.status import asserted
 from models.encoder.model import Encoder
-from models.ner.decoding import tags_of
+from models.ner.decoding import Decoding, tags_of
 from models.ner.head import Head
 from models.ner.model import NerModel
+from models.ner.reading import read_together
 from models.ner.status import N_RULES, Pieces, StatusHead
 from models.types import (
     ADE,
@@ -35,7 +36,12 @@ def tagger(encoder: Encoder, **bias: float) -> NerModel:
         torch.nn.init.zeros_(parameter)
     head.status[-1].bias.data = torch.tensor([bias.get(s, 0.0) for s in STATUSES])
     model = NerModel(
-        encoder, Head(encoder.dimension, len(tags_of(LABELS))), LABELS, None, status_head=head, window=50
+        encoder,
+        Head(encoder.dimension, len(tags_of(LABELS))),
+        LABELS,
+        None,
+        status_head=head,
+        decoding=Decoding(window=50),
     )
     torch.nn.init.zeros_(model.head.linear.weight)
     torch.nn.init.zeros_(model.head.linear.bias)
@@ -69,7 +75,7 @@ def test_what_is_no_event_is_no_mention(small: Encoder) -> None:
 def test_the_threshold_decides_for_the_writers_own_events(small: Encoder) -> None:
     model = tagger(small, own=1.0, negated=2.0)
     assert model.predict(["headache"])[0][0].status == NEGATED
-    model.own_from = 0.1
+    model.decoding.own_from = 0.1
     assert model.predict(["headache"])[0][0].status == OWN
 
 
@@ -82,20 +88,17 @@ def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
     last.weight.data[STATUSES.index(NEGATED), 0] = 20.0
     places = [Mention(3, 11, "headache", ADE, 1.0)]
     for text, status in (("ok headache", OWN), ("no headache", NEGATED)):
-        [sentence] = model._sentences([text])
+        [sentence] = read_together([text], 50)
         [tagged] = model._tag([text], [sentence])
         [mention] = model._judged(text, sentence, tagged, places)
         assert mention.status == status
 
 
-def test_sentences_of_a_text_are_read_together_up_to_the_window(small: Encoder) -> None:
-    model = tagger(small)
+def test_sentences_of_a_text_are_read_together_up_to_the_window() -> None:
     text = "Took it. Slept badly. Never again."
-    assert len(model._sentences([text])) == 1
-    model.window = 4
-    assert [len(s.words) for s in model._sentences([text])] == [3, 3, 3]
-    model.window = 0
-    assert len(model._sentences([text, text])) == 6
+    assert len(read_together([text], 50)) == 1
+    assert [len(s.words) for s in read_together([text], 4)] == [3, 3, 3]
+    assert len(read_together([text, text], 0)) == 6
 
 
 def test_pairs_are_scored_for_each_drug_and_padding_changes_nothing() -> None:

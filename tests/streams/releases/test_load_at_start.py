@@ -187,4 +187,4 @@ def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
     threshold: float | None, expected: float
 ) -> None:
     tagger: Any = load_at_start("ner", None, Settings(post_threshold=threshold)).current.model
-    assert tagger.event_below == expected
+    assert tagger.decoding.event_below == expected

@@ -11,7 +11,8 @@ import typer
 from safetensors.torch import load_file
 
 from models.encoder.model import Encoder, encoder_of
-from models.ner.model import TRANSITIONS, NerModel
+from models.ner.decoding import TRANSITIONS
+from models.ner.model import NerModel
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
@@ -45,9 +46,9 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     }
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
-    assert loaded.model.gaps_repaired is False  # type: ignore[attr-defined]
+    assert loaded.model.decoding.gaps_repaired is False  # type: ignore[attr-defined]
     counted = counted_transitions(read(corpus, Settings(base=base)))
-    assert np.array_equal(loaded.model.transitions, counted)  # type: ignore[attr-defined]
+    assert np.array_equal(loaded.model.decoding.transitions, counted)  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
 
@@ -69,7 +70,7 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
     assert TRANSITIONS not in manifest.files
-    assert load(open_release(path), dtype="float32").model.transitions is None  # type: ignore[attr-defined]
+    assert load(open_release(path), dtype="float32").model.decoding.transitions is None  # type: ignore[attr-defined]
     data, source = named
     assert {s.data for s in manifest.scores} == {data}
     (trained,) = manifest.training_data
@@ -123,7 +124,7 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     configuration = open_release(path).manifest.configuration
     tried = configuration["event_weights_tried"]
     assert tried[str(configuration["event_weight"])] == max(tried.values())
-    assert model.event_weight == configuration["event_weight"]
+    assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
 
 

@@ -6,10 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from models.scores import Counts
+
+if TYPE_CHECKING:
+    from models.encoder.model import Encoder
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|nor|nothing|without|cannot)\b|n['\u2019]?t\b", re.IGNORECASE)
@@ -39,18 +44,22 @@ def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:
 
 def similarities(answers: Sequence[str], references: Sequence[str]) -> Counts:
     """(texts, 1): the cosine of the vectors of answer and reference by the base encoder."""
-    from models.encoder.base_files import MINI  # noqa: PLC0415
-    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
-
-    encoder = Encoder.load(MINI, max_pieces=256)
+    encoder = _encoder()
     cosines = (encoder.embed(answers) * encoder.embed(references)).sum(1, keepdim=True)
     return np.asarray(cosines.double().numpy(), np.float64)
 
 
 def nearest_sentences(texts: Sequence[str]) -> list[str]:
     """The baseline of a release without rankers: of the sentences that ask the one nearest to the text."""
-    from models.encoder.base_files import MINI  # noqa: PLC0415
-    from models.encoder.model import Encoder  # noqa: PLC0415
-    from models.summarization.model import SummarizationModel  # noqa: PLC0415
+    from models.summarization.model import SummarizationModel  # noqa: PLC0415  a model library
 
-    return [s.text for s in SummarizationModel(Encoder.load(MINI, max_pieces=256)).extract(texts)]
+    return [s.text for s in SummarizationModel(_encoder()).extract(texts)]
+
+
+@cache
+def _encoder() -> Encoder:
+    """The base encoder, which nothing changes; loaded once for all scores."""
+    from models.encoder.base_files import MINI  # noqa: PLC0415
+    from models.encoder.model import Encoder  # noqa: PLC0415  a model library
+
+    return Encoder.load(MINI, max_pieces=256)

@@ -92,25 +92,10 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 def measures(recogniser: str) -> tuple[Measure, ...]:
     """All scores; the definitions of entity scores name the recogniser."""
-    entities = f"entities by {recogniser}"
     return (
         *(ratio(name, f"{name} {HOW}", (i, _ONE)) for i, name in enumerate(ROUGES)),
         ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
-        ratio(
-            "entity_consistency",
-            f"entities of both reference and answer over those of the references (ECL, Eq. 8), {entities}",
-            (_SHARED, _GOLD),
-        ),
-        ratio(
-            "unfaithful",
-            f"share of answers that name an entity which neither question nor reference names, {entities}",
-            (_STRANGE, _ONE),
-        ),
-        ratio(
-            "focus_identification",
-            f"share of references in which a focus is found, whatever the answer; {entities}",
-            (_FOCUS, _ONE),
-        ),
+        *_entity_measures(f"entities by {recogniser}"),
         ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
         ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
         ratio("similarity", SIMILAR, (_COSINE, _ONE)),
@@ -133,6 +118,27 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
     )
 
 
+def _entity_measures(entities: str) -> tuple[Measure, ...]:
+    """Scores that count entities, which `entities` describes."""
+    return (
+        ratio(
+            "entity_consistency",
+            f"entities of both reference and answer over those of the references (ECL, Eq. 8), {entities}",
+            (_SHARED, _GOLD),
+        ),
+        ratio(
+            "unfaithful",
+            f"share of answers that name an entity which neither question nor reference names, {entities}",
+            (_STRANGE, _ONE),
+        ),
+        ratio(
+            "focus_identification",
+            f"share of references in which a focus is found, whatever the answer; {entities}",
+            (_FOCUS, _ONE),
+        ),
+    )
+
+
 def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates the summaries that `model.predict` gives."""
     from models.ner.model import NerModel  # noqa: PLC0415
@@ -144,21 +150,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
     found = model.predict(texts)
     seconds = time.perf_counter() - started
     gold = found_by.entities(references)
-    named = found_by.entities(texts)
-    trivial = [
-        np.hstack(
-            [
-                summary_counts(answers, references)[:, : len(ROUGES)],
-                beginnings(answers, references),
-                similarities(answers, references),
-            ]
-        )
-        for answers in (
-            [centroid_sentence(t) for t in texts],
-            list(map(template, texts, named)),
-            nearest_sentences(texts),
-        )
-    ]
+    trivial = _trivial_counts(texts, references, found_by.entities(texts))
 
     def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
@@ -176,6 +168,24 @@ def measure(model: Any, corpus: Corpus) -> Result:
         dict.fromkeys(ours, "first sentence"),
         seconds,
     )
+
+
+def _trivial_counts(texts: Sequence[str], references: Sequence[str], named: Sequence[Any]) -> list[Counts]:
+    """Of each of OTHERS the counts of its answers; `named`: the entities of each text."""
+    return [
+        np.hstack(
+            [
+                summary_counts(answers, references)[:, : len(ROUGES)],
+                beginnings(answers, references),
+                similarities(answers, references),
+            ]
+        )
+        for answers in (
+            [centroid_sentence(t) for t in texts],
+            list(map(template, texts, named)),
+            nearest_sentences(texts),
+        )
+    ]
 
 
 def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Counts:

@@ -1,0 +1,85 @@
+"""The names of a terminology and patients' phrases, searched by cosine."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from models.encoder.faiss_index import CosineIndex
+from models.normalization.patient_phrases import Phrases
+from models.terminology import Term
+from models.types import Candidate
+
+Array = np.ndarray[Any, Any]
+
+
+class TermIndex:
+    """The rows are those of the terms, then those of each set of phrases; each has a preferred term."""
+
+    def __init__(
+        self, terms: Sequence[Term], vectors: torch.Tensor, sets: Sequence[Phrases], device: str = "cpu"
+    ) -> None:
+        """`vectors` (terms, dimension) are unit vectors of the terms."""
+        self._terms = terms
+        # Phrases are coded to the lowest-level term of the same name, which models.terminology.load ensures.
+        self._own_term = {t.pt: t for t in reversed(terms)} | {t.pt: t for t in terms if t.llt == t.pt}
+        self._index = CosineIndex(torch.cat([vectors, *(p.vectors for p in sets)]).numpy(), device)
+        self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
+        numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
+        pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
+        self.concepts = np.array([numbers[pt] for pt in pts])
+        """(rows,): the number of each one's preferred term"""
+        # Of each row the cosine from which it counts, and what is taken from it.
+        sizes = [len(terms), *(len(p.texts) for p in sets)]
+        self._least = np.repeat([-2.0, *(p.min_cosine for p in sets)], sizes)
+        self._penalties = np.repeat(np.array([0.0, *(p.penalty for p in sets)], np.float32), sizes)
+
+    def term_vectors(self) -> Array:
+        """(terms, dimension): the unit vectors of the terms."""
+        return self._index.vectors()[: len(self._terms)]
+
+    def of_terms(self) -> TermIndex:
+        """The same index without phrases, which shares its vectors."""
+        alone = copy.copy(self)
+        # No cosine of a phrase reaches this threshold.
+        alone._least = np.where(np.arange(len(self._least)) < len(self._terms), self._least, 2.0)
+        return alone
+
+    def search(self, vectors: Array, n: int) -> Iterator[tuple[Array, Array]]:
+        """Of each query (queries, dimension) the rows that count among the `n` nearest, without phrases whose
+        cosine is below their threshold, and their cosines less the penalty of phrases, best first.
+        """
+        for scores, rows in zip(*self._index.search(vectors, n), strict=True):
+            counts = scores >= self._least[rows]
+            counting = rows[counts]
+            cosines = scores[counts] - self._penalties[counting]
+            order = np.argsort(-cosines, kind="stable")
+            yield cosines[order], counting[order]
+
+    def ranked(self, cosines: Array, rows: Array, vote: float) -> list[int]:
+        """Of each preferred term the position of its nearest row, the term with the most votes first; `vote`
+        as in NormalizationModel.
+        """
+        concepts, first, number = np.unique(self.concepts[rows], return_index=True, return_inverse=True)
+        if not len(concepts):
+            return []
+        votes = cosines[first].astype(np.float64)
+        if vote:
+            near = np.exp((cosines - cosines[first][number]) / vote)
+            votes += vote * np.log(np.bincount(number, near))
+        return [int(i) for i in first[np.lexsort((first, -votes))]]
+
+    def candidate(self, row: int, score: float) -> Candidate:
+        if row < len(self._terms):
+            term = self._terms[row]
+            return Candidate(term.llt, term.pt, term.soc, round(score, 4))
+        text, pt = self._phrases[row - len(self._terms)]
+        term = self._own_term[pt]
+        return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
+
+    def is_serious(self, pt: str) -> bool:
+        return self._own_term[pt].serious

@@ -1,0 +1,1 @@
+"""A stage as a Faust app with its own consumer group; the only package that uses Faust."""

@@ -1,0 +1,65 @@
+"""The options of a stage's Faust app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import faust
+import faust.auth
+from faust.types.auth import CredentialsT
+from mode import CrashingSupervisor
+
+from streams.app.consumer import ExplicitAckEvent
+from streams.settings import Settings
+from streams.topics import MAX_DEAD_MESSAGE
+
+#: How often a consumer asks the broker for its topics and partitions.
+METADATA_MAX_AGE_MS = 10_000
+
+
+def options(settings: Settings, workers: int) -> dict[str, Any]:
+    """For an app whose inference has so many workers."""
+    return {
+        "broker": [f"kafka://{b}" for b in settings.bootstrap],
+        "broker_credentials": _credentials(settings),
+        "broker_session_timeout": settings.session_timeout,
+        "broker_heartbeat_interval": settings.session_timeout / 4,
+        "broker_commit_interval": settings.commit_interval,
+        "consumer_group_instance_id": settings.instance or None,
+        # For each worker a batch in inference and one that waits for its turn or for confirmation, and two
+        # that are ready. Faust's default of 4096 records would only use memory.
+        "stream_buffer_maxsize": 2 * (workers + 1) * settings.batch,
+        # On a rebalance and on a stop, finish and acknowledge the records already read.
+        "stream_wait_empty": True,
+        "consumer_auto_offset_reset": "earliest",
+        # A broker that has just started may not list the source topic yet. A member that asks it then, and
+        # leads the group, assigns no partitions until it asks again: with Faust's default after 5 minutes.
+        "consumer_metadata_max_age_ms": METADATA_MAX_AGE_MS,
+        "producer_acks": -1,
+        "producer_linger": 0.005,
+        "producer_max_request_size": 2 * MAX_DEAD_MESSAGE,
+        # An agent raises only for an error that no single record causes: the app must crash, not restart it.
+        "agent_supervisor": CrashingSupervisor,
+        # The embedded broker supports no admin requests, and no tables or leader election are used.
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "store": "memory://",
+        "web_enabled": False,
+        "autodiscover": False,
+        "Event": ExplicitAckEvent,
+    }
+
+
+def _credentials(settings: Settings) -> CredentialsT | None:
+    context = settings.ssl_context()
+    tokens = settings.token_provider()
+    if tokens is not None:
+        return faust.auth.OAuthCredentials(oauth_cb=tokens, ssl_context=context)
+    if settings.security.startswith("SASL"):
+        return faust.SASLCredentials(
+            mechanism=settings.sasl_mechanism,
+            username=settings.sasl_username,
+            password=settings.sasl_password.get_secret_value(),
+            ssl_context=context,
+        )
+    return faust.SSLCredentials(context) if context is not None else None

@@ -1,0 +1,111 @@
+"""The ports of a stage on a running Faust app."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import faust
+
+from models.releases.loading import Loaded
+from streams.inference import InferenceWorkers
+from streams.monitoring.drift import Drift
+from streams.monitoring.progress import Progress
+from streams.records import Headers, Inbound
+from streams.releases.handle import Handle
+from streams.settings import Settings
+from streams.stage import Processed
+from streams.topics import broker_name, table_name
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+#: Records of the first batch of a stage.
+FIRST_BATCH = 8
+
+
+class FaustPorts:
+    """The ports of a stage on a running Faust app."""
+
+    def __init__(
+        self,
+        app: faust.App,
+        inference: InferenceWorkers,
+        progress: Progress,
+        settings: Settings,
+    ) -> None:
+        self.workers = inference.workers
+        self.batch_characters = settings.batch_characters
+        self.max_output_bytes = settings.max_output_bytes
+        self.keep_text = settings.keep_text
+        self._app = app
+        self._inference = inference
+        self._settings = settings
+        self._progress = progress
+        self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
+        self.stream: Any = None
+        self.handle: Handle
+
+    def snapshot(self) -> Loaded:
+        return self.handle.current
+
+    async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
+        return await self._inference.run(partial(self._progress.infer, work, batch))
+
+    async def owns(self, batch: Sequence[Inbound]) -> bool:
+        consumer: Any = self._app.consumer
+        messages = [record.token.message for record in batch]
+        if await consumer._thread.membership.holds(min(m.generation_id for m in messages)):
+            return True
+        for message in messages:
+            # Otherwise Faust would wait for their acknowledgement before it joins the group again.
+            consumer.unacked.discard(message)
+        log.warning("%s: %d records belong to another worker now: not sent", self._app.conf.id, len(batch))
+        return False
+
+    async def send(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> Awaitable[Any]:
+        # Topic.send would more than halve a worker's throughput (codecs, sensors, one more future for each
+        # record).
+        pairs: Any = list(headers)
+        name = broker_name(self._settings, topic)
+        return await self._app.producer.send(name, key, value, None, None, pairs)
+
+    async def ack(self, record: Inbound) -> None:
+        record.token.finished = True
+        await self.stream.ack(record.token)
+
+    def observe(self, processed: Sequence[Processed]) -> None:
+        if self.handle.shadow is not None:
+            self.handle.shadow.offer(processed)
+        self._drift.offer(processed, self.handle.current)
+
+    async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
+        """Batches of up to `size` source records, waiting at most `wait` seconds; Faust acknowledges none of
+        them by itself. The first one is small, so that there is a result soon.
+        """
+        first = FIRST_BATCH
+        async for events in self.stream.noack_take(size, within=wait):
+            records = [_inbound(self._settings, event) for event in events]
+            self._progress.batch = records
+            for part in (records[:first], records[first:]):
+                if part:
+                    yield part
+            first = 0
+
+
+def _inbound(settings: Settings, event: Any) -> Inbound:
+    m = event.message
+    topic = table_name(settings, m.topic)
+    return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), event)
+
+
+def _headers(raw: Any) -> Headers:
+    """Headers as pairs; Faust gives a dictionary, pairs or None. A value may be null."""
+    pairs = raw.items() if isinstance(raw, dict) else raw or ()
+    return tuple(
+        (name, value if value is None or isinstance(value, bytes) else str(value).encode())
+        for name, value in pairs
+    )

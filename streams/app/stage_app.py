@@ -1,0 +1,126 @@
+"""A stage as a Faust app with its own consumer group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import faust
+from aiokafka import TopicPartition
+
+from streams import metrics
+from streams.app.consumer import FAUST_LOG, CommittedConsumer
+from streams.app.options import options
+from streams.app.ports import FaustPorts
+from streams.inference import InferenceWorkers
+from streams.monitoring.progress import Progress
+from streams.releases.handle import Handle
+from streams.settings import Settings
+from streams.stage import Stage, run_stage
+from streams.topics import broker_name, group_id
+
+
+class _App(faust.App):
+    logger = FAUST_LOG
+
+    def _create_directories(self) -> None:
+        """Without tables nothing is written, and a process that is killed would leave the folders."""
+
+
+class StageApp:
+    """A stage as a Faust app, with its assignment and failure for the worker."""
+
+    def __init__(
+        self,
+        stage: Stage[Any, Any],
+        settings: Settings,
+        handle: Callable[[], Awaitable[Handle]],
+        inference: InferenceWorkers,
+        progress: Progress,
+    ) -> None:
+        """`handle` waits until the model is loaded; the stage joins its group before that."""
+        self.stage = stage
+        self.progress = progress
+        self.dead_letters = stage.source.dead_letters.name
+        self.assigned = False
+        """Whether the consumer group has assigned partitions (possibly none) since it last revoked them."""
+        self.agent_failed: BaseException | None = None
+        """The error that ended the agent."""
+        self._assigned_at = 0.0
+        metrics.prepare(stage.name)
+        metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
+        metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
+        metrics.WORKERS.labels(stage.name).set(inference.workers)
+        self.app = _App(group_id(settings, stage.name), **options(settings, inference.workers))
+        self.app.transport.Consumer = CommittedConsumer  # type: ignore[misc]
+        self._settings = settings
+        self._handle = handle
+        self._ports = FaustPorts(self.app, inference, progress, settings)
+        self._source = broker_name(settings, stage.source.name)
+        source = self.app.topic(
+            self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+        )
+        self.app.agent(source, name=f"pv-{stage.name}", concurrency=1)(self._agent)
+        self.app.on_partitions_assigned.connect(self._on_assigned)  # type: ignore[arg-type]
+        self.app.on_partitions_revoked.connect(self._on_revoked)  # type: ignore[arg-type]
+
+    async def _agent(self, stream: Any) -> None:
+        self._ports.stream = stream
+        try:
+            self._ports.handle = await self._handle()
+            batches = self._ports.batches(self._settings.batch, self._settings.wait)
+            await run_stage(self.stage, batches, self._ports)
+        except Exception as error:
+            # Faust logs it and crashes too, but the worker reports this error.
+            self.agent_failed = error
+            raise
+
+    async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
+        partitions = [tp for tp in assigned if tp.topic == self._source]
+        self.assigned, self._assigned_at = True, time.monotonic()
+        metrics.REBALANCES.labels(self.stage.name).inc()
+        metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
+
+    async def _on_revoked(self, _app: Any, revoked: Any, /, **_: Any) -> None:
+        self.assigned = False
+        metrics.ASSIGNED.labels(self.stage.name).set(0)
+        for tp in revoked:
+            # From now on another worker reports the lag of this partition.
+            for gauge in (metrics.LAG, metrics.LAG_SECONDS):
+                with suppress(KeyError):
+                    gauge.remove(self.stage.name, self.stage.source.name, tp.partition)
+
+    def _seconds_since_assignment(self) -> float:
+        return time.monotonic() - self._assigned_at if self.assigned else 0.0
+
+    def acknowledged(self) -> dict[TopicPartition, int]:
+        """For each assigned partition of the source the offset behind the records whose acknowledgement is
+        committed; 0 where there is none.
+        """
+        consumer: Any = self.app._consumer
+        if consumer is None or not self.assigned:
+            return {}
+        return {
+            TopicPartition(*tp): consumer._committed_offset.get(tp) or 0
+            for tp in consumer.assignment()
+            # Faust enters a partition there once it knows what is committed.
+            if tp.topic == self._source and tp in consumer._read_offset
+        }
+
+    def has_read_all(self, tp: TopicPartition, end: int) -> bool:
+        """Whether everything before `end` is fetched and acknowledged."""
+        consumer: Any = self.app._consumer
+        read = consumer._read_offset.get(tp)
+        committed = consumer._committed_offset.get(tp) or 0
+        return (read is None or read < committed) and _position(consumer, tp) >= end
+
+
+def _position(consumer: Any, tp: Any) -> int:
+    """The offset that is fetched next, behind control records too; -1 while it is not known."""
+    subscription = consumer._thread._ensure_consumer()._subscription.subscription
+    if subscription is None or subscription.assignment is None:
+        return -1
+    state = subscription.assignment.state_value(tp)
+    return state._position if state is not None and state.has_valid_position else -1

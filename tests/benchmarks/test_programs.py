@@ -1,0 +1,30 @@
+"""Every program here can be started: what it imports exists, in this repository and in its tests."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documents import ROOT
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+PROGRAMS = sorted(
+    module_of(path)
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+)
+
+
+def test_there_are_programs() -> None:
+    assert {"benchmarks.table", "benchmarks.chaos.__main__"} < set(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_imports_what_exists(name: str) -> None:
+    assert callable(importlib.import_module(name).main)
