@@ -15,8 +15,8 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,11 @@ BURST_RATE, FROM, TO = 3000.0, 0.2, 0.9
 SAMPLE_SECONDS = 5.0
 #: Seconds until what is published must have come out.
 DRAIN_SECONDS = 300.0
+#: Part of the samples before which memory and lag are not compared.
+WARM_UP = 0.1
+#: Memory is flat where its last third has less than so much more than its first, and so has the straight line
+#: through all samples; seconds below which 95 % of the lags must be, and by which the lag may grow.
+FLAT, LAG_SECONDS, LAG_GROWTH = 0.05, 30.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,27 +70,62 @@ class Samples:
     memory: list[dict[str, float]] = field(default_factory=list)
 
     def figures(self, rate: float) -> dict[str, Any]:
-        """Lag in records and seconds; memory as medians of the second and the last tenth of the samples."""
-        tenth = max(1, len(self.memory) // 10)
-        early, late = self.memory[tenth : 2 * tenth], self.memory[-tenth:]
+        """Lag in records and seconds, and memory, each in the first and in the last third of the samples;
+        what comes before WARM_UP counts for neither.
+        """
         lags = sorted(self.lag)
-        rows = {name: (_median(early, name), _median(late, name)) for name in self.memory[0]}
+        p95 = lags[int(0.95 * (len(lags) - 1))]
+        first, last = (statistics.median(third) for third in _thirds(self.lag))
         return {
             "samples": len(self.lag),
             "lag_median": statistics.median(lags),
-            "lag_p95": lags[int(0.95 * (len(lags) - 1))],
+            "lag_p95": p95,
             "lag_most": lags[-1],
-            "lag_seconds_p95": round(lags[int(0.95 * (len(lags) - 1))] / rate, 1),
+            "lag_seconds_p95": round(p95 / rate, 1),
+            "lag_seconds_first_third": round(first / rate, 1),
+            "lag_seconds_last_third": round(last / rate, 1),
             "lag_at_end": self.lag[-1],
-            "rows": {
-                name: {"MB early": a, "MB at the end": b, "growth": round(b / a - 1, 3)}
-                for name, (a, b) in rows.items()
-            },
+            "rows": {name: _level([sample[name] for sample in self.memory]) for name in self.memory[0]},
         }
 
 
-def _median(samples: Sequence[dict[str, float]], name: str) -> float:
-    return round(statistics.median(sample[name] for sample in samples), 1)
+def _warm(values: Sequence[float]) -> Sequence[float]:
+    return values[int(WARM_UP * len(values)) :]
+
+
+def _thirds(values: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
+    """The first and the last third of what comes after WARM_UP."""
+    third = max(1, len(_warm(values)) // 3)
+    return _warm(values)[:third], values[-third:]
+
+
+def _level(memory: Sequence[float]) -> dict[str, float]:
+    """Whether the memory of a process grows: medians of the thirds in MB, and the slope in MB an hour of the
+    straight line through the samples after WARM_UP.
+    """
+    first, last = (statistics.median(third) for third in _thirds(memory))
+    hours = [i * SAMPLE_SECONDS / 3600 for i in range(len(_warm(memory)))]
+    slope = statistics.linear_regression(hours, _warm(memory)).slope if len(hours) > 1 else 0.0
+    return {
+        "MB first third": round(first, 1),
+        "MB last third": round(last, 1),
+        "growth": round(last / first - 1, 3),
+        "MB an hour": round(slope, 1),
+        "growth of the line": round(slope * hours[-1] / first, 3),
+    }
+
+
+def verdict(figures: Mapping[str, Any]) -> dict[str, bool]:
+    """Whether a run is as it should be; the bounds are FLAT, LAG_SECONDS and LAG_GROWTH."""
+    rows = figures["rows"].values()
+    lag_growth = figures["lag_seconds_last_third"] - figures["lag_seconds_first_third"]
+    missing = sum(figures[name] for name in ("lost", "deletions_missing", "other_keys", "dead_letters"))
+    found = {
+        "memory_is_flat": all(max(row["growth"], row["growth of the line"]) < FLAT for row in rows),
+        "lag_is_bounded": figures["lag_seconds_p95"] < LAG_SECONDS and lag_growth < LAG_GROWTH,
+        "every_record_is_accounted_for": missing == 0 and figures["records"] >= figures["published"],
+    }
+    return {"passed": all(found.values()), **found}
 
 
 class Load:
@@ -114,15 +154,19 @@ class Load:
         return capacity
 
     async def steady(self, rate: float, seconds: float) -> Samples:
-        """Publishes at this rate; samples while it does."""
+        """Publishes at this rate; samples while it does. What has not come out DRAIN_SECONDS later is lost,
+        which the comparison tells.
+        """
         self.extend(round(rate * seconds))
         samples = Samples()
         self.pace.rate = rate
-        while not self.pace.is_over:
-            await asyncio.sleep(SAMPLE_SECONDS)
-            samples.lag.append(self.pace.published - self._found.records)
-            samples.memory.append({name: _resident(p.pid) for name, p in self._running.items()})
-        await self.drained()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds + DRAIN_SECONDS):
+                while not self.pace.is_over:
+                    await asyncio.sleep(SAMPLE_SECONDS)
+                    samples.lag.append(self.pace.published - self._found.records)
+                    samples.memory.append({name: _resident(p.pid) for name, p in self._running.items()})
+            await self.drained()
         return samples
 
     def compared(self) -> dict[str, int]:
@@ -170,7 +214,7 @@ async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
         capacity = await load.burst(plan.burst)
         rate = plan.share * capacity
         samples = await load.steady(rate, 60 * plan.minutes)
-    return {
+    figures = {
         "models": "tiny" if plan.tiny else "bundled",
         "minutes": plan.minutes,
         "capacity_records_per_second": round(capacity, 1),
@@ -180,6 +224,7 @@ async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
         "dead_letters": processes.count(kafka.bootstrap, *(t.dead_letters.name for t in CONSUMED)),
         **samples.figures(rate),
     }
+    return {**verdict(figures), **figures}
 
 
 def _commands(server: Server, lines: Sequence[Lines]) -> dict[str, list[str]]:
@@ -222,7 +267,7 @@ def main(
         figures = asyncio.run(run(kafka, Path(folder), plan))
     rows = figures.pop("rows")
     print_and_write({**figures, **provenance("operation.steady"), "rows": rows}, result)
-    raise typer.Exit(1 if figures["lost"] or figures["deletions_missing"] or figures["other_keys"] else 0)
+    raise typer.Exit(0 if figures["passed"] else 1)
 
 
 if __name__ == "__main__":

@@ -10,20 +10,19 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from benchmarks.sources.behind import worked_off
 from benchmarks.sources.found import Found, counting
-from streams.broker.embedded import EmbeddedBroker
 from streams.settings import Settings
 from tests.integration import processes
 from tests.streams.sources.players import feeds, mastodon_api, x_api
 from tests.streams.sources.players.faults import Fault, Faults
 from tests.streams.sources.players.jetstream import Jetstream, post_id
+from tests.streams.sources.players.lines import LinesFile, line
 from tests.streams.sources.players.server import Player, StreamPlayer
 from tests.streams.sources.players.world import World
 
 #: Seconds that a start of the process, and the rest after the last kill, may take.
-START_SECONDS, END_SECONDS = 120.0, 300.0
+START_SECONDS, END_SECONDS = 300.0, 600.0
 #: Faults besides the kills. The process has the protocols' real times, so that silence would take minutes.
 KINDS: tuple[Fault, ...] = ("cut", "mid_line", "malformed", "duplicate", "out_of_order", "large")
 #: Happenings of each server between two kills.
@@ -37,19 +36,19 @@ class Site:
     def __init__(self, kills: int, seed: int, folder: Path) -> None:
         posts = kills * BETWEEN
 
-        def world(n: int, **options: bool) -> World:
-            return World.made(seed + n, posts, **options)
+        def world(n: int, about: str, **options: bool) -> World:
+            return World.made(seed + n, posts, about=about, **options)
 
         def faults(n: int) -> Faults:
             return Faults(seed=seed + n, count=kills, every=BETWEEN, kinds=KINDS)
 
-        self.jetstream = Jetstream(world(1), faults(1), rate=RATE)
-        self.x = x_api.XApi(world(2, delete_first=False), faults(2), rate=RATE)
-        self.mastodon = mastodon_api.MastodonApi(world(3, delete_first=False), faults(3), rate=RATE)
+        self.jetstream = Jetstream(world(1, "post"), faults(1), rate=RATE)
+        self.x = x_api.XApi(world(2, "tweet", delete_first=False), faults(2), rate=RATE)
+        self.mastodon = mastodon_api.MastodonApi(world(3, "toot", delete_first=False), faults(3), rate=RATE)
         # The process may be killed several times before it has sent what a feed shows, and what a feed shows
         # no more is lost: this one shows everything.
-        self.feed = feeds.Feed(world(4, deletes=False), rate=RATE, shown=posts)
-        self.lines = world(5, delete_first=False)
+        self.feed = feeds.Feed(world(4, "entry", deletes=False), rate=RATE, shown=posts)
+        self.lines = world(5, "line", delete_first=False)
         self.file = folder / "posts.jsonl"
         self.file.touch()
 
@@ -67,8 +66,13 @@ class Site:
             | {f"x:{x_api.tweet_id(n)}": text for n, text in self.x.world.final.items()}
             | self.mastodon.expected()
             | self.feed.expected()
-            | {f"line-{n}": text for n, text in self.lines.final.items()}
+            | {LinesFile.id_of(n): text for n, text in self.lines.final.items()}
         )
+
+    def deleted_marks(self) -> set[str]:
+        """What the texts of all deleted posts begin with."""
+        worlds = [self.lines, *(player.world for player in self.players)]
+        return set[str]().union(*(world.deleted_marks for world in worlds))
 
     def arguments(self, tokens: Path) -> list[str]:
         """The command, with a sweep every second or so. No post names a drug, so all must pass."""
@@ -85,36 +89,36 @@ class Site:
         for i, happening in enumerate(self.lines.happenings):
             while i >= self.jetstream.furthest and not self.jetstream.world.is_over:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            line: dict[str, Any] = {"id": f"line-{happening.number}", "text": happening.text}
-            line |= {"deleted": True} if happening.kind == "delete" else {}
             with self.file.open("ab") as file:
-                file.write(orjson.dumps(line) + b"\n")
+                file.write(line(LinesFile.id_of(happening.number), happening))
 
 
-async def kill_run(kills: int, seed: int) -> dict[str, Any]:
-    """Figures of a run with so many kills, as those of the faults."""
+async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
+    """Figures of a run with so many kills, as those of the faults, on a broker that has the topics."""
     began = time.monotonic()
+    settings = Settings(broker=f"kafka://{bootstrap}", http_port=0)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        broker = stack.enter_context(EmbeddedBroker())
         site = Site(kills, seed, folder)
         for stream in site.streams:
             stream.keeps_alive = True
         for player in site.players:
             await stack.enter_async_context(player)
-        settings = Settings(broker=f"kafka://{broker.bootstrap}")
-        found = await stack.enter_async_context(counting(settings))
-        writer = asyncio.create_task(site.write_lines())
-        arguments = site.arguments(folder)
-        (folder / "rules").write_text("drug\n")
-        for number in range(1, kills + 2):
-            await _run_once(site, found, arguments, _environment(broker, folder), number, kills)
-        await writer
-        await asyncio.sleep(0.5)
+        async with counting(settings) as found:
+            writer = asyncio.create_task(site.write_lines())
+            arguments = site.arguments(folder)
+            (folder / "rules").write_text("drug\n")
+            for number in range(1, kills + 2):
+                await _run_once(site, found, arguments, _environment(bootstrap, folder), number, kills)
+            await writer
+            await asyncio.sleep(0.5)
+        seconds = round(time.monotonic() - began, 1)
+        behind = await worked_off(settings, found, folder)
+        expected = site.expected()
+        figures = found.compared(expected) | behind.compared(expected, site.deleted_marks())
     made = sum(sum(p.faults.made.values()) for p in site.streams)
     counts = {"faults": made, "kills": kills, "connections": sum(p.connections for p in site.players)}
-    seconds = round(time.monotonic() - began, 1)
-    return counts | found.compared(site.expected()) | {"seconds": seconds, "kinds": {}}
+    return counts | figures | {"seconds": seconds, "kinds": {}}
 
 
 async def _run_once(
@@ -149,10 +153,10 @@ def _is_complete(site: Site, found: Found) -> bool:
     return all(p.world.is_over for p in site.players) and figures["lost"] + figures["deletions_missing"] == 0
 
 
-def _environment(broker: EmbeddedBroker, folder: Path) -> dict[str, str]:
+def _environment(bootstrap: str, folder: Path) -> dict[str, str]:
     files = {}
     for source, token in (("X", x_api.TOKEN), ("MASTODON", mastodon_api.TOKEN)):
         path = folder / source.lower()
         path.write_text(token)
         files[f"PV_{source}_TOKEN_FILE"] = str(path)
-    return processes.environment(broker.bootstrap, 0, **files)
+    return processes.environment(bootstrap, 0, **files)

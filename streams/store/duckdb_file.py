@@ -2,11 +2,15 @@
 
 One process can have the file open for writing, and then no other can open it. The store therefore closes it
 whenever it has nothing to write, and about once a second; readers wait for such a moment.
+
+DuckDB does not overwrite what it deletes: the text of a deleted report may stand in a free block of the file
+for long. So the process that writes replaces the file by a copy of its rows, at its end and every six hours.
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,8 +25,12 @@ from streams.store import schema
 from streams.store.batches import Batch, Offsets
 from streams.store.database import DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, quoted
+from streams.topics import DELETED_MS
 
+log = logging.getLogger(__name__)
+#: Seconds from one copy to the next, where rows were replaced or deleted meanwhile; as for the topics.
+REWRITE_SECONDS = DELETED_MS / 1000
 #: Seconds to wait for the process that has the file open.
 PATIENCE = 30.0
 #: In the errors where another process, or another part of this one, has the file open.
@@ -41,15 +49,20 @@ class DuckDatabase:
         self._write = write
         self._connection: Any = None
         self._lock: Any = None
+        self._has_removed = False
+        self._rewritten_at = time.monotonic()
         if write:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
+            existed = path.exists()
             try:
                 with self._transaction() as connection:
                     schema.prepare(_runner(connection))
             except DatabaseError as error:
                 self.close()
                 raise DatabaseError(f"{path}: {error}") from None
+            # An earlier process may have been killed before its copy.
+            self._has_removed = existed
         elif not path.exists():
             raise DatabaseError(f"there is no {path}; `pvstream store` writes it")
 
@@ -69,6 +82,7 @@ class DuckDatabase:
         ]
         with self._transaction() as connection:
             if batch.replaced:
+                self._has_removed = True
                 for table in (EVENTS, PAIRS):
                     connection.execute(
                         f"DELETE FROM {table.name} WHERE report_id IN (SELECT unnest(?))", [batch.replaced]
@@ -100,11 +114,36 @@ class DuckDatabase:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        if time.monotonic() - self._rewritten_at > REWRITE_SECONDS:
+            self._rewrite()
 
     def close(self) -> None:
         self.release()
         if self._lock is not None:
+            self._rewrite()
             self._lock.close()
+            self._lock = None
+
+    def _rewrite(self) -> None:
+        """Replaces the closed file by a copy of its rows, if any were removed. A crash leaves either file;
+        where there can be no copy the file stays, and it is tried again later.
+        """
+        self._rewritten_at = time.monotonic()
+        new, journal = (self.path.with_name(self.path.name + end) for end in (".new", ".wal"))
+        if not self._write or not self._has_removed or journal.exists():
+            return
+        try:
+            new.unlink(missing_ok=True)
+            with duckdb.connect(str(new)) as connection:
+                connection.execute(f"ATTACH {quoted(str(self.path))} AS kept (READ_ONLY)")
+                name = connection.execute("SELECT current_database()").fetchall()[0][0]
+                connection.execute(f'COPY FROM DATABASE kept TO "{name}"')
+            new.replace(self.path)
+            self._has_removed = False
+        except (duckdb.Error, OSError) as error:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            log.warning("%s keeps what was deleted from it for now: %s", self.path, _first_line(error))
 
     def _opened(self) -> Any:
         """The connection; waits for another process to close the file."""

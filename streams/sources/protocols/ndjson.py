@@ -146,6 +146,9 @@ class _GrowingFile:
             return []
         lines = self._complete()
         if not lines and self._was_replaced():
+            # The last lines may have come after the read above.
+            if lines := self._complete():
+                return lines
             self.close()
             return self._complete() if self._open() else []
         return lines
@@ -191,9 +194,11 @@ class _GrowingFile:
 
 def _read_bounded(file: BinaryIO) -> tuple[bytes, int]:
     """A line, cut after MAX_LINE + 1 bytes but with its end, and the bytes that it has in the file."""
-    line = file.readline(MAX_LINE + 1)
+    line = last = file.readline(MAX_LINE + 1)
     size = len(line)
-    last = line
+    if size <= MAX_LINE:
+        # Without an end, its rest may be there at the next read, and must not be skipped.
+        return line, size
     while last and not last.endswith(b"\n"):
         last = file.readline(MAX_LINE)
         size += len(last)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
+from xml.sax import SAXParseException
 
 import aiohttp
 import feedparser
@@ -43,6 +44,8 @@ class Rss:
     reuses_ids: bool = False
     every: float = 900.0
     """Seconds between two requests; a feed may ask for more."""
+    patience: float = REQUEST_SECONDS
+    """Seconds for one answer."""
 
     @property
     def key(self) -> str:
@@ -57,7 +60,7 @@ class Rss:
         with interruptions():
             async with session() as client:
                 while True:
-                    async with asyncio.timeout(REQUEST_SECONDS):
+                    async with asyncio.timeout(self.patience):
                         answer = await self._request(client, state)
                     wait = self.every
                     if answer is None:
@@ -107,14 +110,12 @@ class Rss:
             seen.pop(digest, None)
             seen[digest] = content
         kept = dict(list(seen.items())[-max(MAX_REMEMBERED, len(feed.entries)) :])
+        # Entries may be missing in a document that ends early: all of it is asked for again.
+        names = {} if _is_broken(feed) else {"etag": "ETag", "modified": "Last-Modified"}
         return Step(
             items=tuple(posts),
             malformed=malformed,
-            position={
-                "etag": headers.get("ETag", ""),
-                "modified": headers.get("Last-Modified", ""),
-                "seen": kept,
-            },
+            position={name: headers.get(header, "") for name, header in names.items()} | {"seen": kept},
             at=max((p.created_at.timestamp() for p in posts if p.created_at), default=None),
         )
 
@@ -142,6 +143,11 @@ def _parse(body: bytes) -> Any:
     if not feed.get("version"):
         raise Interrupted("http", "an answer that is no feed")
     return feed
+
+
+def _is_broken(feed: Any) -> bool:
+    """Whether the document is no well-formed XML."""
+    return isinstance(feed.get("bozo_exception"), SAXParseException)
 
 
 def _digest(text: str) -> str:

@@ -18,7 +18,6 @@ async def test_under_a_steady_load_every_report_comes_out_and_memory_and_lag_sta
     figures = await run(kafka, tmp_path, Plan(minutes=2.0, burst=1500))
     assert figures["published"] > 1000
     assert figures["deletions"] > 100
-    errors = ("lost", "deletions_missing", "other_keys", "dead_letters")
-    assert [figures[name] for name in errors] == [0, 0, 0, 0]
-    assert figures["lag_seconds_p95"] < 30
+    assert figures["every_record_is_accounted_for"], figures
+    assert figures["lag_is_bounded"], figures
     assert all(row["growth"] < 0.2 for row in figures["rows"].values()), figures["rows"]

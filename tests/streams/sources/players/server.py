@@ -60,6 +60,11 @@ class Player:
             self.world.publish(min(max(1, round(self._rate / 100)), MAX_AHEAD - ahead))
             await asyncio.sleep(0.01)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has happened."""
+        return self.world.is_over
+
     def begin(self) -> None:
         self.connections += 1
         self._begun.set()

@@ -29,15 +29,20 @@ class World:
     published: int = 0
     final: dict[int, str | None] = field(default_factory=dict)
     """The last text of each post; None where it is deleted."""
+    about: str = "post"
 
     @classmethod
-    def made(cls, seed: int, posts: int, *, deletes: bool = True, delete_first: bool = True) -> World:
-        """One post in eight is deleted later, one in ten edited; a few deletions come before their post."""
+    def made(
+        cls, seed: int, posts: int, *, deletes: bool = True, delete_first: bool = True, about: str = "post"
+    ) -> World:
+        """One post in eight is deleted later, one in ten edited; a few deletions come before their post. Each
+        text begins with `about` and the number of the post, which no other text has.
+        """
         draw = random.Random(seed)
         slots: list[tuple[float, Happening]] = []
         final: dict[int, str | None] = {}
         for number in range(posts):
-            text, chance = f"post {number}: this drug kept me awake", draw.random()
+            text, chance = f"{about} {number}: this drug kept me awake", draw.random()
             slots.append((number, Happening(kind="create", number=number, text=text)))
             final[number] = text
             if chance < 0.10:
@@ -51,7 +56,7 @@ class World:
                 final[number] = None
                 slots.append((number - 0.5, Happening(kind="delete", number=number)))
         slots.sort(key=lambda slot: slot[0])
-        return cls([happening for _, happening in slots], final=final)
+        return cls([happening for _, happening in slots], final=final, about=about)
 
     def publish(self, n: int) -> None:
         """Lets the next `n` happen now."""
@@ -59,6 +64,11 @@ class World:
         for i in range(self.published, min(len(self.happenings), self.published + n)):
             self.happenings[i].at = now + i * 1e-6
         self.published = min(len(self.happenings), self.published + n)
+
+    @property
+    def deleted_marks(self) -> set[str]:
+        """What the texts of the deleted posts begin with, and no other text."""
+        return {f"{self.about} {number}:" for number, text in self.final.items() if text is None}
 
     @property
     def is_over(self) -> bool:

@@ -14,7 +14,7 @@ from tests.streams.sources.players.server import StreamPlayer
 from tests.streams.sources.players.world import Happening, World
 
 TOKEN = "planted-x-token"
-#: Happenings that a backfill sends again.
+#: Happenings that a backfill sends again by default.
 REPEATED = 300
 FIRST = 1_400_000_000_000_000_000
 
@@ -41,8 +41,12 @@ def tweet(happening: Happening) -> dict[str, Any]:
 class XApi(StreamPlayer):
     """With backfill a connection begins before the place where the last one ended, else with what is new."""
 
-    def __init__(self, world: World, faults: Faults | None = None, rate: float = 2000.0) -> None:
+    def __init__(
+        self, world: World, faults: Faults | None = None, rate: float = 2000.0, repeated: int = REPEATED
+    ) -> None:
+        """`repeated`: happenings that a backfill sends again."""
         super().__init__(world, faults, rate)
+        self._repeated = repeated
         self.rules: dict[str, str] = {}
         self.queries: list[dict[str, str]] = []
         self.extra: list[bytes] = []
@@ -93,7 +97,7 @@ class XApi(StreamPlayer):
         for message in self.extra:
             await response.write(message)
         backfill = "backfill_minutes" in request.query
-        place = max(0, self.furthest - REPEATED) if backfill else self.world.published
+        place = max(0, self.furthest - self._repeated) if backfill else self.world.published
         with suppress(ConnectionError):
             await self.play(request, place, response.write)
         return response

@@ -3,8 +3,9 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import pytest
@@ -178,3 +179,64 @@ async def test_nothing_is_lost_where_lines_are_cut_files_rotate_and_the_reader_r
         state |= delivery.state()
     state |= (await read_to_the_end(file, position)).state()
     assert state == {f"post-{n}": f"awake {n}" for n in range(300)}
+
+
+def append(file: Path, content: bytes) -> None:
+    with file.open("ab") as opened:
+        opened.write(content)
+
+
+class Meanwhile:
+    """A file in which something is written right after a read has come to its end the given time."""
+
+    def __init__(self, file: BinaryIO, write: Callable[[], object], times: int) -> None:
+        self._file = file
+        self._write = write
+        self._times = times
+
+    def readline(self, size: int) -> bytes:
+        line = self._file.readline(size)
+        if not line.endswith(b"\n"):
+            self._times -= 1
+            if self._times == 0:
+                self._write()
+        return line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def writing_meanwhile(monkeypatch: pytest.MonkeyPatch, write: Callable[[], object], times: int) -> None:
+    opened, unused = Path.open, [write]
+
+    def open_(path: Path, mode: str = "r") -> Any:
+        file: Any = opened(path, mode)
+        return Meanwhile(file, unused.pop(), times) if mode == "rb" and unused else file
+
+    monkeypatch.setattr(Path, "open", open_)
+
+
+async def test_a_line_whose_second_half_comes_while_its_first_is_read_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, whole = tmp_path / "posts.jsonl", line(2)
+    file.write_bytes(line(1) + whole[:10])
+    writing_meanwhile(monkeypatch, lambda: append(file, whole[10:]), times=1)
+    before = malformed()
+    assert (await read_to_the_end(file)).state() == {"post-1": "awake 1", "post-2": "awake 2"}
+    assert malformed() == before
+
+
+async def test_a_line_that_comes_right_before_the_file_is_replaced_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, new = tmp_path / "posts.jsonl", tmp_path / "new"
+    file.write_bytes(line(1))
+    new.write_bytes(line(3))
+
+    def replace() -> None:
+        append(file, line(2))
+        new.rename(file)
+
+    writing_meanwhile(monkeypatch, replace, times=2)
+    assert set((await read_to_the_end(file)).state()) == {"post-1", "post-2", "post-3"}

@@ -9,6 +9,7 @@ import pytest
 from streams.sources.protocols.rss import Rss
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
+from tests.streams.sources.players.faults import Faults
 from tests.streams.sources.players.feeds import HEAD, Feed, item
 from tests.streams.sources.players.running import running, sample
 from tests.streams.sources.players.world import Happening, World
@@ -68,6 +69,25 @@ async def test_after_a_restart_only_what_is_new_is_sent() -> None:
         async with running(runner(made(feed), second, first.positions[-1][1])):
             await until(lambda: len(second.sent) == 1)
     assert list(second.state().values()) == ["Case 3\nawake 3"]
+
+
+async def test_entries_that_were_missing_in_a_truncated_document_are_read_though_its_tag_stays() -> None:
+    """With complete HTTP framing, as a broken generator or cache answers."""
+    delivery, world = KeptDelivery(), World(entries(*range(9)))
+    world.publish(9)
+    faults = Faults(seed=0, count=1, every=1, kinds=("malformed",))
+    async with Feed(world, faults=faults) as feed, running(runner(made(feed), delivery)):
+        await until(lambda: len(delivery.state()) == 9, 3.0)
+    assert faults.made["malformed"] == 1
+
+
+async def test_an_answer_that_takes_too_long_is_asked_for_again() -> None:
+    delivery = KeptDelivery()
+    faults = Faults(seed=0, count=1, every=1, kinds=("silence",), silence=5.0)
+    async with Feed(World(entries(1)), faults=faults) as feed:
+        source = Rss(url=feed.address, backoff=FAST, every=0.02, patience=0.1)
+        async with running(runner(source, delivery)):
+            await until(lambda: len(delivery.sent) == 1, 3.0)
 
 
 @pytest.mark.parametrize("status", [503, 429, 404])

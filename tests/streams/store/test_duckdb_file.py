@@ -1,0 +1,94 @@
+"""What is deleted is not in the bytes of a DuckDB file either."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.store import duckdb_file
+from streams.store.duckdb_file import DuckDatabase
+from streams.store.follow import Follower
+from tests.streams.store.messages import deletion, event, message, report
+
+REPORTS, DELETED, AT_ONCE = 300, range(0, 300, 9), 20
+
+
+def messages() -> list[Inbound]:
+    """Reports, and then the deletion of some."""
+    made = [
+        message(i, report(f"r{i}", i, event(), text=f"post {i}: this drug kept me awake"))
+        for i in range(REPORTS)
+    ]
+    return made + [deletion(REPORTS + n, f"r{i}", REPORTS + n) for n, i in enumerate(DELETED)]
+
+
+def filled(path: Path) -> DuckDatabase:
+    """A store that has written the messages, closing its file in between as it does beside readers."""
+    database = DuckDatabase(path, write=True)
+    follower, all_ = Follower(Settings(), database), messages()
+    for i in range(0, len(all_), AT_ONCE):
+        follower.apply(all_[i : i + AT_ONCE])
+        database.release()
+    return database
+
+
+def in_file(path: Path) -> set[int]:
+    return {int(number) for number in re.findall(rb"post (\d+):", path.read_bytes())}
+
+
+ALIVE = set(range(REPORTS)) - set(DELETED)
+
+
+def test_a_deleted_text_is_in_no_free_block_once_the_store_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    database = filled(path)
+    assert in_file(path) & set(DELETED), "else this shows nothing"
+    database.close()
+    assert in_file(path) == ALIVE
+    assert [one.name for one in tmp_path.iterdir() if "lock" not in one.name] == [path.name]
+
+
+def test_the_copy_is_made_while_it_runs_and_goes_on_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.duckdb"
+    database = filled(path)
+    monkeypatch.setattr(duckdb_file, "REWRITE_SECONDS", 0.0)
+    database.release()
+    assert in_file(path) == ALIVE
+    # The keys are there: a repeat replaces its row.
+    follower = Follower(Settings(), database)
+    follower.apply([message(900, report("r1", 900, event(), event(), text="post 1: edited"))])
+    rows = list(database.query("SELECT text FROM reports WHERE id = 'r1'")[1])
+    counts = list(database.query("SELECT count(*) FROM reports UNION ALL SELECT count(*) FROM events")[1])
+    database.close()
+    assert rows == [("post 1: edited",)]
+    assert counts == [(REPORTS,), (len(ALIVE) + 1,)]
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    database = filled(path)
+    database._lock.close()  # as the end of its process does
+    assert in_file(path) & set(DELETED)
+    DuckDatabase(path, write=True).close()
+    assert in_file(path) == ALIVE
+
+
+def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "events.duckdb"
+    database = filled(path)
+    (tmp_path / "events.duckdb.new").mkdir()
+    before = path.read_bytes()
+    database.close()
+    assert path.read_bytes() == before
+    assert "keeps what was deleted" in caplog.text
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM reports").fetchall() == [(REPORTS,)]
