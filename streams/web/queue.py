@@ -17,7 +17,7 @@ from streams.web.reading import rows
 ORDERS = {
     "uncertainty": "score, report_id, position",
     "seriousness": "serious DESC, score, report_id, position",
-    "random": "md5(report_id || '/' || position), report_id, position",
+    "random": "MD5(report_id || '/' || position), report_id, position",
 }
 #: Events that are fetched at once; as many may be in the hands of reviewers or newly decided.
 FETCHED = 200
