@@ -24,7 +24,7 @@ from streams.records import (
     Masked,
     Origin,
     Report,
-    Review,
+    Lease, Review,
     ReviewedEvent,
     Signal,
     Summary,
@@ -174,11 +174,11 @@ SECOND_REVIEW = replace(
 
 
 def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
-    first = decode(Review, (WIRE / "review-v1.json").read_bytes())
+    first = decode(Lease, Review, (WIRE / "review-v1.json").read_bytes())
     assert first == linked(REVIEW, None) and follows(first, None)
     golden = (WIRE / "review-v2.json").read_bytes().rstrip(b"\n")
     assert encode(linked(SECOND_REVIEW, first)) == golden
-    second = decode(Review, golden)
+    second = decode(Lease, Review, golden)
     assert second == linked(SECOND_REVIEW, first) and follows(second, first)
     for changed in (replace(second, reading=1), replace(second, after=replace(second.after, drugs=None))):
         assert not follows(changed, first)
@@ -289,6 +289,7 @@ def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> Non
         Cursor: {"source", "position"},
         Signal: {"drug", "term"},
         Review: {"report_id", "action", "before", "after"},
+        Lease: {"report_id", "holder", "seconds"},
     }
     for topic in TOPICS:
         if topic.record is not None:
