@@ -20,11 +20,12 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    Lease,
     Limits,
     Masked,
     Origin,
     Report,
-    Lease, Review,
+    Review,
     ReviewedEvent,
     Signal,
     Summary,
@@ -174,11 +175,11 @@ SECOND_REVIEW = replace(
 
 
 def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
-    first = decode(Lease, Review, (WIRE / "review-v1.json").read_bytes())
+    first = decode(Review, (WIRE / "review-v1.json").read_bytes())
     assert first == linked(REVIEW, None) and follows(first, None)
     golden = (WIRE / "review-v2.json").read_bytes().rstrip(b"\n")
     assert encode(linked(SECOND_REVIEW, first)) == golden
-    second = decode(Lease, Review, golden)
+    second = decode(Review, golden)
     assert second == linked(SECOND_REVIEW, first) and follows(second, first)
     for changed in (replace(second, reading=1), replace(second, after=replace(second.after, drugs=None))):
         assert not follows(changed, first)
