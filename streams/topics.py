@@ -16,6 +16,7 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    Lease,
     Report,
     Review,
     Signal,
@@ -60,6 +61,8 @@ class Topic(Generic[R_co]):
     max_message_bytes: int = MAX_MESSAGE
     keyed: bool = True
     """Every record has a key; the deletion of a report then removes the records before it."""
+    broker_time: bool = False
+    """The time of a message is that at which the broker got it."""
 
     @property
     def dead_letters(self) -> Topic[Any]:
@@ -90,6 +93,8 @@ class Topic(Generic[R_co]):
             "retention.ms": "-1" if self.compacted else str(self.retention_ms),
             "max.message.bytes": str(self.max_message_bytes),
         }
+        if self.broker_time:
+            entries["message.timestamp.type"] = "LogAppendTime"
         if not self.compacted:
             entries["segment.ms"] = str(SEGMENT_MS)
         if not self.compacted and self.keyed:
@@ -113,12 +118,14 @@ CURSORS = Topic("cursors", Cursor, partitions=1, compacted=True)
 SIGNALS = Topic("signals", Signal, compacted=True)
 #: Append only: a chain of hashes, so it has one partition, and nothing of it is ever removed.
 REVIEWS = Topic("reviews", Review, partitions=1, retention_ms=-1, keyed=False)
+#: Its order decides who gets an event, so it has one partition.
+LEASES = Topic("leases", Lease, partitions=1, retention_ms=DAY, keyed=False, broker_time=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
 CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
-    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS, REVIEWS,
+    *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS, REVIEWS, LEASES,
     *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
 )  # fmt: skip
 

@@ -23,6 +23,7 @@ from streams.topics import (
     DAY,
     DELETED_MS,
     INPUTS,
+    LEASES,
     RELEASES,
     REVIEWS,
     SEGMENT_MS,
@@ -122,7 +123,7 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream source`"]
     if topic == SIGNALS:
         return ["`pvstream signals`"]
-    if topic == REVIEWS:
+    if topic in (REVIEWS, LEASES):
         return ["`pvstream web`"]
     return ["`pvstream publish`, `rollback`, `shadow`"]
 
@@ -143,7 +144,7 @@ def removal_table() -> list[str]:
     """One row for each topic with texts: the longest time until one is gone."""
     rows = []
     for topic in TOPICS:
-        if topic in (RELEASES, REVIEWS):
+        if topic in (RELEASES, REVIEWS, LEASES):
             continue
         kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
         deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept

@@ -43,7 +43,10 @@ def demo(
     ] = 0,
     report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
     show: Annotated[int, typer.Option(min=0, help="maximum number of results printed per topic")] = 25,
-    keep: Annotated[bool, typer.Option(help="keep running at the end, until Ctrl-C")] = False,
+    keep: Annotated[
+        bool, typer.Option(help="keep running at the end, with a page of the results, until Ctrl-C")
+    ] = False,
+    web: Annotated[bool, typer.Option("--web/--no-web", help="whether --keep serves the page")] = True,
 ) -> None:
     """Runs all stages in one process on an embedded broker, sends the samples and prints the results; with
     --source live posts, until Ctrl-C.
@@ -57,7 +60,9 @@ def demo(
         settings = settings.model_copy(update={"http_port": 0})
     files = input_files(inputs) if inputs else samples()
     live = live_input(source, server, settings) if source else None
-    pipeline = Demo(files, settings, live=live, limit=limit, started=process_started())
+    pipeline = Demo(
+        files, settings, live=live, limit=limit, started=process_started(), shown=keep and web
+    )  # fmt: skip
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
         report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
@@ -69,14 +74,24 @@ def up(
     store: Annotated[
         bool, typer.Option("--store", help="also write the results into the database of PV_DATABASE")
     ] = False,
+    web: Annotated[
+        bool,
+        typer.Option(
+            "--web/--no-web", help="whether to serve the page of the results, as `pvstream web` does"
+        ),
+    ] = True,
 ) -> None:
-    """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one."""
+    """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one.
+
+    The page needs --store; on the embedded broker, without --store, it has a database that goes at the end.
+    """
     from streams.agents.pipeline import STAGES
     from streams.settings import EMBEDDED
 
     settings = read_settings()
     if settings.broker == EMBEDDED:
         from streams.broker.embedded import EmbeddedBroker
+        from streams.cli.store.page import anew
 
         with EmbeddedBroker(settings.prefix) as broker:
             address = f"kafka://{broker.bootstrap}"
@@ -85,9 +100,11 @@ def up(
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
             own = settings.model_copy(update={"broker": address})
-            asyncio.run(_serve(STAGES, own, alone=True, store=store))
+            with anew(own, keeps_database=store) as new:
+                asyncio.run(_serve(STAGES, own, alone=True, results=new if store or web else None, web=web))
     else:
-        asyncio.run(_serve(STAGES, settings, create=True, store=store))
+        results = settings if store else None
+        asyncio.run(_serve(STAGES, settings, create=True, results=results, web=web))
 
 
 @app.command()
@@ -183,10 +200,11 @@ async def _serve(
     *,
     create: bool = False,
     alone: bool = False,
-    store: bool = False,
+    results: Settings | None = None,
+    web: bool = False,
 ) -> None:
-    """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker,
-    `store` follows what comes out.
+    """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker.
+    With `results`, the settings of the store, what comes out is followed and, with `web`, shown.
     """
     from streams import topics
     from streams.worker import Worker
@@ -194,12 +212,15 @@ async def _serve(
     if create:
         await topics.create(settings)
     process = Worker(stages, settings, alone=alone)
-    if not store:
+    if results is None:
         await process.serve()
         return
+    from streams.cli.store.page import page
     from streams.store.follow import following
 
     await process.load()
-    async with following(settings) as task:
+    async with following(results) as task, page(results) if web else nullcontext() as address:
+        if address:
+            err.print(f"{address} shows the results", highlight=False, soft_wrap=True)
         process.beside.append(task)
         await process.serve()

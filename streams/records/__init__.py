@@ -24,13 +24,13 @@ from streams.records.reports import (
     Text,
     extend,
 )
-from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
+from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Lease, Reading, Review, ReviewedEvent
 from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
     "FIRST", "MAX_DRUGS", "MAX_TEXT", "RESOLUTION", "SECOND", "SHADOW", "Action", "Announcement",
     "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
-    "Id", "Inbound", "Language", "Limits", "MaskKind", "Masked", "Origin", "Permalink", "Reading", "Report",
-    "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState", "WindowStatistics",
-    "extend",
+    "Id", "Inbound", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink", "Reading",
+    "Report", "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState",
+    "WindowStatistics", "extend",
 ]  # fmt: skip

@@ -64,3 +64,18 @@ class Review:
     hash: str = ""
     """SHA-256 of the record with this field empty, in hexadecimal; see `streams.reviews.chain`."""
     reading: Reading = FIRST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """What a page of reviews asks for: that an event belongs to one of its sessions for some time."""
+
+    report_id: Id
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(gt=0)]
+    fingerprint: str
+    """Of the text, as in a review."""
+    holder: str
+    """The session of a browser, which is random and names nobody."""
+    seconds: Annotated[float, Field(ge=0)]
+    """From the time of the message; 0 gives the event back."""

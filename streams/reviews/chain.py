@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 from streams.codec import encode
@@ -43,14 +43,24 @@ def follows(review: Review, last: Review | None) -> bool:
     return (review.sequence, review.previous, review.hash) == (sequence, previous, hash_of(review))
 
 
-def verify(reviews: Iterable[Review], last: Review | None = None) -> Review | None:
-    """The last decision of a chain that is whole behind `last`; a repeated message does not break it. Raises
-    BrokenChain.
+def is_late(review: Review, before: Sequence[Review]) -> bool:
+    """Whether a decision lost its place in a whole chain to one that another process wrote at the same
+    moment. It decides nothing; who wrote it has noticed that and written it again behind the other one.
     """
+    place = review.sequence
+    if place >= len(before) or review.hash != hash_of(review):
+        return False
+    return review.previous == (before[place - 1].hash if place else "")
+
+
+def verify(reviews: Iterable[Review], before: Sequence[Review] = ()) -> list[Review]:
+    """The decisions that are next behind `before`, which is a whole chain from its beginning. Repeated
+    messages and late decisions are left out. Raises BrokenChain.
+    """
+    chain = list(before)
     for review in reviews:
-        if last is not None and review == last:
-            continue
-        if not follows(review, last):
+        if follows(review, chain[-1] if chain else None):
+            chain.append(review)
+        elif not is_late(review, chain):
             raise BrokenChain(f"decision {review.sequence} does not follow the one before it")
-        last = review
-    return last
+    return chain[len(before) :]

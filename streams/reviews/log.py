@@ -1,4 +1,4 @@
-"""The topic `reviews`: read whole at the start, then written by one process."""
+"""The topic `reviews`: read whole at the start, then written."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import asyncio
 import logging
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
-
-from streams.broker.consumer import kafka_consumer
-from streams.broker.ranges import read_between
-from streams.codec import BadRecord, decode, encode
+from streams.codec import BadRecord, decode
 from streams.records import SECOND, Review, ReviewedEvent
 from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, linked, verify
 from streams.reviews.head import KeptHead
+from streams.reviews.tail import Tail
 from streams.settings import Settings
-from streams.topics import REVIEWS, broker_name, require
+from streams.topics import REVIEWS
 
 log = logging.getLogger(__name__)
 #: Report, start and end of the event, fingerprint of the text.
@@ -28,47 +25,43 @@ def place_of(review: Review) -> Place:
 
 
 class ReviewLog:
-    """The decisions so far, and the present state of each event that has one. Run one process that writes:
-    what another one wrote is seen before each decision, but two at the same moment would fork the chain.
+    """The decisions so far, and the present state of each event that has one. Any number of processes may
+    write: of two decisions at the same moment the topic's order makes one the next, and the other is written
+    again behind it.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._partition = TopicPartition(broker_name(settings, REVIEWS.name), 0)
-        self._producer: Any = None
-        self._consumer: Any = None
-        self._next = 0
+        self._tail = Tail(settings, REVIEWS)
         self._lock = asyncio.Lock()
         self._head = KeptHead(settings)
+        self._broken: BrokenChain | None = None
         self.reviews: list[Review] = []
         self.current: dict[Place, ReviewedEvent] = {}
         self.readings: dict[Place, Readings] = {}
 
     async def start(self) -> None:
         """Reads the topic. Raises TopicsError, and BrokenChain where it is not whole or was cut off."""
-        await require(self._settings, (REVIEWS,))
-        self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
-        self._producer = AIOKafkaProducer(**self._settings.client(), acks="all", enable_idempotence=True)
-        await self._consumer.start()
-        await self._producer.start()
+        await self._tail.start()
         await self._catch_up()
         self._head.check(self.reviews)
 
     async def stop(self) -> None:
-        for client in (self._producer, self._consumer):
-            if client is not None:
-                await client.stop()
+        await self._tail.stop()
 
-    async def append(self, review: Review) -> Review:
-        """Writes a decision as the next of the chain and waits until the broker has it."""
+    async def refresh(self) -> None:
+        """Reads what other processes have decided. Raises BrokenChain."""
         async with self._lock:
             await self._catch_up()
-            placed = linked(review, self.reviews[-1] if self.reviews else None)
-            sent = await self._producer.send_and_wait(
-                self._partition.topic, encode(placed), key=review.report_id.encode(), partition=0
-            )
-            self._take(placed)
-            self._next = sent.offset + 1
+
+    async def append(self, review: Review) -> Review:
+        """Writes a decision as the next of the chain and waits until it is."""
+        async with self._lock:
+            await self._catch_up()
+            while True:
+                placed = linked(review, self.reviews[-1] if self.reviews else None)
+                await self._catch_up(await self._tail.send(review.report_id, placed))
+                if self.reviews[placed.sequence] == placed:
+                    break
             await asyncio.to_thread(self._keep_head)
         return placed
 
@@ -79,25 +72,19 @@ class ReviewLog:
         except OSError as error:
             log.warning("the head of the decisions is not kept: %s", error)
 
-    async def _catch_up(self) -> None:
-        """Reads what another process has written."""
-        end = (await self._consumer.end_offsets([self._partition]))[self._partition]
-        if end <= self._next:
-            return
-        found: list[Review] = []
-        async for messages in read_between(
-            self._consumer, {self._partition: self._next}, {self._partition: end}
-        ):
-            for message in messages:
-                try:
-                    found.append(decode(Review, message.value))
-                except BadRecord as error:
-                    raise BrokenChain(f"reviews/0@{message.offset}: {error}") from None
-        verify(found, self.reviews[-1] if self.reviews else None)
-        for review in found:
-            if not self.reviews or review != self.reviews[-1]:
+    async def _catch_up(self, past: int = -1) -> None:
+        """Reads what was written since the last time, at least past an offset. A chain that is not whole
+        stays so.
+        """
+        if self._broken is not None:
+            raise self._broken
+        try:
+            found = [_decoded(message) for message in await self._tail.read(past)]
+            for review in verify(found, self.reviews):
                 self._take(review)
-        self._next = end
+        except BrokenChain as error:
+            self._broken = error
+            raise
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)
@@ -105,3 +92,11 @@ class ReviewLog:
         self.readings.setdefault(place, Readings(review.before)).take(review)
         if review.reading != SECOND:
             self.current[place] = review.after
+
+
+def _decoded(message: Any) -> Review:
+    try:
+        review: Review = decode(Review, message.value)
+        return review
+    except BadRecord as error:
+        raise BrokenChain(f"reviews/0@{message.offset}: {error}") from None

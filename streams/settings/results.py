@@ -15,8 +15,8 @@ class ResultSettings(SettingsWithSecrets):
     """What the commands `store` and `web` need in addition."""
 
     database: str = "~/.local/share/pvstream/events.duckdb"
-    """Database of `pvstream store`: a DuckDB file, or the URL of a PostgreSQL server without a password,
-    `postgresql://user@host/name`."""
+    """Database of `pvstream store`: a DuckDB file, or the URL without a password of PostgreSQL,
+    `postgresql://user@host/name`, or ClickHouse, `clickhouse://user@host/name` or, with TLS, `clickhouses://`."""
 
     database_password: SecretStr = SecretStr("")
     """Password of the database's user."""

@@ -102,7 +102,7 @@ def count(database: Database, population: Population, *, stratified: bool = Fals
 
 #: Source and language of a report as one text.
 STRATUM = "coalesce(source, '') || '/' || coalesce(language, '')"
-WEEK = "date_trunc('week', reported_at)"
+WEEK = "CAST(date_trunc('week', reported_at) AS date)"
 
 
 def strata(database: Database, population: Population, pairs: Sequence[Pair], stratum: str) -> Strata:

@@ -46,6 +46,7 @@ def read_decisions(messages: Iterable[Inbound]) -> tuple[list[Review], int]:
 
 def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review]) -> None:
     """Adds new decisions to a batch, and applies them and earlier ones to the reports that it changes."""
+    decisions = _new(database, decisions)
     batch.rows.reviews += [_row(decision) for decision in decisions]
     changed = {row["id"] for row in batch.rows.reports}
     _load(database, batch, sorted({d.report_id for d in decisions} - changed))
@@ -84,6 +85,19 @@ def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
     event["drugs"] = found["drugs"] if drugs is None else orjson.dumps(drugs).decode()
     event["drug_evidence"] = found["drug_evidence"] if drugs is None else BY_REVIEWER
     event["mention"] = None if text is None else text[start:end]
+
+
+def _new(database: Database, decisions: Sequence[Review]) -> list[Review]:
+    """The first decision of each sequence number: another one of the same number was written at the same
+    moment, and late.
+    """
+    if not decisions:
+        return []
+    numbers = ", ".join(str(decision.sequence) for decision in decisions)
+    sql = f"SELECT sequence FROM {REVIEWS.name} WHERE sequence IN ({numbers})"
+    known = {sequence for (sequence,) in database.query(sql)[1]}
+    first = {d.sequence: d for d in reversed(decisions) if d.sequence not in known}
+    return sorted(first.values(), key=lambda decision: decision.sequence)
 
 
 def _row(decision: Review) -> Row:

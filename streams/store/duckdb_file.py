@@ -164,7 +164,7 @@ class DuckDatabase:
     def _checked(self, connection: Any) -> None:
         """Refuses tables of another version."""
         try:
-            schema.check(_runner(connection))
+            schema.check(schema.version_of(_runner(connection)))
         except schema.OtherSchema as error:
             connection.close()
             raise DatabaseError(f"{self.path}: {error}") from None

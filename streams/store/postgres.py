@@ -54,7 +54,7 @@ class PostgresDatabase:
         self._connection.commit()
         if not write:
             self._connection.read_only = True
-            schema.check(self._all)
+            schema.check(schema.version_of(self._all))
             return
         end = time.monotonic() + LOCK_SECONDS
         while self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone() != (True,):

@@ -26,9 +26,11 @@ class OtherSchema(Exception):
     """The tables are of a version that this program cannot use; the message is one line for an operator."""
 
 
-def version_of(run: Run) -> int | None:
-    """The version of the tables; None where there are none. Raises OtherSchema for a later one."""
-    sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+def version_of(run: Run, current: str = "current_schema()") -> int | None:
+    """The version of the tables; None where there are none. `current` is the SQL of the schema that they are
+    in. Raises OtherSchema for a later one.
+    """
+    sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {current}"
     names = {name for (name,) in run(sql)}
     found: int | None
     if "schema_version" in names:
@@ -42,9 +44,8 @@ def version_of(run: Run) -> int | None:
     return found
 
 
-def check(run: Run) -> None:
-    """For a reader, which can change nothing. Raises OtherSchema."""
-    found = version_of(run)
+def check(found: int | None) -> None:
+    """For a reader, which can change nothing. Raises OtherSchema for an earlier version."""
     if found is not None and found < VERSION:
         raise OtherSchema(
             f"the tables are of version {found}, this pvstream reads {VERSION}: start `pvstream store`, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 Kind = Literal["text", "bigint", "double precision", "boolean", "timestamp"]
@@ -125,5 +126,12 @@ DATA = (REPORTS, EVENTS, PAIRS)
 
 
 def quoted(text: str) -> str:
-    """The text as a literal of SQL, for both databases."""
-    return "'" + text.replace("\0", "").replace("'", "''") + "'"
+    """The text as a literal of SQL, for every database. A backslash in quotes is an escape in ClickHouse
+    only; between dollars it is itself everywhere.
+    """
+    text = text.replace("\0", "")
+    if "\\" not in text:
+        return "'" + text.replace("'", "''") + "'"
+    # The literal ends where its tag comes first, also where the text ends with a part of it.
+    tag = next(tag for tag in map("$t{}$".format, count()) if (text + tag).index(tag) == len(text))
+    return tag + text + tag

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
+from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
 from streams.store.database import DatabaseError
@@ -22,7 +23,6 @@ from streams.web import access
 from streams.web.access import ACCESS, USER, Access, Handler
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
-from streams.web.queue import Leases
 from streams.web.reading import Reading
 from streams.web.signalling import Signals
 
@@ -39,11 +39,11 @@ class Site:
     templates: jinja2.Environment
     reading: Reading
     signals: Signals
-    leases: Leases
     vocabulary: Vocabulary
     live: Live | None
-    """None, like `log`, without a broker."""
+    """None, like `log` and `leases`, without a broker."""
     log: ReviewLog | None
+    leases: Leases | None
 
 
 SITE: web.AppKey[Site] = web.AppKey("site", Site)
@@ -60,10 +60,11 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     templates = environment()
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
-        settings, templates, Reading(settings), Signals(Reading(settings)), Leases(),
+        settings, templates, Reading(settings), Signals(Reading(settings)),
         Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
+        Leases(settings) if has_broker else None,
     )  # fmt: skip
     app.add_routes([*views.ROUTES, *review.ROUTES, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(access.add_headers)
@@ -108,8 +109,9 @@ def page(request: web.Request, template: str, status: int = 200, **values: Any) 
 
 async def _beside(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
-    if site.log is not None:
-        await site.log.start()
+    topics = [topic for topic in (site.log, site.leases) if topic is not None]
+    for topic in topics:
+        await topic.start()
     tasks = [asyncio.create_task(site.signals.start())]
     if site.live is not None:
         tasks.append(asyncio.create_task(site.live.run()))
@@ -118,8 +120,8 @@ async def _beside(app: web.Application) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-    if site.log is not None:
-        await site.log.stop()
+    for topic in topics:
+        await topic.stop()
     await site.signals.close()
     await site.reading.close()
 

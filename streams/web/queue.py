@@ -1,10 +1,9 @@
-"""The events that wait for a reviewer, and who has which of them in hand."""
+"""The events that wait for a reviewer."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from streams.reviews.log import Place, ReviewLog
@@ -17,46 +16,10 @@ from streams.web.reading import rows
 ORDERS = {
     "uncertainty": "score, report_id, position",
     "seriousness": "serious DESC, score, report_id, position",
-    "random": "md5(report_id || '/' || position), report_id, position",
+    "random": "MD5(report_id || '/' || position), report_id, position",
 }
 #: Events that are fetched at once; as many may be in the hands of reviewers or newly decided.
 FETCHED = 200
-#: Seconds for which an event belongs to the one who got it.
-LEASE_SECONDS = 600.0
-
-
-class Leases:
-    """Who has which event; nobody else gets it until the lease ends."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._held: dict[Place, tuple[str, float]] = {}
-        self._skipped: dict[str, set[Place]] = {}
-
-    def take(self, places: Iterable[Place], session: str) -> Place | None:
-        """The event that the session has already, if it is among the places, else the first free one."""
-        now = self._clock()
-        self._held = {place: held for place, held in self._held.items() if held[1] > now}
-        listed = [place for place in places if place not in self._skipped.get(session, ())]
-        own = [place for place in listed if self._held.get(place, ("", 0.0))[0] == session]
-        free = [place for place in listed if place not in self._held]
-        chosen = next(iter(own or free), None)
-        if chosen is not None:
-            self._held[chosen] = session, now + LEASE_SECONDS
-        return chosen
-
-    def holds(self, place: Place, session: str) -> bool:
-        holder, until = self._held.get(place, ("", 0.0))
-        return holder == session and until > self._clock()
-
-    def skip(self, place: Place, session: str) -> None:
-        """Gives an event back; the session does not get it again while the process runs."""
-        if self.holds(place, session):
-            self.release(place)
-        self._skipped.setdefault(session, set()).add(place)
-
-    def release(self, place: Place) -> None:
-        self._held.pop(place, None)
 
 
 def waiting(database: Database, order: str) -> tuple[int, list[Place]]:

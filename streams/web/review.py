@@ -13,10 +13,11 @@ from aiohttp import web
 
 from streams.records import FIRST, RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
 from streams.reviews.agreement import agreement
+from streams.reviews.leases import Leases
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.web import reports
-from streams.web.access import user_of
+from streams.web.access import User, user_of
 from streams.web.app import SITE, Site, page
 from streams.web.corrections import ACTIONS, decided, state_of
 from streams.web.queue import ORDERS, READINGS, place, waiting
@@ -29,12 +30,13 @@ TRIES = 20
 async def queue(request: web.Request) -> web.Response:
     """Gives the reviewer an event, the same one until it is decided, skipped or the lease ends."""
     site, user = request.app[SITE], user_of(request)
-    if site.log is None or not user.may_review:
+    if site.log is None or site.leases is None or not user.may_review:
         why = "Reviews need a broker: set PV_BROKER." if site.log is None else "You may read, but not review."
         return page(request, "message.html", 403, message=why)
     order = _order(request.query.get("order", ""))
+    await site.log.refresh()
     count, free = await _free(site, site.log, order, user.name)
-    mine, report, event = await _taken(site, free, user.session)
+    mine, report, event = await _taken(site, free, order, user)
     readings = site.log.readings.get(mine) if mine else None
     if mine is not None and report is not None and event is not None and readings is not None:
         before = readings.original if order == "second" else site.log.current[mine]
@@ -49,17 +51,18 @@ async def queue(request: web.Request) -> web.Response:
 async def decide(request: web.Request) -> web.Response:
     """Takes a decision on the event that the reviewer has in hand."""
     site, user, form = request.app[SITE], user_of(request), await request.post()
-    log, where = _log(request), _place(form)
+    (log, leases), where = _topics(request), _place(form)
     action, order = str(form.get("action", "")), _order(str(form.get("order", "")))
     if action == "skip":
-        site.leases.skip(where, user.session)
+        await leases.skip(where, user.session)
         return _back(order)
-    if not site.leases.holds(where, user.session):
+    if not await leases.holds(where, user.session):
         raise web.HTTPConflict(text="another reviewer may have this event by now; load the queue again")
+    await log.refresh()
     event = await site.reading.ask(lambda database: _event(database, where))
     reading = _reading_due(log, where, order, user.name)
     if event is None or reading is None:
-        site.leases.release(where)
+        await leases.release(where, user.session)
         raise web.HTTPConflict(text="the report was changed or decided meanwhile; load the queue again")
     try:
         action, before, after = _decided(site, where, reading, form, event)
@@ -72,13 +75,14 @@ async def decide(request: web.Request) -> web.Response:
             before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
         )
     )  # fmt: skip
-    site.leases.release(where)
+    await leases.release(where, user.session)
     return _back(order)
 
 
 async def undo(request: web.Request) -> web.Response:
     """Takes back the reviewer's last decision that is still valid."""
-    log, user, form = _log(request), user_of(request), await request.post()
+    (log, _), user, form = _topics(request), user_of(request), await request.post()
+    await log.refresh()
     last = _last_of(log, user.name)
     if last is None or str(last.sequence) != form.get("sequence"):
         raise web.HTTPConflict(text="this decision is not your last one any more; load the queue again")
@@ -100,19 +104,23 @@ async def _free(site: Site, log: ReviewLog, order: str, name: str) -> tuple[int,
 
 
 async def _taken(
-    site: Site, free: list[Place], session: str
+    site: Site, free: list[Place], order: str, user: User
 ) -> tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]:
-    """The event that the session gets, with its report; of a report that has changed it is not found."""
+    """The event that the session gets, with its report; none of a report that has changed, and none that was
+    decided before the lease began.
+    """
+    assert site.leases is not None and site.log is not None
     texts = site.settings.web_texts
     for _ in range(TRIES):
-        mine = site.leases.take(free, session)
+        mine = await site.leases.take(free, user.session)
         if mine is None:
             break
+        await site.log.refresh()
         report = await site.reading.ask(partial(reports.one, id_=mine[0], texts=texts))
         event = _of_report(report, mine)
-        if event is not None:
+        if event is not None and _reading_due(site.log, mine, order, user.name) is not None:
             return mine, report, event
-        site.leases.release(mine)
+        await site.leases.release(mine, user.session)
         free.remove(mine)
     return None, None, None
 
@@ -143,11 +151,11 @@ def _decided(
     return cast(Action, action), before, decided(before, action, form, event, site.vocabulary)
 
 
-def _log(request: web.Request) -> ReviewLog:
-    log = request.app[SITE].log
-    if log is None:
+def _topics(request: web.Request) -> tuple[ReviewLog, Leases]:
+    log, leases = request.app[SITE].log, request.app[SITE].leases
+    if log is None or leases is None:
         raise web.HTTPForbidden(text="reviews need a broker")
-    return log
+    return log, leases
 
 
 def _is_decided(log: ReviewLog, where: Place) -> bool:

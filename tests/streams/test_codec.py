@@ -20,6 +20,7 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    Lease,
     Limits,
     Masked,
     Origin,
@@ -298,6 +299,7 @@ def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> Non
         Cursor: {"source", "position"},
         Signal: {"drug", "term"},
         Review: {"report_id", "action", "before", "after"},
+        Lease: {"report_id", "holder", "seconds"},
     }
     for topic in TOPICS:
         if topic.record is not None:

@@ -26,6 +26,9 @@ from training.ner.settings import Settings
 def main(
     settings: Settings,
     data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
+    reviews: Annotated[
+        Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
+    ] = None,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
@@ -42,7 +45,7 @@ def main(
     place = device_of(device)
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))
-    finish(make(settings, data, output, run, place), data, offered)
+    finish(make(settings, data, output, run, place, reviews=reviews), data, offered)
 
 
 if __name__ == "__main__":

@@ -31,11 +31,12 @@ from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
-from training.ner.data import NEGATIVES, Corpus, Example, examples, read
+from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
 from training.ner.settings import Settings
 from training.ner.trainer import TaggerTrainee
 from training.teaching.readers import teaching_sources
+from training.teaching.reviewed import reviewed_source
 
 console = Console()
 CITATION = "none stated, citation asked"
@@ -97,10 +98,18 @@ def train(
 
 
 def make(
-    settings: Settings, data: Path, output: Path, run: Path | None = None, device: torch.device | str = "cpu"
+    settings: Settings,
+    data: Path,
+    output: Path,
+    run: Path | None = None,
+    device: torch.device | str = "cpu",
+    *,
+    reviews: Path | None = None,
 ) -> Release:
-    """Trains, scores on the test parts of the training corpora, and writes a release under `output`."""
-    corpora = read(data, settings)
+    """Trains, with the texts of a file of reviews, scores on the test parts of the training corpora, and
+    writes a release under `output`.
+    """
+    corpora = read(data, settings, reviews)
     trainee, loop = train(corpora, settings, run, device)
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
@@ -135,6 +144,8 @@ def _published(
     splits = {"clinical": settings.split, "posts": "psytar_test"}
     sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
     taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)
+    if REVIEWED in corpora:
+        taught.append(reviewed_source(len(corpora[REVIEWED].train)))
     return publish_release(
         folder,
         task="ner",

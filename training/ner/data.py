@@ -28,8 +28,9 @@ from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_texts, marked_texts, own_event, sample
+from training.teaching.reviewed import read_reviewed, reviewed_texts
 
-NEGATIVES, TEACHING = "negatives", "teaching"
+NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
 #: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
@@ -52,15 +53,19 @@ class Corpus:
     """of the teaching corpus: id to the text with all of its marks"""
 
 
-def read(data: Path, settings: Settings) -> dict[str, Corpus]:
-    """Training and validation sentences; no sentence of a test part is in them."""
-    corpora = {}
+def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
+    """Training and validation sentences, with the texts of a file of reviews; no sentence of a test part is
+    in them.
+    """
+    corpora, held_out = {}, set()
     if settings.corpora != "psytar":
         train, test = split_texts(data / "ade", settings.split)
         tested = {t.text for t in test}
+        held_out |= tested
         corpora["clinical"] = _held_out([t for t in train if t.text not in tested], settings, ADE_TAGS, None)
     if settings.corpora != "ade":
         tested = {t.text for part in ("dev", "test") for t in read_psytar(data / f"psytar/ner_{part}.conll")}
+        held_out |= tested
         train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
         posts = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
         corpora["posts"] = replace(posts, train=joined(posts.train, settings.joined, settings.seed))
@@ -71,6 +76,10 @@ def read(data: Path, settings: Settings) -> dict[str, Corpus]:
     if settings.teaching:
         marked = {id_: text for kind in MARKED for id_, text in marked_texts(kind, "train")}
         corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None, marked=marked)
+    if reviews is not None:
+        marked = read_reviewed(reviews)
+        texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
+        corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
     return corpora
 
 

@@ -43,6 +43,9 @@ def main(
             help="with --like and --data: the same release with a rule for NIL fitted on terms taken out"
         ),
     ] = False,
+    reviews: Annotated[
+        Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
+    ] = None,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
@@ -62,7 +65,7 @@ def main(
         for base in {settings.base, settings.base_of_context}:
             check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
         settings = replace(settings, precision=resolved(settings.precision, place))
-        release = make(settings, options, data, output, run=run, device=place)
+        release = make(settings, options, data, output, run=run, device=place, reviews=reviews)
     finish(release, data, offered)
 
 

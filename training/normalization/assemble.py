@@ -35,6 +35,7 @@ from training.normalization.release import MAX_PIECES, TRAINED, Parts, joined, p
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
 from training.teaching.readers import teaching_source
+from training.teaching.reviewed import read_reviewed, reviewed_codings, reviewed_source
 
 console = Console()
 
@@ -47,9 +48,13 @@ def make(
     *,
     run: Path | None = None,
     device: torch.device | str = "cpu",
+    reviews: Path | None = None,
 ) -> Release:
-    """Trains, scores on the held-out mentions, and writes a release under `output`."""
-    split = read(data)
+    """Trains, with the codes of a file of reviews, scores on the held-out mentions, and writes a release
+    under `output`.
+    """
+    marked = read_reviewed(reviews) if reviews else {}
+    split = read(data, reviewed_codings(marked))
     if not split.train:
         raise typer.BadParameter("training requires --data; --zero-shot and --like do without it")
     console.print(listed(split, pts_by_term(terminology.load())))
@@ -63,6 +68,8 @@ def make(
         adapter = joined(adapter, own)
     if settings.phrase_epochs or options.taught:
         sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
+    if marked:
+        sources.append(reviewed_source(len(marked)))
     trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
     network = trainee.network
     configuration = _configuration(settings, options, len(terms)) | {"training_seconds": round(loop.seconds)}

@@ -10,7 +10,15 @@ from models.encoder.model import Encoder
 from models.normalization.context_refining import marked_sentences
 from models.terminology import Term
 from models.types import Query
-from training.common.codings.split import Split, heldout_split, pts_by_term, query, right_terms, split_groups
+from training.common.codings.split import (
+    Split,
+    extended,
+    heldout_split,
+    pts_by_term,
+    query,
+    right_terms,
+    split_groups,
+)
 from training.common.corpora import GoldCoding, read_psytar_codes
 
 
@@ -29,10 +37,11 @@ class Example:
     """all terms of a right preferred term: none of them is a negative"""
 
 
-def read(data: Path | None) -> Split:
-    """PsyTAR's coded mentions in three parts; empty ones without data."""
+def read(data: Path | None, more: Sequence[GoldCoding] = ()) -> Split:
+    """PsyTAR's coded mentions in three parts, `more` for training; empty ones without data."""
     golds = list(read_psytar_codes(data / "psytar/normalization.csv")) if data else []
-    return heldout_split(golds, split_groups()) if golds else Split([], [], [])
+    groups = split_groups()
+    return extended(heldout_split(golds, groups), more, groups) if golds else Split([], [], [])
 
 
 def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encoder) -> list[Example]:

@@ -44,10 +44,11 @@ def gold_texts(
     Mentions are what a text affirms. With `candidates` flagged marks are mentions of their label too, for a
     tagger that leaves it to another model whether a mention is an event.
     """
-    return [_gold(id_, marked, candidates, labels) for id_, marked in marked_texts(kind, part, folder)]
+    return [gold_text(id_, marked, candidates, labels) for id_, marked in marked_texts(kind, part, folder)]
 
 
-def _gold(id_: str, marked: MarkedText, candidates: bool, labels: Sequence[str]) -> GoldText:
+def gold_text(id_: str, marked: MarkedText, candidates: bool, labels: Sequence[str]) -> GoldText:
+    """One text as `gold_texts` gives it."""
     kept = [m for m in marked.marks if m.label in labels and _is_mention(m, candidates)]
     drugs = [i for i, m in enumerate(kept) if m.label == DRUG]
     relations = [
@@ -62,7 +63,7 @@ def _gold(id_: str, marked: MarkedText, candidates: bool, labels: Sequence[str])
 
 
 def _is_mention(mark: Mark, candidates: bool) -> bool:
-    return mark.label != NONE and (candidates or mark.flag in AFFIRMED[mark.label])
+    return mark.label != NONE and (candidates or mark.flag in AFFIRMED.get(mark.label, (None,)))
 
 
 def sample(texts: Sequence[GoldText], share: float, seed: int) -> list[GoldText]:
@@ -103,18 +104,20 @@ def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
     """The marks with a preferred term, flagged ones too, in their sentences; `drug` is the first one that the
     mark is due to, as written, in lower case, or empty.
     """
-    found = []
-    for _, marked in marked_texts(kind, part, folder):
-        names: dict[int, str] = {}
-        for m in marked.marks:
-            if m.label == DRUG:
-                for n in m.numbers:
-                    names.setdefault(n, marked.text[m.start : m.end].lower())
-        found += [
-            GoldCoding(
-                marked.text[m.start : m.end], marked.text, names[m.numbers[0]] if m.numbers else "", (m.term,)
-            )
-            for m in marked.marks
-            if m.term
-        ]
-    return found
+    return [coding for _, marked in marked_texts(kind, part, folder) for coding in coded_marks(marked)]
+
+
+def coded_marks(marked: MarkedText) -> list[GoldCoding]:
+    """The marks of one text, as in `codings`."""
+    names: dict[int, str] = {}
+    for m in marked.marks:
+        if m.label == DRUG:
+            for n in m.numbers:
+                names.setdefault(n, marked.text[m.start : m.end].lower())
+    return [
+        GoldCoding(
+            marked.text[m.start : m.end], marked.text, names.get(next(iter(m.numbers), 0), ""), (m.term,)
+        )
+        for m in marked.marks
+        if m.term
+    ]

@@ -7,8 +7,8 @@ import importlib.resources
 import os
 import resource
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,10 +19,12 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
+from streams.cli.store.page import anew, page
 from streams.intake.items import Intake
 from streams.records import Report
 from streams.settings import Settings
 from streams.sources.source import Source
+from streams.store.follow import following
 from streams.topics import INPUTS
 from streams.worker import Worker
 
@@ -90,7 +92,8 @@ class Demo:
     """One run of the pipeline over the files of some input topics, or over live posts.
 
     `limit` is the most lines read from each file, or the most live posts (0: all), `started` the monotonic
-    time from which the time to the first result is counted.
+    time from which the time to the first result is counted. With `shown` the results go into a store of this
+    run, of which a page is served.
     """
 
     def __init__(
@@ -101,11 +104,13 @@ class Demo:
         live: tuple[Sequence[Source], Intake] | None = None,
         limit: int = 0,
         started: float | None = None,
+        shown: bool = False,
     ) -> None:
         self._files = files
         self._live = live
         self._settings = settings
         self._limit = limit
+        self._shown = shown
         self._started = time.monotonic() if started is None else started
         self.outcome = Outcome()
 
@@ -119,7 +124,8 @@ class Demo:
         """Sends everything, waits until it has come out of the stages, and drains the worker.
 
         `on_status` is called with each step of the start, `on_arrival` with each record and dead letter that
-        comes out. `before_drain` is called with the addresses of the broker and of the metrics, and awaited.
+        comes out. `before_drain` is called with the addresses of the broker, the metrics and the page, and
+        awaited.
         """
 
         def arrived(arrival: Arrival) -> None:
@@ -131,12 +137,25 @@ class Demo:
             on_status(f"embedded broker on {broker.bootstrap}; loading models")
             worker = Worker(STAGES, settings, alone=True)
             counting = counting_arrivals(settings, self.outcome.tally, arrived)
-            async with worker.running(lambda task: on_status(f"{task} loaded")), counting as counter:
+            running = worker.running(lambda task: on_status(f"{task} loaded"))
+            async with self._results(settings, worker) as page, running, counting as counter:
                 await self._send_all(settings, counter)
                 if before_drain is not None:
                     metrics = f"http://127.0.0.1:{worker.http_port}/metrics"
-                    await before_drain(f"broker {broker.bootstrap}, metrics {metrics}")
+                    addresses = [f"broker {broker.bootstrap}", f"metrics {metrics}"]
+                    await before_drain(", ".join(addresses + ([f"page {page}"] if page else [])))
         return self.outcome
+
+    @asynccontextmanager
+    async def _results(self, settings: Settings, worker: Worker) -> AsyncIterator[str]:
+        """Stores the results of a run that is shown, beside the worker; gives the address of their page."""
+        if not self._shown:
+            yield ""
+            return
+        with anew(settings) as new:
+            async with following(new) as task, page(new) as address:
+                worker.beside.append(task)
+                yield address
 
     async def _send_all(self, settings: Settings, counter: asyncio.Task[None]) -> None:
         """Sends and waits, as long as `counter`, which counts what comes out, does not fail."""

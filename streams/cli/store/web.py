@@ -68,21 +68,28 @@ def export(
         bool, typer.Option("--undecided", help="cases also of reports that nobody has reviewed")
     ] = False,
     texts: Annotated[bool, typer.Option(help="cases with their texts and addresses")] = True,
+    examples: Annotated[
+        bool, typer.Option("--examples", help="texts with what was decided, for `--reviews` of a training")
+    ] = False,
 ) -> None:
     """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines: one for each
-    report of which every event is decided. With --cases, candidate cases for a person to assess.
+    report of which every event is decided. With --cases, candidate cases for a person to assess; with
+    --examples, training data.
     """
     from streams.reviews.cases import cases, csv_lines, json_lines
+    from streams.reviews.examples import example_lines
     from streams.reviews.gold import gold_lines
 
     if as_csv and not as_cases:
         raise typer.BadParameter("it needs --cases", param_hint="--csv")
+    if examples and as_cases:
+        raise typer.BadParameter("not with --cases", param_hint="--examples")
     with reading(read_settings()) as database:
         if as_cases:
             found = cases(database, undecided=undecided, texts=texts)
             sys.stdout.writelines(csv_lines(found) if as_csv else json_lines(found))
             return
-        for line in gold_lines(database):
+        for line in example_lines(database) if examples else gold_lines(database):
             sys.stdout.write(line.decode())
 
 

@@ -27,11 +27,13 @@ def postgres_url() -> Iterator[str]:
         pytest.skip(str(reason))
 
 
-@pytest.fixture(params=["duckdb", "postgresql"])
+@pytest.fixture(params=["duckdb", "postgresql", "clickhouse"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """What PV_DATABASE is set to."""
     if request.param == "duckdb":
         return str(tmp_path / "events.duckdb")
+    if request.param == "clickhouse":
+        return f"chdb://{tmp_path / 'clickhouse'}"
     url = str(request.getfixturevalue("postgres_url"))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS reports, events, pairs, reviews, offsets, schema_version")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -17,7 +20,9 @@ from streams.codec import encode
 from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
 from streams.settings import Settings
-from streams.store.batches import Read
+from streams.store import clickhouse_lease
+from streams.store.batches import Read, fold
+from streams.store.clickhouse import ClickHouseDatabase
 from streams.store.database import Database, DatabaseError, open_database
 from streams.store.follow import Follower
 from tests.streams.store.conftest import Open
@@ -201,3 +206,67 @@ def test_a_second_writer_is_refused(opened: Open, address: str) -> None:
     opened(write=True)
     with pytest.raises(DatabaseError, match="another process writes"):
         open_database(Settings(database=address), write=True)
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+@pytest.mark.parametrize("inserts", range(4))
+def test_a_crash_between_two_tables_loses_nothing_and_doubles_nothing(
+    opened: Open, inserts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no transaction over tables; `inserts` are done before the crash."""
+    made = [message(i, report(f"r{i % 4}", i, *[event()] * (1 + i % 3))) for i in range(9)]
+    made.append(deletion(9, "r1", 20))
+    database = opened(write=True)
+    apply(database, *made[:5])
+    done: list[str] = []
+    insert = ClickHouseDatabase._insert
+
+    def crashing(self: ClickHouseDatabase, table: str, rows: Iterable[bytes]) -> None:
+        if len(done) == inserts:
+            raise KeyboardInterrupt
+        insert(self, table, rows)
+        done.append(table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ClickHouseDatabase, "_insert", crashing)
+        with suppress(KeyboardInterrupt):
+            apply(database, *made[5:])
+    assert database.offsets() == {("events", 0): 5 if inserts < 3 else 10}
+    database.close()
+    restarted = opened(write=True)
+    for start in range(restarted.offsets()["events", 0], len(made), 2):
+        apply(restarted, *made[start : start + 2])
+    ids, events, pairs = contents(restarted)
+    assert [row[:2] for row in ids] == [
+        ("r0", "text 8 of r0"),
+        ("r2", "text 6 of r2"),
+        ("r3", "text 7 of r3"),
+    ]
+    assert [row[:2] for row in events] == [
+        ("r0", 0), ("r0", 1), ("r0", 2), ("r2", 0), ("r3", 0), ("r3", 1),
+    ]  # fmt: skip
+    assert [row[0] for row in pairs] == ["r0", "r2", "r3"]
+    assert restarted.offsets() == {("events", 0): 10}
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+def test_a_writer_that_has_lost_its_lease_is_refused_and_what_it_sent_is_older(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clickhouse_lease, "LEASE", 0.2)
+    monkeypatch.setattr(clickhouse_lease, "RENEWAL", 60.0)
+    suspended: Any = opened(write=True)
+    apply(suspended, message(0, report("a", 1, event())))
+    time.sleep(0.3)
+    successor = opened(write=True)
+    apply(successor, message(1, report("a", 2, event(pt="Insomnia"))))
+    with pytest.raises(DatabaseError, match="another process writes"):
+        apply(suspended, message(0, report("b", 1)))
+    late = fold([Read("a", revision_of(report("a", 1)), report("a", 1))], {})
+    late.offsets = {("events", 0): 1}
+    monkeypatch.setattr(suspended._lease, "check", lambda: None)
+    suspended.write(late)
+    assert [row[3] for row in contents(successor)[1]] == ["Insomnia"]
+    assert successor.offsets() == {("events", 0): 2}
+    suspended._lease.close()
+    apply(successor, message(2, report("c", 3)))

@@ -88,6 +88,16 @@ def heldout_split(golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], 
     return Split(_without(rest, terms, valid, by_term), valid, test)
 
 
+def extended(split: Split, more: Sequence[GoldCoding], by_term: Mapping[str, set[str]]) -> Split:
+    """The split with more mentions to train on: none of a preferred term that only the other parts have, and
+    none with a mention string of theirs.
+    """
+    held = [*split.valid, *split.test]
+    trained = {pt for g in split.train for pt in _groups(g, by_term)}
+    terms = {pt for g in held for pt in _groups(g, by_term)} - trained
+    return split._replace(train=[*split.train, *_without(more, terms, held, by_term)])
+
+
 def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
     """For each part the numbers of rows, mention strings, drugs, preferred terms, and rows with a preferred
     term that does not occur in training.

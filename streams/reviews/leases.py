@@ -1,0 +1,137 @@
+"""Who has which event in hand, over all processes that serve the page.
+
+Each process writes what it wants to take to the topic `leases`. The order of that topic decides: an event
+belongs to the first who asked for it while it was free, and everybody who reads the topic sees the same.
+Times are those of the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+
+from streams.codec import BadRecord, decode
+from streams.records import Lease
+from streams.reviews.log import Place
+from streams.reviews.tail import Tail
+from streams.settings import Settings
+from streams.topics import LEASES
+
+#: Seconds for which an event belongs to the one who got it.
+LEASE_SECONDS = 600.0
+#: Events that are asked for until one is granted: others may ask at the same moment.
+TRIES = 20
+
+
+class Held:
+    """What the leases say, taken in the order of the topic."""
+
+    def __init__(self) -> None:
+        self._held: dict[Place, tuple[str, float]] = {}
+
+    def take(self, lease: Lease, at: float) -> bool:
+        """Whether a lease that was asked for at a time is granted; one of 0 seconds gives the event back."""
+        place = lease.report_id, lease.start, lease.end, lease.fingerprint
+        if self.holder(place, at) not in {lease.holder, None}:
+            return False
+        if lease.seconds:
+            self._held[place] = lease.holder, at + lease.seconds
+        else:
+            self._held.pop(place, None)
+        return True
+
+    def holder(self, place: Place, at: float) -> str | None:
+        """Who has an event at a time; None: nobody."""
+        holder, until = self._held.get(place, ("", 0.0))
+        return holder if until > at else None
+
+    def forget(self, at: float) -> None:
+        """Drops what has ended."""
+        self._held = {place: held for place, held in self._held.items() if held[1] > at}
+
+
+class Leases:
+    """The leases of one process, which gives them to its sessions; nobody else has a session of that name."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._tail = Tail(settings, LEASES)
+        self._lock = asyncio.Lock()
+        self._held = Held()
+        self._skipped: defaultdict[str, set[Place]] = defaultdict(set)
+        self._own: dict[Place, str] = {}
+
+    async def start(self) -> None:
+        """Reads what others hold. Raises TopicsError."""
+        await self._tail.start()
+        await self._read()
+
+    async def stop(self) -> None:
+        """Gives back what the sessions of this process have: they end with it."""
+        for place, session in list(self._own.items()):
+            await self.release(place, session)
+        await self._tail.stop()
+
+    async def take(self, places: Sequence[Place], session: str) -> Place | None:
+        """The event that the session has already, if it is among the places, else the first free one."""
+        async with self._lock:
+            await self._read()
+            for _ in range(TRIES):
+                chosen = self._chosen(places, session)
+                if chosen is None or await self._granted(chosen, session, LEASE_SECONDS):
+                    return chosen
+        return None
+
+    async def holds(self, place: Place, session: str) -> bool:
+        """Whether the session has the event; where it has, for the whole time from now."""
+        async with self._lock:
+            await self._read()
+            if self._held.holder(place, time.time()) != session:
+                return False
+            return await self._granted(place, session, LEASE_SECONDS)
+
+    async def skip(self, place: Place, session: str) -> None:
+        """Gives an event back; the session does not get it again while the process runs."""
+        self._skipped[session].add(place)
+        await self.release(place, session)
+
+    async def release(self, place: Place, session: str) -> None:
+        """Gives an event back, if the session has it."""
+        async with self._lock:
+            if self._own.get(place) == session:
+                await self._granted(place, session, 0.0)
+
+    def _chosen(self, places: Sequence[Place], session: str) -> Place | None:
+        now = time.time()
+        self._held.forget(now)
+        listed = [place for place in places if place not in self._skipped[session]]
+        holders = {place: self._held.holder(place, now) for place in listed}
+        own = (place for place in listed if holders[place] == session)
+        free = (place for place in listed if holders[place] is None)
+        return next(own, None) or next(free, None)
+
+    async def _granted(self, place: Place, session: str, seconds: float) -> bool:
+        """Asks for a lease, and reads whether the order of the topic gives it."""
+        report_id, start, end, fingerprint = place
+        lease = Lease(
+            report_id=report_id, start=start, end=end, fingerprint=fingerprint, holder=session,
+            seconds=seconds,
+        )  # fmt: skip
+        offset = await self._tail.send(report_id, lease)
+        granted = (await self._read(offset))[offset]
+        if granted and seconds:
+            self._own[place] = session
+        else:
+            self._own.pop(place, None)
+        return granted
+
+    async def _read(self, past: int = -1) -> dict[int, bool]:
+        """What was written since the last time, at least past an offset: offset to whether it was granted."""
+        found = {}
+        for message in await self._tail.read(past):
+            with suppress(BadRecord):
+                lease = decode(Lease, message.value)
+                found[message.offset] = self._held.take(lease, message.timestamp / 1000)
+        return found

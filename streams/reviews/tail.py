@@ -1,0 +1,74 @@
+"""A topic of one partition that a few processes write to and read to its end: all of them see what each has
+written in the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from streams.broker.consumer import kafka_consumer
+from streams.broker.ranges import read_between
+from streams.codec import encode
+from streams.settings import Settings
+from streams.topics import Topic, TopicsError, broker_name, require
+
+#: Seconds in which the broker delivers what it has confirmed.
+DELIVERY_SECONDS = 30.0
+
+
+class Tail:
+    """The topic from its beginning; one task at a time may use it."""
+
+    def __init__(self, settings: Settings, topic: Topic[Any]) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._partition = TopicPartition(broker_name(settings, topic.name), 0)
+        self._producer: Any = None
+        self._consumer: Any = None
+        self._next = 0
+
+    async def start(self) -> None:
+        """Connects. Raises TopicsError where the broker lacks the topic."""
+        await require(self._settings, (self._topic,))
+        self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
+        self._producer = AIOKafkaProducer(**self._settings.client(), acks="all", enable_idempotence=True)
+        await self._consumer.start()
+        await self._producer.start()
+
+    async def stop(self) -> None:
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                await client.stop()
+
+    async def read(self, past: int = -1) -> list[Any]:
+        """The messages that this has not read yet, up to the present end and at least past an offset that the
+        broker has confirmed. Raises TopicsError where it does not deliver them.
+        """
+        found = await self._read()
+        end = time.monotonic() + DELIVERY_SECONDS
+        while self._next <= past:
+            if time.monotonic() > end:
+                raise TopicsError(f"the broker does not deliver what it has confirmed on {self._topic.name}")
+            await asyncio.sleep(0.01)
+            found += await self._read()
+        return found
+
+    async def _read(self) -> list[Any]:
+        first = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
+        end = (await self._consumer.end_offsets([self._partition]))[self._partition]
+        start, found = max(first, self._next), []
+        async for messages in read_between(self._consumer, {self._partition: start}, {self._partition: end}):
+            found += messages
+        self._next = max(end, self._next)
+        return found
+
+    async def send(self, key: str, record: Any) -> int:
+        """Writes a record and waits until the broker has it; gives its offset."""
+        sent = await self._producer.send_and_wait(
+            self._partition.topic, encode(record), key=key.encode(), partition=0
+        )
+        return int(sent.offset)

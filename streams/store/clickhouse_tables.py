@@ -1,0 +1,98 @@
+"""The tables of the store in ClickHouse.
+
+A report is one row with its events and pairs as arrays, so that one insert replaces all of it or nothing.
+Rows are only added: of the rows of a key ReplacingMergeTree keeps the one of the highest version, in the
+background, and FINAL reads only that one meanwhile. What a user reads are views with the names and columns of
+the other databases.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from streams.store.batches import Offsets
+from streams.store.rows import SHARED, Row
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Kind, Table
+
+STORED_REPORTS, STORED_REVIEWS, STORED_OFFSETS = "stored_reports", "stored_reviews", "stored_offsets"
+TYPES: dict[Kind, str] = {
+    "text": "String", "bigint": "Int64", "double precision": "Float64", "boolean": "Bool",
+    "timestamp": "DateTime64(6, 'UTC')",
+}  # fmt: skip
+#: Names of the arrays in a report; of a pair without what the report has itself.
+_EVENT = [name for name in EVENTS.columns if name != "report_id"]
+_PAIR = [name for name in PAIRS.columns if name != "report_id" and name not in SHARED]
+#: Parts older than an hour are merged, which removes replaced and deleted texts from the disk.
+_MERGED = "min_age_to_force_merge_seconds = 3600"
+
+
+def statements() -> Iterator[str]:
+    """What creates the tables and the views."""
+    arrays = [
+        f"`{table.name}.{name}` Array(Nullable({TYPES[table.columns[name]]}))"
+        for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR))
+        for name in names
+    ]
+    yield _table(STORED_REPORTS, REPORTS, arrays)
+    yield _table(STORED_REVIEWS, REVIEWS)
+    yield _table(STORED_OFFSETS, OFFSETS)
+    yield "CREATE TABLE IF NOT EXISTS schema_version (version Int64) ENGINE = MergeTree ORDER BY version"
+    for table, stored in ((REPORTS, STORED_REPORTS), (REVIEWS, STORED_REVIEWS), (OFFSETS, STORED_OFFSETS)):
+        names = ", ".join(table.columns)
+        yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored} FINAL"
+    yield _view(EVENTS, _EVENT, ())
+    yield _view(PAIRS, _PAIR, SHARED)
+
+
+def report_lines(
+    reports: Sequence[Row], events: Sequence[Row], pairs: Sequence[Row], version: int
+) -> Iterator[bytes]:
+    """Rows of STORED_REPORTS as JSON, from the rows of the three tables."""
+    nested: dict[str, dict[str, list[Row]]] = {EVENTS.name: defaultdict(list), PAIRS.name: defaultdict(list)}
+    for table, rows in ((EVENTS, events), (PAIRS, pairs)):
+        for row in rows:
+            nested[table.name][row["report_id"]].append(row)
+    for report in reports:
+        line = {name: report[name] for name in REPORTS.columns} | {"version": version}
+        for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR)):
+            own = nested[table.name].get(report["id"], [])
+            line |= {f"{table.name}.{name}": [row[name] for row in own] for name in names}
+        yield orjson.dumps(line)
+
+
+def lines(rows: Sequence[Row], version: int) -> Iterator[bytes]:
+    """Rows of another table as JSON."""
+    for row in rows:
+        yield orjson.dumps(row | {"version": version})
+
+
+def offset_rows(offsets: Offsets) -> list[Row]:
+    return [
+        {"topic": topic, "partition": partition, "next_offset": offset}
+        for (topic, partition), offset in offsets.items()
+    ]
+
+
+def _table(name: str, table: Table, arrays: Sequence[str] = ()) -> str:
+    columns = [
+        f"{column} {TYPES[kind] if column in table.key else f'Nullable({TYPES[kind]})'}"
+        for column, kind in table.columns.items()
+    ]
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} ({', '.join([*columns, *arrays, 'version UInt64'])}) "
+        f"ENGINE = ReplacingMergeTree(version) ORDER BY ({', '.join(table.key)}) SETTINGS {_MERGED}"
+    )
+
+
+def _view(table: Table, names: Sequence[str], shared: Sequence[str]) -> str:
+    """A view with one row for each element of the arrays."""
+    columns = {"report_id": "id"} | {name: name for name in shared} | {name: f"own_{name}" for name in names}
+    chosen = ", ".join(f"{columns[name]} AS {name}" for name in table.columns)
+    arrays = ", ".join(f"`{table.name}.{name}` AS own_{name}" for name in names)
+    return (
+        f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {chosen} FROM {STORED_REPORTS} FINAL "
+        f"ARRAY JOIN {arrays}"
+    )

@@ -1,0 +1,159 @@
+"""Every database gives the same answers to what the page, the signals, the cases and the export ask."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from streams.codec import encode
+from streams.records import CodedReport, Inbound, Review, ReviewedEvent
+from streams.reviews.cases import cases
+from streams.reviews.gold import gold_lines
+from streams.settings import Settings
+from streams.signals.population import STRATUM, WEEK, Population, count, strata
+from streams.store.database import Database, open_database
+from streams.store.export import export
+from streams.store.follow import Follower
+from streams.web import reports
+from streams.web.queue import ORDERS, waiting
+from tests.streams.store.conftest import Open
+from tests.streams.store.messages import NOON, deletion, event, message, report
+
+#: The event that the models found, and what a reviewer makes of it.
+FOUND = ReviewedEvent(
+    llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
+    other_experiencer=False,
+)  # fmt: skip
+KEPT = replace(FOUND, llt="Feeling sick", review="correct")
+#: Ids that would end a literal of some database, if they were not quoted for all.
+HOSTILE = ("it's", "a\\", "a\\' OR 1=1 --", "$t0$", "b\\$t0", "b\\$t0$", "{a:String}", "%s", "--")
+
+
+def named(id_: str, offset: int, *events: Any, **fields: Any) -> CodedReport:
+    at = NOON - timedelta(days=offset)
+    record_id = f"posts/{id_}/f{offset}/normalization@1"
+    return report(id_, offset, *events, created_at=at, record_id=record_id, **fields)
+
+
+def decision(sequence: int, of: CodedReport, after: ReviewedEvent, offset: int) -> Inbound:
+    made = Review(
+        sequence=sequence, report_id=of.id, start=0, end=4, fingerprint=f"f{offset}", reviewer="ann",
+        decided_at=NOON, action="correct", before=FOUND, after=after,
+    )  # fmt: skip
+    return Inbound("reviews", 0, sequence, of.id.encode(), encode(made), NOON.timestamp())
+
+
+def filled(database: Database) -> Database:
+    """Reports of many days with decisions, some on reports that were stored before, and a deletion."""
+    follower = Follower(Settings(), database)
+    made = [
+        named(id_, i, event(), event("lithium", "Insomnia", serious=True), language=("en", None)[i % 2])
+        for i, id_ in enumerate(HOSTILE)
+    ]
+    made += [named(f"r{i}", i, event(("sertraline", "lithium")[i % 2])) for i in range(20, 60)]
+    last = replace(made[-1], duplicate_of=made[-2].id)
+    follower.apply([message(i, one) for i, one in enumerate([*made, last])])
+    follower.apply([
+        decision(0, made[1], KEPT, 1),
+        decision(1, made[12], replace(KEPT, review="reject"), 23),
+        decision(2, made[13], replace(KEPT, drugs=("aspirin",), start=1, end=3), 24),
+        message(101, named("new", 99, event())), decision(3, named("new", 99), KEPT, 99),
+        deletion(102, made[20].id, 1000), message(103, made[20]),
+    ])  # fmt: skip
+    database.release()
+    return database
+
+
+def answers(database: Database) -> dict[str, Any]:
+    """By the name of the question."""
+    population = Population()
+    tables = count(database, population, stratified=True)
+    by_week, by_source = (strata(database, population, tables.pairs, s) for s in (WEEK, STRATUM))
+    found: dict[str, Any] = {
+        "glance": reports.glance(database),
+        "latest": reports.latest(database, texts=True),
+        "pair": reports.of_pair(database, "lithium", "Nausea", texts=True),
+        "cases": list(cases(database, undecided=True)),
+        "gold": list(gold_lines(database)),
+        "pairs": sorted(zip(tables.pairs, tables.counts.n.tolist(), strict=True)),
+        "since": sorted(count(database, replace(population, start=NOON - timedelta(hours=77.7))).pairs),
+        "weeks": (by_week.names, by_week.n.sum(axis=0).tolist(), np.round(by_week.expected, 9).tolist()),
+        "strata": (by_source.names, by_source.n.sum(axis=0).tolist()),
+        "revisions": database.revisions([*HOSTILE, "new"]),
+    }
+    found |= {order: waiting(database, order) for order in ORDERS}
+    found |= {f"one {id_}": reports.one(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
+    return found
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> dict[str, Any]:
+    """The answers of DuckDB."""
+    database = filled(open_database(Settings(database=str(tmp_path / "expected.duckdb")), write=True))
+    found = answers(database)
+    database.close()
+    return found
+
+
+@pytest.mark.parametrize("address", ["postgresql", "clickhouse"], indirect=True)
+def test_every_database_gives_the_same_answers(opened: Open, expected: dict[str, Any]) -> None:
+    filled(opened(write=True))
+    found = answers(opened())
+    for question, answer in expected.items():
+        assert found[question] == answer, question
+
+
+def test_hostile_ids_are_found_and_decisions_are_in_the_tables(expected: dict[str, Any]) -> None:
+    """What the comparison stands on is not empty."""
+    assert [expected[f"one {id_}"]["id"] for id_ in HOSTILE] == list(HOSTILE)
+    # Both events of the report are those of one mention.
+    assert [e["review"] for e in expected[f"one {HOSTILE[1]}"]["events"]] == ["correct"] * 2
+    (moved,) = expected["one r24"]["events"]
+    assert (moved["drugs"], moved["span_start"], moved["span_end"]) == (["aspirin"], 1, 3)
+    (new,) = expected["one new"]["events"]
+    assert new["review"] == "correct"
+    assert len(expected["weeks"][0]) > 5 and expected["since"] and len(expected["gold"]) == 4
+
+
+def test_an_export_has_the_rows_that_readers_see(opened: Open, tmp_path: Path) -> None:
+    filled(opened(write=True))
+    database = opened()
+    written = export(database, tmp_path / "parquet")
+    seen = [tuple(row) for row in database.query("SELECT report_id, drug, pt FROM pairs")[1]]
+    assert written["pairs"] == len(seen) > 50
+    sql = f"SELECT report_id, drug, pt FROM '{tmp_path}/parquet/pairs/*/*.parquet'"
+    assert sorted(duckdb.execute(sql).fetchall(), key=str) == sorted(seen, key=str)
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+def test_what_was_deleted_or_replaced_leaves_the_disk(opened: Open) -> None:
+    database: Any = filled(opened(write=True))
+    sql = "SELECT count(*) FROM stored_reports WHERE id = 'r31' AND text IS NOT NULL"
+    assert list(database.query(sql)[1]) == [(1,)]
+    database._client.command("OPTIMIZE TABLE stored_reports FINAL")
+    assert list(database.query(sql)[1]) == [(0,)]
+    assert list(database.query("SELECT deleted FROM reports WHERE id = 'r31'")[1]) == [(True,)]
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+def test_the_tables_behind_the_kafka_engine_keep_the_latest_result(opened: Open) -> None:
+    """The SQL of the page, with a plain table where the engine would read the topic."""
+    page = (Path(__file__).parents[3] / "docs/store.md").read_text(encoding="utf-8")
+    (sql,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    _, *statements = [statement for statement in sql.split(";") if statement.strip()]
+    client: Any = opened(write=True)._client  # type: ignore[attr-defined]
+    client.command("CREATE TABLE events_queue (record String, _error String) ENGINE = Memory")
+    for statement in statements:
+        client.command(statement)
+    for record in (named("a", 5), named("a", 3), named("b", 4)):
+        client.insert("events_queue", [[encode(record).decode(), ""]], ["record", "_error"])
+    client.insert("events_queue", [["{", "no JSON"]], ["record", "_error"])
+    found = client.query("SELECT id, source_offset FROM events_latest FINAL ORDER BY id").result_rows
+    assert [tuple(row) for row in found] == [("a", 5), ("b", 4)]

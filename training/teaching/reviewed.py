@@ -1,0 +1,64 @@
+"""Texts that reviewers have decided, as `pvstream reviews export --examples` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import typer
+
+from models.releases.manifest import TrainingData
+from models.types import LABELS
+from training.common.corpora import GoldCoding, GoldText
+from training.teaching.markup import FLAGS, NONE, Mark, MarkedText
+from training.teaching.readers import coded_marks, gold_text
+
+#: Begins the id of a text in a training set.
+ID = "reviewed-"
+
+
+def read_reviewed(path: Path) -> dict[str, MarkedText]:
+    """Id to text with its marks; a rejected event is a mark NONE. Raises typer.BadParameter for a file of
+    another kind.
+    """
+    found = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            marked = MarkedText(row["text"], tuple(_mark(mark, row["text"]) for mark in row["marks"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise typer.BadParameter(f"{path}, line {number}: no reviewed text ({error})") from None
+        found[f"{ID}{row['id']}"] = marked
+    return found
+
+
+def reviewed_texts(
+    marked: dict[str, MarkedText], *, candidates: bool, without: Collection[str]
+) -> list[GoldText]:
+    """The texts with their mentions but those of `without`, which are tested on; `candidates` as in
+    `training.teaching.readers.gold_texts`.
+    """
+    return [
+        gold_text(id_, text, candidates, LABELS) for id_, text in marked.items() if text.text not in without
+    ]
+
+
+def reviewed_codings(marked: dict[str, MarkedText]) -> list[GoldCoding]:
+    """The events that were kept with a code, in their texts."""
+    return [coding for text in marked.values() for coding in coded_marks(text)]
+
+
+def reviewed_source(count: int) -> TrainingData:
+    """The texts as manifests name them; whose they are only the operator knows."""
+    return TrainingData(name=f"reports decided by reviewers, {count} texts", licence="the operator's own")
+
+
+def _mark(mark: dict[str, object], text: str) -> Mark:
+    start, end, label, flag, term = (mark[name] for name in ("start", "end", "label", "flag", "term"))
+    numbers = mark["numbers"]
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)):
+        raise ValueError("a span outside of the text")
+    if label not in {*LABELS, NONE} or flag not in {*FLAGS, None} or not isinstance(numbers, list):
+        raise ValueError("a mark of an unknown kind")
+    return Mark(start, end, str(label), tuple(map(int, numbers)), flag and str(flag), term and str(term))
