@@ -15,7 +15,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.reviews.log import ReviewLog, place_of
 from streams.settings import Settings
 from tests.integration import processes
-from tests.integration.review_kills import HIDDEN
+from tests.integration.store.review_kills import HIDDEN
 from tests.streams.web.conftest import fill, reports
 
 pytestmark = pytest.mark.slow
