@@ -24,9 +24,9 @@ test: unit integration
 unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
-# The unit tests without those that repeat a training program over every family of encoders.
+# Without the unit tests of more than ten seconds, and those of a training program over one more encoder.
 unit-check: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix" -n 2 --dist worksteal --durations 12
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 2 --dist worksteal --durations 12
 
 # Two at once, each with a Kafka broker of its own.
 integration: install

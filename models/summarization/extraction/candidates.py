@@ -8,7 +8,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause, capitalised
@@ -140,49 +140,41 @@ def features(
     marks = [s.rstrip().endswith("?") for s in sentences]
     bags = [{w for w in word_keys(s) if len(w) >= 3 and w not in FUNCTION_WORDS} for s in sentences]  # noqa: PLR2004
     counts = Counter(w for bag in bags for w in bag)
-    return [
-        [
-            cosines[i],
-            i / max(1, len(found) - 1),
-            float(i == 0),
-            float(i == len(found) - 1),
-            float(len(found) == 1),
-            float(marks[i]),
-            float(one.asks),
-            *_said(message, one, sentence, sum(marks[:i]), sum(marks[i + 1 :])),
-            *_repeated(bag, counts),
-            float(sentence.isupper()),
-            float(sentence.rstrip()[-1:] not in (".", "?", "!")),
-            float(focus is not None and one.focus is None),
-            float(focus is None),
-        ]
-        for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True))
-    ]
-
-
-def _said(message: Message, one: Candidate, sentence: str, before: int, after: int) -> list[float]:
-    """The FEATURES from its length to its names, between the questions `before` and `after` it."""
-    n_words = len(sentence.split())
-    terms, drugs = (_within(one.sentence, spans) for spans in (message.terms, message.drugs))
-    cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
-    pronoun = cues[-1]
-    return [
-        math.log(max(1, n_words)),
-        float(n_words < _SHORT),
-        float(n_words > LONG),
-        *cues,
-        float(before),
-        float(after),
-        float(min(terms, 3)),
-        float(drugs > 0),
-        pronoun * (terms + drugs == 0),
-    ]
-
-
-def _repeated(bag: Set[str], counts: Mapping[str, int]) -> list[float]:
-    """Whether a sentence has no words, and the share and number of those that others have too."""
-    repeated = sum(counts[w] > 1 for w in bag)
-    return [float(not bag), repeated / max(1, len(bag)), float(repeated)]
+    rows = []
+    for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True)):
+        repeated = sum(counts[w] > 1 for w in bag)
+        n_words = len(sentence.split())
+        terms, drugs = (_within(one.sentence, spans) for spans in (message.terms, message.drugs))
+        cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
+        pronoun = cues[-1]
+        rows.append(
+            [
+                cosines[i],
+                i / max(1, len(found) - 1),
+                float(i == 0),
+                float(i == len(found) - 1),
+                float(len(found) == 1),
+                float(marks[i]),
+                float(one.asks),
+                math.log(max(1, n_words)),
+                float(n_words < _SHORT),
+                float(n_words > LONG),
+                *cues,
+                float(sum(marks[:i])),
+                float(sum(marks[i + 1 :])),
+                float(min(terms, 3)),
+                float(drugs > 0),
+                pronoun * (terms + drugs == 0),
+                float(not bag),
+                repeated / max(1, len(bag)),
+                float(repeated),
+                float(sentence.isupper()),
+                float(sentence.rstrip()[-1:] not in (".", "?", "!")),
+                float(focus is not None and one.focus is None),
+                float(focus is None),
+            ]
+        )
+    return rows
 
 
 def _within(sentence: Span, names: Sequence[Span]) -> int:

@@ -16,6 +16,7 @@ from models.summarization.medical_entities import (
     Entity,
     OwnRecogniser,
     StanzaRecogniser,
+    lexicon_of,
     merge_spans,
     named_in,
     recogniser,
@@ -139,3 +140,12 @@ def test_a_version_of_stanza_that_unpickles_models_is_refused(
         ReleaseError, match=r"stanza 1\.12\.1 unpickles the models it loads: 1\.12\.2 is required"
     ):
         StanzaRecogniser.load(models_in(tmp_path))
+
+
+def test_the_bundled_lexicons_are_made_once_and_hold_no_general_term() -> None:
+    one, other = OwnRecogniser.bundled(None), OwnRecogniser.bundled(None)
+    assert one.terms is other.terms
+    assert one.drugs is other.drugs
+    assert one.drugs.generic("Zoloft") == "sertraline"
+    assert one.terms.generic("insomnia") is not None
+    assert lexicon_of(["pain", "disease"]).generic("disease") is None
