@@ -31,7 +31,7 @@ from tests.streams.cli.command_line import CommandLine
 COMMANDS = commands()
 #: Blocks and commands that may be marked as not run: those that install, train, deploy, start the tests or
 #: read a live service.
-MOST_NOT_RUN = 18
+MOST_NOT_RUN = 19
 #: Programs of others. All but openssl are in blocks that are not run.
 OTHERS = frozenset({".", "pip", "docker", "kubectl", "kafka-acls.sh", "openssl"})
 

@@ -21,7 +21,7 @@ PHRASES = 5
 #: Lines of a kind, and files, from which on its balance is judged.
 MANY, FILES = 200, 5
 #: Share of texts without an event, and of lines that are held out.
-WITHOUT_EVENT, HELD_OUT = (0.4, 0.7), (0.03, 0.25)
+WITHOUT_EVENT, HELD_OUT = (0.4, 0.7), (0.02, 0.25)
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 #: How a post is written; one post may have several styles.
 STYLES: dict[str, Callable[[str], bool]] = {

@@ -20,7 +20,7 @@ from streams.records import SHADOW, Announcement
 from streams.releases.trust import SIGNATURE_HEADER
 from streams.settings import EMBEDDED, OAUTH, Settings
 from streams.store.follow import FOLLOWED
-from streams.topics import CURSORS, INPUTS, RELEASES, SIGNALS, TOPICS, Topic, broker_name, group_id
+from streams.topics import CURSORS, INPUTS, LEASES, RELEASES, SIGNALS, TOPICS, Topic, broker_name, group_id
 
 BINDING = "0.5.0"
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -152,6 +152,8 @@ def _operations(settings: Settings) -> dict[str, Any]:
     operations["source.resume"] = _operation("receive", CURSORS)
     operations["source.position"] = _operation("send", CURSORS)
     operations["signals"] = _operation("send", SIGNALS)
+    operations["web.lease"] = _operation("send", LEASES)
+    operations["web.leases"] = _operation("receive", LEASES)
     for followed in FOLLOWED:
         operations[f"store.{followed.name}"] = _operation("receive", followed)
     return operations

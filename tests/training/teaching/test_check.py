@@ -219,7 +219,7 @@ def test_a_corpus_out_of_proportion_and_one_without_texts_fail(folder: Path, tmp
     code, output = run("check", "--folder", str(folder))
     assert code == 1
     assert "posts: 0% have no event, not 40% to 70%\n" in output
-    assert "posts: 0% are held out, not 3% to 25% (another file name may change that)\n" in output
+    assert "posts: 0% are held out, not 2% to 25% (another file name may change that)\n" in output
     assert run("check", "--folder", str(tmp_path / "none")) == (1, f"no texts in {tmp_path / 'none'}\n")
 
 
