@@ -22,17 +22,9 @@ class Settings:
     start: Annotated[
         str,
         typer.Option(
-            help="release on the same base that the run begins with: its folder, or the --output of its run; "
-            "of several, with commas between them, the mean of their weights"
+            help="release on the same base that the run begins with: its folder, or the --output of its run"
         ),
     ] = ""
-    frozen: Annotated[
-        bool,
-        typer.Option(
-            help="with --start and --phases 1: encoder and tagging head stay as they are, only the heads for "
-            "events and their status are trained"
-        ),
-    ] = False
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
@@ -123,5 +115,5 @@ class Phase:
 def phases_of(settings: Settings) -> list[Phase]:
     """Phase 1 trains the head for one epoch at 1e-3, phase 2 everything (CONORM, section 3.1)."""
     if settings.phases == 1:
-        return [Phase(1, settings.epochs, settings.lr, not settings.frozen)]
+        return [Phase(1, settings.epochs, settings.lr, True)]
     return [Phase(1, 1, 1e-3, False), Phase(2, settings.epochs - 1, settings.lr, True)]

@@ -12,7 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,6 @@ from training.common.precision import mixed
 from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, phases_of
 
-Module = TypeVar("Module", bound=nn.Module)
 #: Batches out of which sentences of like length are put together.
 POOL = 20
 
@@ -78,8 +77,7 @@ class TaggerTrainee(Trainee):
         if phase == self._phase:
             return
         self._phase = phase
-        _, tagging, *others = self.modules()
-        heads = others if self.settings.frozen else [tagging, *others]
+        _, *heads = self.modules()
         parameters = list(self._encoder_parameters) if phase.encoder else []
         parameters += [p for head in heads for p in head.parameters()]
         self.optimizer = torch.optim.AdamW(parameters, lr=phase.lr, fused=True)
@@ -186,35 +184,17 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _beginning(settings: Settings) -> tuple[Encoder, Head]:
-    """The base with a new head, or encoder and head of the release to start with; of several releases the
-    mean of their weights (Wortsman et al. 2022, a uniform soup).
+    """The base with a new head, or encoder and head of the release to start with.
 
-    Raises ReleaseError where one is not a tagger over the same base, or cannot be continued: a new low-rank
-    adapter could not hold what its own changed.
+    Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
+    low-rank adapter could not hold what its own changed.
     """
     if not settings.start:
         encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
-    begun = [_continued(Path(name), settings) for name in settings.start.split(",")]
-    encoder = begun[0][0]
-    model = _mean([e.model for e, _ in begun])
-    return Encoder(model, encoder.tokenizer, encoder.max_pieces), _mean([h for _, h in begun])
-
-
-def _continued(folder: Path, settings: Settings) -> tuple[Encoder, Head]:
+    folder = Path(settings.start)
     made = list((folder / "ner").glob("*"))
     release = open_release(made[0] if len(made) == 1 else folder)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
     return encoder_of(release, packed=False), NerModel.load(release).head
-
-
-def _mean(modules: Sequence[Module]) -> Module:
-    """A module with the mean of each parameter of modules of one architecture; a single one itself."""
-    if len(modules) == 1:
-        return modules[0]
-    states = [dict(m.named_parameters()) for m in modules]
-    # The base is shared by all encoders of the process.
-    mean = copy.deepcopy(modules[0])
-    adapter.restore(mean, {n: torch.stack([s[n].detach() for s in states]).mean(0) for n in states[0]})
-    return mean

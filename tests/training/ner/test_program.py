@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -147,46 +146,6 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
         loop_of(base, rank=4, start=str(start))
     with pytest.raises(ReleaseError, match="mini"):
         loop_of("mini", rank=0, start=str(start))
-
-
-def test_a_run_that_begins_with_several_releases_begins_with_their_mean(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    folders = []
-    for name, seed in (("one", 1), ("two", 2)):
-        options: dict[str, Any] = {
-            "rank": 0,
-            "eight_bit": True,
-            "batch": 4,
-            "lr": 5e-3,
-            "seed": seed,
-            "keep": "last",
-        }
-        main(data=corpus, output=tmp_path / name, base=base, epochs=2, **options)
-        folders.append(next((tmp_path / name / "ner").iterdir()))
-    shared = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    begun = tagger(loop_of(base, epochs=1, rank=0, start=",".join(map(str, folders))))
-    one, two = (encoder_of(open_release(f), packed=False).model.state_dict() for f in folders)
-    assert any(not torch.equal(t, two[name]) for name, t in one.items())
-    for name, tensor in begun.encoder.model.state_dict().items():
-        torch.testing.assert_close(tensor, (one[name].float() + two[name].float()) / 2, check_dtype=False)
-    heads = [NerModel.load(open_release(f)).head.linear.weight for f in folders]
-    torch.testing.assert_close(begun.head.linear.weight, (heads[0] + heads[1]) / 2)
-    assert all(torch.equal(t, shared[n]) for n, t in Encoder.load(base).model.state_dict().items())
-
-
-def test_a_frozen_run_trains_only_the_heads_for_events_and_status(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, rank=0, eight_bit=True, batch=4, lr=5e-3)
-    options: dict[str, Any] = {"rank": 0, "epochs": 2, "phases": 1, "lr": 5e-3, "event_head": True}
-    loop = loop_of(base, start=str(tmp_path / "one"), frozen=True, status_head=True, **options)
-    trainee = tagger(loop)
-    before = [{n: t.clone() for n, t in m.state_dict().items()} for m in trainee.modules()]
-    list(loop.epochs())
-    after = [m.state_dict() for m in trainee.modules()]
-    same = [all(torch.equal(t, a[n]) for n, t in b.items()) for b, a in zip(before, after, strict=True)]
-    assert same == [True, True, False, False]
-    with pytest.raises(typer.BadParameter, match="--frozen"):
-        main(data=corpus, output=tmp_path, base=base, frozen=True, event_head=True)
 
 
 def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
