@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from models.encoder.added_tokens import extend_embedding, extended_embedding, first_added
 from models.encoder.model import Encoder
@@ -124,14 +125,20 @@ class Refiner:
     query are equal to 1e-5, and in all bits where the processor allows it (see models/encoder/model.py).
     """
 
-    def __init__(self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining) -> None:
+    def __init__(
+        self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining, share: float = 1.0
+    ) -> None:
+        """`share`, 0 to 1: of e' in the mean with e_isolated, both of unit length; 1: e' alone, as in the
+        paper.
+        """
+        self.share = share
         self.isolated = isolated
         self.context = context
         self.refining = refining.eval()
 
     def embed(self, queries: Sequence[Query]) -> tuple[Tensor, list[float | None]]:
-        """e' (queries, d), not of unit length, and the context weight of each query; e_isolated and None for
-        a mention without context.
+        """The mean of e' and e_isolated (queries, d), not of unit length, and the context weight of each
+        query; e_isolated and None for a mention without context.
         """
         refined = self.isolated.mean_pooled([q.surface for q in queries]).clone()
         weights: list[float | None] = [None] * len(queries)
@@ -145,6 +152,8 @@ class Refiner:
             e_context, e_isolated = e_context.repeat(2, 1), e_isolated.repeat(2, 1)
         with torch.inference_mode():
             vectors, shares = self.refining(e_context, e_isolated)
+            if self.share < 1:
+                vectors = torch.lerp(normalize(e_isolated), normalize(vectors), self.share)
             refined[places] = vectors[: len(places)]
         for i, share in zip(places, shares.tolist(), strict=False):
             weights[i] = share

@@ -268,4 +268,5 @@ def _load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
         isolated,
         context_refining.context_encoder(context, stored["tokens"], settings["window"]),
         context_refining.refining_of(stored, isolated.dimension),
+        settings.get("context_share", 1.0),
     )

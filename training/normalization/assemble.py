@@ -78,8 +78,16 @@ def make(
         phrases, chosen = phrases_of_training(network, split.train, settings.seed)
         configuration |= chosen
     taught_entries = entries(network.isolated, terms, options.taught_penalty) if options.taught else None
-    configuration |= {"taught_penalty": options.taught_penalty, "vote": options.vote}
-    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=options.vote)
+    configuration |= {
+        "taught_penalty": options.taught_penalty, "vote": options.vote, "context_share": options.context_share,
+    }  # fmt: skip
+    model = network.model(
+        options.k,
+        phrases=phrases,
+        taught=taught_entries,
+        vote=options.vote,
+        context_share=options.context_share,
+    )
     configuration |= calibrated(model, split.valid, options.nil_below)
     trained = trained_files(network, adapter_of(options.start), adapter)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")

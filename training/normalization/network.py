@@ -64,9 +64,9 @@ class RefiningNetwork:
         """Sets `vectors`, (terms, d) unit vectors of S_isolated on the CPU."""
         self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
 
-    def refiner(self) -> Refiner:
+    def refiner(self, share: float = 1.0) -> Refiner:
         """Encoders and matrices as they are served: the matrices on the CPU."""
-        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu())
+        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), share)
 
     def model(
         self,
@@ -75,6 +75,7 @@ class RefiningNetwork:
         phrases: Phrases | None = None,
         taught: Phrases | None = None,
         vote: float = 0.0,
+        context_share: float = 1.0,
     ) -> NormalizationModel:
         """The network as it is served."""
         return NormalizationModel(
@@ -83,7 +84,7 @@ class RefiningNetwork:
             self.vectors,
             k=k,
             nil_below=nil_below,
-            refiner=self.refiner(),
+            refiner=self.refiner(context_share),
             phrases=phrases,
             taught=taught,
             vote=vote,

@@ -83,6 +83,15 @@ class ReleaseOptions:
             help="temperature at which names and phrases of a preferred term add up; 0: the nearest decides",
         ),
     ] = 0.04
+    context_share: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="share of the vector that was refined by the sentence in the mean with the mention's own; "
+            "1: the refined one alone, as in the paper",
+        ),
+    ] = 0.5
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
     start_isolated: Annotated[
         Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
