@@ -79,8 +79,10 @@ def make(
         configuration |= chosen
     taught_entries = entries(network.isolated, terms, options.taught_penalty) if options.taught else None
     configuration |= {
-        "taught_penalty": options.taught_penalty, "vote": options.vote, "context_share": options.context_share,
-    }  # fmt: skip
+        "taught_penalty": options.taught_penalty,
+        "vote": options.vote,
+        "context_share": options.context_share,
+    }
     model = network.model(
         options.k,
         phrases=phrases,

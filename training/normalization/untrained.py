@@ -72,8 +72,10 @@ def over_terms(
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(terms), "like": release.version}
     configuration |= {
-        "taught_penalty": options.taught_penalty, "vote": options.vote, "context_share": options.context_share,
-    }  # fmt: skip
+        "taught_penalty": options.taught_penalty,
+        "vote": options.vote,
+        "context_share": options.context_share,
+    }
     taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
     return publish(
         Parts(terms, vectors, phrases, taught, trained),
