@@ -1,5 +1,5 @@
-"""The answers that a message offers: the asking clause of each sentence, with the focus in front of it where
-the clause does not name it, and the features by which a linear ranker chooses one.
+"""The answers that a message offers: the asking clause of each sentence, and the features by which a linear
+ranker chooses one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause, capitalised
+from models.summarization.extraction.asking_clause import LONG, asking_clause
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
 from models.summarization.extraction.message import Message, without_masks
+from models.summarization.extraction.question_form import as_question
 from models.summarization.medical_entities import word_keys
 from models.summarization.sentence_selection import is_question
 from models.types import Span
@@ -27,6 +28,7 @@ _PATTERNS = {
     "politeness": r"\b(?:thank|thanks|hello|hi|dear)\b",
     "asks_for_advice": r"\b(?:help|advise|advice|information|info|know|tell|recommend|suggest)\b",
     "kind": r"\b(?:cause|side effect|safe|treat|cure|test|dose|interact)",
+    "seeks": r"\b(?:look(?:ing)? for|find|search\w*|hop(?:e|ing) to|interested in|curious|concern\w*)\b",
     "pronoun": r"\b(?:it|this|that|these|those|them|they|he|she|one)\b",
 }
 _CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
@@ -55,26 +57,19 @@ FEATURES = (
     "no_mark",
     "names_focus",
     "no_focus",
+    "title",
+    "only_help",
 )
 _SHORT = 4
-#: First words that lose their capital behind the focus.
-_LOWERED = frozenset(
-    re.findall(
-        r"\w+",
-        "a after also am an and any anyone are as at be before besides but by can could did do does "
-        "during else for from had has have he her his how if in is it its may my no of on or our should "
-        "since so some that the their them there these they this those to was we were what when where "
-        "which who whom whose why will with would you your",
-    )
+#: A first sentence of so many words that does not ask may be a title.
+_TITLE = 6
+#: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
+_HELP_WORDS = frozenset(
+    "help advice advise suggestion idea thought information info appreciate appreciated tell know give thank "
+    "anyone anybody anything something reply answer respond email mail contact soon possible assist assistance "
+    "need want like much would could can greatly please kindly there hear opinion question new work problem "
+    "hope hoping looking forward look any one other someone suggest input guidance recommend".split()
 )
-#: A subject that is surely the focus, if that is a medicine.
-_SUBJECT_PRONOUN = re.compile(
-    r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
-    r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
-    re.IGNORECASE,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A possible answer."""
@@ -87,37 +82,22 @@ class Candidate:
     asks: bool
     """whether the part is a question"""
     focus: Focus | None
-    """what was inserted, as the part does not name it"""
+    """what the text is about, if the part does not name it"""
 
 
 def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
-    """The candidate that a sentence gives. The focus is inserted unless the part has all of its words."""
+    """The candidate that a sentence gives; it has the focus unless the part has all of its words."""
     whole = text[sentence.start : sentence.end]
     clause = asking_clause(whole)
     part = Span(sentence.start + clause.start, sentence.start + clause.end)
     shown = as_question(whole, clause)
-    asks = is_question(shown)
-    if focus is None or names(shown, focus):
-        return Candidate(sentence, part, shown, asks, None)
-    return Candidate(sentence, part, filled(shown, focus), asks, focus)
+    lacks = focus is not None and not names(shown, focus)
+    return Candidate(sentence, part, shown, is_question(shown), focus if lacks else None)
 
 
 def names(text: str, focus: Focus) -> bool:
     """Whether a text has every word of the focus."""
     return set(word_keys(focus.text)) <= set(word_keys(text))
-
-
-def filled(shown: str, focus: Focus) -> str:
-    """The question with the focus in place of its subject where that surely means a medicine, else in front
-    of it: "Melatonin: is it safe with warfarin?".
-    """
-    pronoun = _SUBJECT_PRONOUN.match(shown) if "drug" in focus.sources else None
-    if pronoun:
-        return shown[: pronoun.start(1)] + focus.text + shown[pronoun.end(1) :]
-    first, space, rest = shown.partition(" ")
-    if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
-        shown = first.lower() + space + rest
-    return f"{capitalised(focus.text)}: {shown}"
 
 
 def has_content(found: Candidate, text: str) -> bool:
@@ -172,6 +152,8 @@ def features(
                 float(sentence.rstrip()[-1:] not in (".", "?", "!")),
                 float(focus is not None and one.focus is None),
                 float(focus is None),
+                float(i == 0 and n_words <= _TITLE and not marks[i] and not cues[0]),
+                float(bag <= _HELP_WORDS),
             ]
         )
     return rows

@@ -6,9 +6,7 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus
 from models.summarization.extraction.extractor import Extractor
-from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.extraction.teach import train
@@ -26,11 +24,7 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def extractor(mini: Encoder) -> Extractor:
     weights = train(mini, LEXICONS, PAIRS)
-    rankers = (
-        LinearRanker(weights.focus, focus.FEATURES),
-        LinearRanker(weights.answer, candidates.FEATURES),
-    )
-    return Extractor(mini, LEXICONS, rankers, weights.least_focus)
+    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
 
 
 def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:
