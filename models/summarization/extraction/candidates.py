@@ -4,6 +4,7 @@ ranker chooses one.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from bisect import bisect_left
@@ -59,8 +60,18 @@ FEATURES = (
     "no_focus",
     "title",
     "only_help",
+    "lead_statement",
+    "lead_question",
+    "lead_words",
+    "lead_names",
+    "lead_names_focus",
+    "short_behind_lead",
+    "pronoun_behind_lead",
+    "lead_lost",
 )
 _SHORT = 4
+#: Words of a sentence in front of another, and of both.
+_LEAST_LEAD, _MOST_JOINED = 3, 20
 #: A first sentence of so many words that does not ask may be a title.
 _TITLE = 6
 #: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
@@ -70,6 +81,8 @@ _HELP_WORDS = frozenset(
     "need want like much would could can greatly please kindly there hear opinion question new work problem "
     "hope hoping looking forward look any one other someone suggest input guidance recommend".split()
 )
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A possible answer."""
@@ -83,6 +96,8 @@ class Candidate:
     """whether the part is a question"""
     focus: Focus | None
     """what the text is about, if the part does not name it"""
+    lead: Candidate | None = None
+    """the sentence in front that is a part of the answer: "It tastes of metal. Is it the pill?" """
 
 
 def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
@@ -93,6 +108,30 @@ def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
     shown = as_question(whole, clause)
     lacks = focus is not None and not names(shown, focus)
     return Candidate(sentence, part, shown, is_question(shown), focus if lacks else None)
+
+
+def with_leads(found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of a text, and those of two sentences: a short question behind another one, or behind a
+    short statement.
+    """
+    pairs = [joined(a, b) for a, b in itertools.pairwise(found) if b.asks and _may_join(a, b)]
+    return [*found, *pairs]
+
+
+def joined(lead: Candidate, question: Candidate) -> Candidate:
+    """The candidate of two neighbouring sentences."""
+    end = "" if lead.text.rstrip()[-1:] in (".", "?", "!") else "."
+    text = f"{lead.text.rstrip(' ,;:')}{end} {question.text}"
+    both = lead.focus is not None and question.focus is not None
+    sentence = Span(lead.sentence.start, question.sentence.end)
+    return Candidate(sentence, question.part, text, True, question.focus if both else None, lead)
+
+
+def _may_join(lead: Candidate, question: Candidate) -> bool:
+    """Whether both are short, and at most half of the first is said again by the second."""
+    own, other = len(lead.text.split()), len(question.text.split())
+    said, asked = ({w for w in word_keys(c.text) if w not in FUNCTION_WORDS} for c in (lead, question))
+    return own >= _LEAST_LEAD and own + other <= _MOST_JOINED and 2 * len(said & asked) <= len(said)
 
 
 def names(text: str, focus: Focus) -> bool:
@@ -116,32 +155,36 @@ def features(
     """FEATURES of each candidate of a text; `cosines` are those of the candidates to the whole text, and
     `focus` is what the text is about.
     """
-    sentences = [message.text[c.sentence.start : c.sentence.end] for c in found]
+    asked = [Span(c.part.start, max(c.part.end, c.sentence.end)) if c.lead else c.sentence for c in found]
+    sentences = [message.text[s.start : s.end] for s in asked]
     marks = [s.rstrip().endswith("?") for s in sentences]
     bags = [{w for w in word_keys(s) if len(w) >= 3 and w not in FUNCTION_WORDS} for s in sentences]  # noqa: PLR2004
-    counts = Counter(w for bag in bags for w in bag)
+    alone = [i for i, c in enumerate(found) if c.lead is None]
+    counts = Counter(w for i in alone for w in bags[i])
+    places = {found[i].part.start: place for place, i in enumerate(alone)}
     rows = []
     for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True)):
+        place = places[one.part.start]
         repeated = sum(counts[w] > 1 for w in bag)
         n_words = len(sentence.split())
-        terms, drugs = (_within(one.sentence, spans) for spans in (message.terms, message.drugs))
+        terms, drugs = (_within(asked[i], spans) for spans in (message.terms, message.drugs))
         cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
         pronoun = cues[-1]
         rows.append(
             [
                 cosines[i],
-                i / max(1, len(found) - 1),
-                float(i == 0),
-                float(i == len(found) - 1),
-                float(len(found) == 1),
+                place / max(1, len(alone) - 1),
+                float(place == 0),
+                float(place == len(alone) - 1),
+                float(len(alone) == 1),
                 float(marks[i]),
                 float(one.asks),
                 math.log(max(1, n_words)),
                 float(n_words < _SHORT),
                 float(n_words > LONG),
                 *cues,
-                float(sum(marks[:i])),
-                float(sum(marks[i + 1 :])),
+                float(sum(marks[j] for j in alone[:place])),
+                float(sum(marks[j] for j in alone[place + 1 :])),
                 float(min(terms, 3)),
                 float(drugs > 0),
                 pronoun * (terms + drugs == 0),
@@ -152,11 +195,32 @@ def features(
                 float(sentence.rstrip()[-1:] not in (".", "?", "!")),
                 float(focus is not None and one.focus is None),
                 float(focus is None),
-                float(i == 0 and n_words <= _TITLE and not marks[i] and not cues[0]),
+                float(place == 0 and n_words <= _TITLE and not marks[i] and not cues[0]),
                 float(bag <= _HELP_WORDS),
+                *_lead_features(message, one, focus, n_words, pronoun),
             ]
         )
     return rows
+
+
+def _lead_features(
+    message: Message, one: Candidate, focus: Focus | None, n_words: int, pronoun: float
+) -> list[float]:
+    """Those of the sentence in front; zeros where there is none."""
+    if one.lead is None:
+        return [0.0] * 8
+    n_names = sum(_within(one.lead.sentence, spans) for spans in (message.terms, message.drugs))
+    content = {w for w in word_keys(one.lead.text) if w not in FUNCTION_WORDS}
+    return [
+        float(not one.lead.asks),
+        float(one.lead.asks),
+        math.log(len(one.lead.text.split())),
+        float(min(n_names, 3)),
+        float(focus is not None and one.lead.focus is None),
+        float(n_words <= _SHORT),
+        pronoun,
+        float(content <= _HELP_WORDS),
+    ]
 
 
 def _within(sentence: Span, names: Sequence[Span]) -> int:

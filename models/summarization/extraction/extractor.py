@@ -1,5 +1,5 @@
-"""Extracts the short question of a message with the three rankers of a release: one chooses what the message is
-about, one which of its sentences asks, and one which names that question lacks.
+"""Extracts the short question of a message with the three rankers of a release: one chooses what the message
+is about, one which of its sentences asks, and one which names that question lacks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.summarization.extraction import candidates, focus, insertion
-from models.summarization.extraction.candidates import Candidate, candidate, has_content
+from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.insertion import NONE, Insertable, choose, filled, insertables, widened
 from models.summarization.extraction.message import Message, messages
@@ -100,7 +100,9 @@ class Extractor:
         positions = choose(offered, inserted, self.thresholds.behind)
         names = [widened(offered[i].focus, about.found) for i in positions]
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
-        text = filled(chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine)
+        text = filled(
+            chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
+        )
         short = ShortQuestion(text, "extractive", round(score, 4), chosen.sentence.start, chosen.sentence.end)
         if not names:
             return short
@@ -141,6 +143,8 @@ def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
 
 def answers(message: Message, about: Focus | None) -> Answers:
     """The answers that a message with this focus offers, at least one."""
-    found = [candidate(message.text, s, about) for s in split_sentences(message.text)]
-    cosines = message.cosines([[c.part, *([c.focus.span] if c.focus else [])] for c in found])
+    found = with_leads([candidate(message.text, s, about) for s in split_sentences(message.text)])
+    cosines = message.cosines(
+        [[c.part, *([c.lead.part] if c.lead else []), *([c.focus.span] if c.focus else [])] for c in found]
+    )
     return Answers(found, candidates.features(message, found, cosines, about))

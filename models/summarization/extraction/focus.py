@@ -49,6 +49,15 @@ _ENDING = (
     r"lepsy|asthma|philia))"
 )
 _PHRASE = re.compile(rf"\b(?:[a-z0-9][\w'\u2019-]{{0,30}} ){{0,3}}{_ENDING}\b", re.IGNORECASE)
+#: Words in front of a name that are no part of it: "doc says Baker's cyst", "saw diverticulosis".
+_NO_QUALITY = re.compile(
+    r"says?|said|saw|see|seen|heard|told|tells?|recommend\w*|only|no|not|without|significant|according|"
+    r"think\w*|thought|called|found|finds?|show\w*|mention\w*|suspect\w*|suggest\w*|wrote|written|gave|"
+    r"give|given|never|before|during|just|now|still|then|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
+    r"new|likely|possible|maybe|via|until|while|off|out|up|doc|also|really|both|mg|ml|too|all|her|every|now|"
+    r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
+    re.IGNORECASE,
+)
 _CUE = re.compile(
     r"\b(?:diagnosed (?:with|as)|suffer(?:s|ing|ed)? (?:from|with)|information (?:on|about|regarding)|"
     r"cure for|treatments? (?:for|of)|(?:i|he|she|who|son|daughter|mother|father|husband|wife|we) "
@@ -169,7 +178,7 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
     text = without_masks(message.text)
     for match in _PHRASE.finditer(text):
         inside = _content(text, Span(*match.span()))
-        cut = max((i + 1 for i, w in enumerate(inside) if _is_function(text, w)), default=0)
+        cut = max((i + 1 for i, w in enumerate(inside) if _ends_phrase(text, w)), default=0)
         yield from _one("phrase", inside[cut:])
     for match in _CUE.finditer(text):
         inside = _content(text, Span(*match.span(1)))
@@ -206,6 +215,10 @@ def _content(text: str, span: Span) -> list[Span]:
     while inside and _is_function(text, inside[-1]):
         inside.pop()
     return inside
+
+
+def _ends_phrase(text: str, word: Span) -> bool:
+    return _is_function(text, word) or _NO_QUALITY.fullmatch(text[word.start : word.end]) is not None
 
 
 def _is_function(text: str, word: Span) -> bool:

@@ -29,6 +29,8 @@ _PATTERNS = {
     "medicine": rf"\b{_MEDICINE}\b",
     "illness": rf"\b{_ILLNESS}\b|\bsymptoms?\b",
     "treats": r"\b(?:treat\w*|cure\w*|help\w*|cause\w*|specialist|doctor|test\w*|diagnos\w*)\b",
+    "names": r"\b(?:what (?:is|it is|this)|stages?|inherit\w*|genetic\w*|hereditary|pass(?:ed)?|run in|genes?|"
+    r"curable|contagious|prognosis|outlook|kind of doctor|who|check|survive\w*|die|spread|go away)\b",
     "takes": r"\b(?:take|taking|stop\w*|safe|dose|mg|effects?|together|quit|switch|with)\b",
 }
 _CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
@@ -72,7 +74,8 @@ _THE_MEDICINE = re.compile(
 _THE_ILLNESS = re.compile(
     rf"\b((?:the|this|that|these|my|his|her|such an?) {_ILLNESS})(?= ?(?:[?.!]*$|and\b|or\b|be\b|is\b|are\b|can\b|"
     r"with\b|if\b|in\b|for\b|cause|go\b|come\b|run\b))|"
-    r"\b(?:treat|treats|treatments? (?:for|of)|cures? (?:for|of)|cure|there for|tests? for|causes?) "
+    r"\b(?:treat|treats|treatments? (?:for|of)|cures? (?:for|of)|cure|there for|tests? for|"
+    r"what (?:is |are )?caus(?:es|ing)) "
     r"(it|this)(?=[?.!]*$)",
     re.IGNORECASE,
 )

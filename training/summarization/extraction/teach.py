@@ -34,8 +34,10 @@ from training.summarization.extraction.fit import Group, fit
 FOCUS_TEMPERATURE, ANSWER_TEMPERATURE = 0.2, 0.08
 #: Added to the score of a candidate that asks: a person who reads the answer expects a question.
 QUESTION_BONUS = 0.5
+#: Added to that of an answer of two sentences: it says more, at the cost of ROUGE.
+LEAD_BONUS = 0.5
 #: Of the names of each kind at least this share shall be in the written question, with all words.
-LIKELY, FRONT, BEHIND = 0.7, 0.7, 0.5
+LIKELY, FRONT, BEHIND = 0.7, 0.7, 0.6
 #: A name counts as wanted from this share of its words on that the written question has.
 _WANTED = 1.0
 
@@ -79,7 +81,7 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
     of_focus = fit(groups, focus.FEATURES, FOCUS_TEMPERATURE)
     ranker = LinearRanker(of_focus, focus.FEATURES)
     probabilities = [softmax(ranker.scores(t.about.features)) for t in taught]
-    best = [max(zip(p, t.in_reference), default=None) for p, t in zip(probabilities, taught, strict=True)]
+    best = [max(zip(p, t.in_reference, strict=True), default=None) for p, t in zip(probabilities, taught, strict=True)]
     least = _least([b for b in best if b is not None], LIKELY)
     offered = [
         answers(t.message, likely(t.about, p, least)) for t, p in zip(taught, probabilities, strict=True)
@@ -91,6 +93,8 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
         ANSWER_TEMPERATURE,
     )
     of_answer["question"] += QUESTION_BONUS
+    of_answer["lead_statement"] += LEAD_BONUS
+    of_answer["lead_question"] += LEAD_BONUS
     of_insertion, front, behind = _insertion(taught, offered, probabilities, of_answer)
     return Weights(of_focus, of_answer, of_insertion, Thresholds(least, front, behind))
 

@@ -60,7 +60,9 @@ def test_the_medicine_is_ambiguous_where_the_text_names_two() -> None:
 
 def test_other_names_stand_behind_the_question() -> None:
     assert filled("Is it safe?", MELATONIN, [GOUT], only_medicine=True) == "Melatonin: is it safe? (gout)"
-    assert filled("Is it safe?", None, [GOUT, MELATONIN], only_medicine=True) == "Is it safe? (gout, melatonin)"
+    assert (
+        filled("Is it safe?", None, [GOUT, MELATONIN], only_medicine=True) == "Is it safe? (gout, melatonin)"
+    )
 
 
 LEXICONS = OwnRecogniser(None, ["gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen"}))
