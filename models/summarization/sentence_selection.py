@@ -32,8 +32,8 @@ def all_sentences(text: str) -> list[Span]:
 
 
 def split_sentences(text: str) -> list[Span]:
-    """As `all_sentences`, and divided where a writer left out the space: "Is it safe?I take" and "it.Can you".
-    Never empty.
+    """As `all_sentences`, and divided where a writer left out the space: "Is it safe?I take" and
+    "it.Can you". Never empty.
     """
     spans = []
     for sentence in all_sentences(text):

@@ -57,8 +57,8 @@ def asking_clause(sentence: str) -> Span:
 
 
 def _preamble_end(sentence: str, first: int) -> int:
-    """Where the question behind a preamble begins; `first` where there is none, or "if" and no clause that can
-    be brought into the word order of a question.
+    """Where the question behind a preamble begins; `first` where there is none, or "if" and no clause that
+    can be brought into the word order of a question.
     """
     preamble = _PREAMBLE.match(sentence, first)
     if preamble is None:

@@ -70,16 +70,21 @@ FEATURES = (
     "lead_lost",
 )
 _SHORT = 4
+_LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
 _LEAST_LEAD, _MOST_JOINED = 3, 20
 #: A first sentence of so many words that does not ask may be a title.
 _TITLE = 6
 #: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
 _HELP_WORDS = frozenset(
-    "help advice advise suggestion idea thought information info appreciate appreciated tell know give thank "
-    "anyone anybody anything something reply answer respond email mail contact soon possible assist assistance "
-    "need want like much would could can greatly please kindly there hear opinion question new work problem "
-    "hope hoping looking forward look any one other someone suggest input guidance recommend".split()
+    re.findall(
+        r"\w+",
+        "help advice advise suggestion idea thought information info appreciate appreciated tell know "
+        "give thank anyone anybody anything something reply answer respond email mail contact soon "
+        "possible assist assistance need want like much would could can greatly please kindly there hear "
+        "opinion question new work problem hope hoping looking forward look any one other someone suggest "
+        "input guidance recommend",
+    )
 )
 
 
@@ -158,7 +163,7 @@ def features(
     asked = [Span(c.part.start, max(c.part.end, c.sentence.end)) if c.lead else c.sentence for c in found]
     sentences = [message.text[s.start : s.end] for s in asked]
     marks = [s.rstrip().endswith("?") for s in sentences]
-    bags = [{w for w in word_keys(s) if len(w) >= 3 and w not in FUNCTION_WORDS} for s in sentences]  # noqa: PLR2004
+    bags = [_bag(s) for s in sentences]
     alone = [i for i, c in enumerate(found) if c.lead is None]
     counts = Counter(w for i in alone for w in bags[i])
     places = {found[i].part.start: place for place, i in enumerate(alone)}
@@ -221,6 +226,11 @@ def _lead_features(
         pronoun,
         float(content <= _HELP_WORDS),
     ]
+
+
+def _bag(sentence: str) -> set[str]:
+    """Words that a sentence may share with another."""
+    return {w for w in word_keys(sentence) if len(w) >= _LEAST_LETTERS and w not in FUNCTION_WORDS}
 
 
 def _within(sentence: Span, names: Sequence[Span]) -> int:

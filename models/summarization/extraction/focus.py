@@ -1,8 +1,8 @@
 """What a message is about: the medicines, illnesses and other phrases that may be the focus of its question.
 
 Candidates are names of both lexicons, noun phrases that end like the name of an illness or a procedure, what
-stands behind cues such as "diagnosed with", the subject line or title, and names by their capitals. A linear ranker
-chooses among them.
+stands behind cues such as "diagnosed with", the subject line or title, and names by their capitals. A linear
+ranker chooses among them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PHRASE = re.compile(rf"\b(?:[a-z0-9][\w'\u2019-]{{0,30}} ){{0,3}}{_ENDING}\b", 
 _NO_QUALITY = re.compile(
     r"says?|said|saw|see|seen|heard|told|tells?|recommend\w*|only|no|not|without|significant|according|"
     r"think\w*|thought|called|found|finds?|show\w*|mention\w*|suspect\w*|suggest\w*|wrote|written|gave|"
-    r"give|given|never|before|during|just|now|still|then|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
+    r"give|given|never|before|during|just|now|still|then|since|after|while|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
     r"new|likely|possible|maybe|via|until|while|off|out|up|doc|also|really|both|mg|ml|too|all|her|every|now|"
     r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
     re.IGNORECASE,
@@ -70,7 +70,8 @@ _SUBJECT = re.compile(
 )
 #: A first sentence without a verb that is the title of a message.
 _TITLE = re.compile(
-    r"\s{0,9}(?!.{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|do|does|can|got|get)\b)"
+    r"\s{0,9}(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
+    r"do|does|can|got|get)\b)"
     r"([^\s.?!][^\n.?!]{2,59})\.\s",
     re.IGNORECASE,
 )
@@ -182,7 +183,7 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
         yield from _one("phrase", inside[cut:])
     for match in _CUE.finditer(text):
         inside = _content(text, Span(*match.span(1)))
-        end = next((i for i, w in enumerate(inside) if _is_function(text, w)), len(inside))
+        end = next((i for i, w in enumerate(inside) if _ends_phrase(text, w)), len(inside))
         yield from _one("cue", inside[:end])
     for line in (_SUBJECT.match(text, len(text) - len(text.lstrip())), _TITLE.match(text)):
         inside = _content(text, Span(*line.span(1))) if line else []

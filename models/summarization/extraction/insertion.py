@@ -29,8 +29,8 @@ _PATTERNS = {
     "medicine": rf"\b{_MEDICINE}\b",
     "illness": rf"\b{_ILLNESS}\b|\bsymptoms?\b",
     "treats": r"\b(?:treat\w*|cure\w*|help\w*|cause\w*|specialist|doctor|test\w*|diagnos\w*)\b",
-    "names": r"\b(?:what (?:is|it is|this)|stages?|inherit\w*|genetic\w*|hereditary|pass(?:ed)?|run in|genes?|"
-    r"curable|contagious|prognosis|outlook|kind of doctor|who|check|survive\w*|die|spread|go away)\b",
+    "names": r"\b(?:what (?:is|it is|this)|stages?|inherit\w*|genetic\w*|hereditary|pass(?:ed)?|run in|"
+    r"genes?|curable|contagious|prognosis|outlook|kind of doctor|who|check|survive\w*|die|spread|go away)\b",
     "takes": r"\b(?:take|taking|stop\w*|safe|dose|mg|effects?|together|quit|switch|with)\b",
 }
 _CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
@@ -72,8 +72,8 @@ _THE_MEDICINE = re.compile(
     re.IGNORECASE,
 )
 _THE_ILLNESS = re.compile(
-    rf"\b((?:the|this|that|these|my|his|her|such an?) {_ILLNESS})(?= ?(?:[?.!]*$|and\b|or\b|be\b|is\b|are\b|can\b|"
-    r"with\b|if\b|in\b|for\b|cause|go\b|come\b|run\b))|"
+    rf"\b((?:the|this|that|these|my|his|her|such an?) {_ILLNESS})(?= ?(?:[?.!]*$|and\b|or\b|be\b|is\b|are\b|"
+    r"can\b|with\b|if\b|in\b|for\b|cause|go\b|come\b|run\b))|"
     r"\b(?:treat|treats|treatments? (?:for|of)|cures? (?:for|of)|cure|there for|tests? for|"
     r"what (?:is |are )?caus(?:es|ing)) "
     r"(it|this)(?=[?.!]*$)",
@@ -170,9 +170,9 @@ def choose(offered: Sequence[Insertable], probabilities: Sequence[float], least:
 
 
 def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:
-    """The question with its names: "Melatonin: is it safe? (gout)". `sure` stands in place of words that mean it
-    or in front, `others` in brackets behind. `only_medicine`: the text names no other medicine, so that "the
-    pill" is this one.
+    """The question with its names: "Melatonin: is it safe? (gout)". `sure` stands in place of words that mean
+    it or in front, `others` in brackets behind. `only_medicine`: the text names no other medicine, so that
+    "the pill" is this one.
     """
     if sure is not None:
         shown = _with_topic(shown, sure, only_medicine)

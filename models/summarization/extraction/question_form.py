@@ -1,5 +1,5 @@
-"""Brings an asking clause into the form of a question, by moving its words only: "if it is safe" becomes "Is it
-safe?". What fits no rule stays as it was written.
+"""Brings an asking clause into the form of a question, by moving its words only: "if it is safe" becomes "Is
+it safe?". What fits no rule stays as it was written.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ _AUXILIARY = r"(?P<auxiliary>is|are|was|were|can|could|will|would|should|may|mig
 _PRONOUN = r"(?:it|this|that|there|they|these|those|we|you|he|she|any(?:one|body|thing))"
 #: A word of a subject: neither one that opens a clause nor a verb that would be taken for a part of it.
 _WORD = (
-    r"(?!(?:what|how|why|where|who|which|when|if|whether|that|and|or|but|is|are|was|were|can|could|will|would|"
-    r"should|may|might|has|have|had|do|does|did|knows?|had|having|i|he|she|they|we|you|it|there)\b)[\w'\u2019-]+"
+    r"(?!(?:what|how|why|where|who|which|when|if|whether|that|and|or|but|is|are|was|were|can|could|will|"
+    r"would|should|may|might|has|have|had|do|does|did|knows?|had|having|i|he|she|they|we|you|it|there)\b)"
+    r"[\w'\u2019-]+"
 )
 _SUBJECT = (
     rf"(?P<subject>{_PRONOUN}|i(?= (?:can|could|will|would|should|may|might)\b)|"

@@ -1,5 +1,5 @@
-"""Trains the extractor and writes its release: the weights of the rankers and the lexicons that they were fitted
-with. The encoder stays as it is.
+"""Trains the extractor and writes its release: the weights of the rankers and the lexicons that they were
+fitted with. The encoder stays as it is.
 """
 
 from __future__ import annotations

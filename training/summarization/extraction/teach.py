@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
 from rouge_score.rouge_scorer import RougeScorer
 
 from models.drugs import DrugLexicon
@@ -32,6 +31,8 @@ from training.summarization.extraction.fit import Group, fit
 
 #: Values that differ by so much count e times as much.
 FOCUS_TEMPERATURE, ANSWER_TEMPERATURE = 0.2, 0.08
+#: How much F1 and recall of an answer count.
+F1_WEIGHT, RECALL_WEIGHT = 1.3, 0.2
 #: Added to the score of a candidate that asks: a person who reads the answer expects a question.
 QUESTION_BONUS = 0.5
 #: Added to that of an answer of two sentences: it says more, at the cost of ROUGE.
@@ -81,12 +82,15 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
     of_focus = fit(groups, focus.FEATURES, FOCUS_TEMPERATURE)
     ranker = LinearRanker(of_focus, focus.FEATURES)
     probabilities = [softmax(ranker.scores(t.about.features)) for t in taught]
-    best = [max(zip(p, t.in_reference, strict=True), default=None) for p, t in zip(probabilities, taught, strict=True)]
+    best = [
+        max(zip(p, t.in_reference, strict=True), default=None)
+        for p, t in zip(probabilities, taught, strict=True)
+    ]
     least = _least([b for b in best if b is not None], LIKELY)
     offered = [
         answers(t.message, likely(t.about, p, least)) for t, p in zip(taught, probabilities, strict=True)
     ]
-    values = _values(encoder, offered, pairs)
+    values = _values(offered, pairs)
     of_answer = fit(
         [Group(o.features, v) for o, v in zip(offered, values, strict=True)],
         candidates.FEATURES,
@@ -156,17 +160,14 @@ def _least(found: Sequence[tuple[float, float]], precision: float) -> float:
     return round(least, 3)
 
 
-def _values(encoder: Encoder, offered: Sequence[Answers], pairs: Sequence[Pair]) -> list[list[float]]:
-    """ROUGE-1 F1 of each answer with the written question, plus the cosine of their vectors; what
-    the text is about stands in front of an answer that lacks it.
+def _values(offered: Sequence[Answers], pairs: Sequence[Pair]) -> list[list[float]]:
+    """ROUGE-1 of each answer with the written question, F1 and a part of the recall; what the text is about
+    stands in front of an answer that lacks it.
     """
-    texts = [[f"{c.focus.text}: {c.text}" if c.focus else c.text for c in o.found] for o in offered]
-    flat = [t for own in texts for t in own]
-    references = [p.summary for p, own in zip(pairs, texts, strict=True) for _ in own]
     scorer = RougeScorer(["rouge1"], use_stemmer=True)
-    rouge = torch.tensor(
-        [scorer.score(r, t)["rouge1"].fmeasure for r, t in zip(references, flat, strict=True)]
-    )
-    cosines = (encoder.embed(flat) * encoder.embed(references)).sum(1)
-    values = iter((rouge + cosines).tolist())
-    return [[next(values) for _ in own] for own in texts]
+    values = []
+    for o, pair in zip(offered, pairs, strict=True):
+        texts = [f"{c.focus.text}: {c.text}" if c.focus else c.text for c in o.found]
+        scores = [scorer.score(pair.summary, text)["rouge1"] for text in texts]
+        values.append([F1_WEIGHT * s.fmeasure + RECALL_WEIGHT * s.recall for s in scores])
+    return values

@@ -7,9 +7,9 @@ import pytest
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction.candidates import candidate
+from models.summarization.extraction.extractor import topics
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.insertion import FEATURES, Insertable, choose, filled, insertables
-from models.summarization.extraction.extractor import topics
 from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
 from models.types import Span
