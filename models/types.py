@@ -160,8 +160,8 @@ class TaggedText:
 class ShortQuestion:
     """The short form of a consumer question, as it is shown.
 
-    An extractive one has the offsets of its sentence in the original text. Where something of another
-    sentence was inserted that the question is about, `focus` is that, with its own offsets.
+    An extractive one has the offsets of its sentence in the original text, or of its two. Where names were
+    inserted that the question is about, `focus` is the first of them, with its own offsets.
     """
 
     text: str

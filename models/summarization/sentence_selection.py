@@ -12,6 +12,8 @@ _QUESTION_START = re.compile(
     r"will|would|may|might|has|have|had|any(?:one|body)?)\b",
     re.IGNORECASE,
 )
+#: The end of a sentence with no space behind it; addresses of the web and of mail have small letters there.
+_UNSPACED = re.compile(r"(?<=[^\W\d_]{2})(?:\s?[?!][?!.]{0,9}|\.{2,9}|\.(?=[A-Z][a-z]*[ ,]))(?=[^\W\d_])")
 _FIELD = re.compile(r"^\s*(?:subject|message|question|re)\s*:\s*", re.IGNORECASE)
 
 
@@ -27,6 +29,20 @@ def all_sentences(text: str) -> list[Span]:
     """The sentences of a text without the field names of a contact form. Never empty."""
     spans = (_without_field(text, s) for s in sentences(text))
     return [s for s in spans if s is not None] or [Span(0, len(text))]
+
+
+def split_sentences(text: str) -> list[Span]:
+    """As `all_sentences`, and divided where a writer left out the space: "Is it safe?I take" and
+    "it.Can you". Never empty.
+    """
+    spans = []
+    for sentence in all_sentences(text):
+        start = sentence.start
+        for mark in _UNSPACED.finditer(text, sentence.start, sentence.end):
+            spans.append(Span(start, mark.end()))
+            start = mark.end()
+        spans.append(Span(start, sentence.end))
+    return spans
 
 
 def is_question(sentence: str) -> bool:

@@ -4,7 +4,7 @@ training.summarization`.
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
-release that extracts: two linear rankers are fitted over the frozen encoder, to
+release that extracts: three linear rankers are fitted over the frozen encoder, to
 MeQSum and the teaching corpus.
 """
 

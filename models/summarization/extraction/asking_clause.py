@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.summarization.sentence_selection import is_question
+from models.summarization.extraction.question_form import inverts
 from models.types import Span
 
 #: A sentence of more words is cut to its asking clause, if it has one.
@@ -22,9 +22,11 @@ _PREAMBLE = re.compile(
     r"(?:can|could|would|will) (?:you|someone|anyone|anybody|somebody) (?:please |kindly )?"
     r"(?:tell me|advise|let me know|explain|say)|"
     r"(?:please |kindly )?(?:tell|advise|let) (?:me|us)(?: know)?|do you know|does any(?:one|body) know|"
-    r"i don'?t know|if you (?:could|can))[,:;.!-]*\s+)+(?=\S)(?!(?:if|whether|about|of|for|on|regarding)\b)",
+    r"i don'?t know|if you (?:could|can)|"
+    r"any(?:one|body) know)[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)",
     re.IGNORECASE,
 )
+_WHETHER = re.compile(r"(?:if|whether(?: or not)?)\s+", re.IGNORECASE)
 _THANKS = re.compile(
     r"\b(?:thanks?(?: you)?(?: so much| very much| in advance| for your [\w ]{1,40})?|"
     r"please(?: help| advise| reply)?|plz)[.!]*$",
@@ -47,28 +49,24 @@ def asking_clause(sentence: str) -> Span:
     first = field.end() if field and _count(sentence[field.end() :]) >= _LEAST_CUT else 0
     if _count(sentence[first:]) > LONG:
         first = max(first, _clause_start(sentence))
-    preamble = _PREAMBLE.match(sentence, first)
-    if preamble and _count(sentence[preamble.end() :]) >= _LEAST_CUT:
-        first = preamble.end()
+    first = _preamble_end(sentence, first)
     thanks = _THANKS.search(sentence, first)
     if thanks and _count(sentence[first : thanks.start()]) >= _LEAST_CUT:
         return Span(first, first + len(sentence[first : thanks.start()].rstrip(" ,;:.!")))
     return Span(first, len(sentence))
 
 
-def as_question(sentence: str, part: Span) -> str:
-    """The part of a sentence as it is shown: with a capital first, and a question mark behind a question."""
-    shown = sentence[part.start : part.end]
-    asks = sentence.rstrip("\"') ").endswith("?") or is_question(shown)
-    if asks and not shown.endswith("?"):
-        shown = shown.rstrip(".!,; ") + "?"
-    return capitalised(shown)
-
-
-def capitalised(text: str) -> str:
-    """The text with a capital first, where lower case gives the same text again."""
-    first = text[:1].upper()
-    return first + text[1:] if first.lower() == text[:1] else text
+def _preamble_end(sentence: str, first: int) -> int:
+    """Where the question behind a preamble begins; `first` where there is none, or "if" and no clause that
+    can be brought into the word order of a question.
+    """
+    preamble = _PREAMBLE.match(sentence, first)
+    if preamble is None:
+        return first
+    end = preamble.end()
+    if whether := _WHETHER.match(sentence, end):
+        end = whether.end() if inverts(sentence[whether.end() :]) else first
+    return end if _count(sentence[end:]) >= _LEAST_CUT else first
 
 
 def _clause_start(sentence: str) -> int:

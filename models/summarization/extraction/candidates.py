@@ -1,9 +1,10 @@
-"""The answers that a message offers: the asking clause of each sentence, with the focus in front of it where
-the clause does not name it, and the features by which a linear ranker chooses one.
+"""The answers that a message offers: the asking clause of each sentence, and the features by which a linear
+ranker chooses one.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from bisect import bisect_left
@@ -11,9 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.summarization.extraction.asking_clause import LONG, as_question, asking_clause, capitalised
+from models.summarization.extraction.asking_clause import LONG, asking_clause
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
 from models.summarization.extraction.message import Message, without_masks
+from models.summarization.extraction.question_form import as_question
 from models.summarization.medical_entities import word_keys
 from models.summarization.sentence_selection import is_question
 from models.types import Span
@@ -27,6 +29,7 @@ _PATTERNS = {
     "politeness": r"\b(?:thank|thanks|hello|hi|dear)\b",
     "asks_for_advice": r"\b(?:help|advise|advice|information|info|know|tell|recommend|suggest)\b",
     "kind": r"\b(?:cause|side effect|safe|treat|cure|test|dose|interact)",
+    "seeks": r"\b(?:look(?:ing)? for|find|search\w*|hop(?:e|ing) to|interested in|curious|concern\w*)\b",
     "pronoun": r"\b(?:it|this|that|these|those|them|they|he|she|one)\b",
 }
 _CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
@@ -55,23 +58,33 @@ FEATURES = (
     "no_mark",
     "names_focus",
     "no_focus",
+    "title",
+    "only_help",
+    "lead_statement",
+    "lead_question",
+    "lead_words",
+    "lead_names",
+    "lead_names_focus",
+    "short_behind_lead",
+    "pronoun_behind_lead",
+    "lead_lost",
 )
 _SHORT = 4
-#: First words that lose their capital behind the focus.
-_LOWERED = frozenset(
+_LEAST_LETTERS = 3
+#: Words of a sentence in front of another, and of both.
+_LEAST_LEAD, _MOST_JOINED = 3, 20
+#: A first sentence of so many words that does not ask may be a title.
+_TITLE = 6
+#: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
+_HELP_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "a after also am an and any anyone are as at be before besides but by can could did do does "
-        "during else for from had has have he her his how if in is it its may my no of on or our should "
-        "since so some that the their them there these they this those to was we were what when where "
-        "which who whom whose why will with would you your",
+        "help advice advise suggestion idea thought information info appreciate appreciated tell know "
+        "give thank anyone anybody anything something reply answer respond email mail contact soon "
+        "possible assist assistance need want like much would could can greatly please kindly there hear "
+        "opinion question new work problem hope hoping looking forward look any one other someone suggest "
+        "input guidance recommend",
     )
-)
-#: A subject that is surely the focus, if that is a medicine.
-_SUBJECT_PRONOUN = re.compile(
-    r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
-    r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
-    re.IGNORECASE,
 )
 
 
@@ -87,37 +100,48 @@ class Candidate:
     asks: bool
     """whether the part is a question"""
     focus: Focus | None
-    """what was inserted, as the part does not name it"""
+    """what the text is about, if the part does not name it"""
+    lead: Candidate | None = None
+    """the sentence in front that is a part of the answer: "It tastes of metal. Is it the pill?" """
 
 
 def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
-    """The candidate that a sentence gives. The focus is inserted unless the part has all of its words."""
+    """The candidate that a sentence gives; it has the focus unless the part has all of its words."""
     whole = text[sentence.start : sentence.end]
     clause = asking_clause(whole)
     part = Span(sentence.start + clause.start, sentence.start + clause.end)
     shown = as_question(whole, clause)
-    asks = is_question(shown)
-    if focus is None or names(shown, focus):
-        return Candidate(sentence, part, shown, asks, None)
-    return Candidate(sentence, part, filled(shown, focus), asks, focus)
+    lacks = focus is not None and not names(shown, focus)
+    return Candidate(sentence, part, shown, is_question(shown), focus if lacks else None)
+
+
+def with_leads(found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of a text, and those of two sentences: a short question behind another one, or behind a
+    short statement.
+    """
+    pairs = [joined(a, b) for a, b in itertools.pairwise(found) if b.asks and _may_join(a, b)]
+    return [*found, *pairs]
+
+
+def joined(lead: Candidate, question: Candidate) -> Candidate:
+    """The candidate of two neighbouring sentences."""
+    end = "" if lead.text.rstrip()[-1:] in (".", "?", "!") else "."
+    text = f"{lead.text.rstrip(' ,;:')}{end} {question.text}"
+    both = lead.focus is not None and question.focus is not None
+    sentence = Span(lead.sentence.start, question.sentence.end)
+    return Candidate(sentence, question.part, text, True, question.focus if both else None, lead)
+
+
+def _may_join(lead: Candidate, question: Candidate) -> bool:
+    """Whether both are short, and at most half of the first is said again by the second."""
+    own, other = len(lead.text.split()), len(question.text.split())
+    said, asked = ({w for w in word_keys(c.text) if w not in FUNCTION_WORDS} for c in (lead, question))
+    return own >= _LEAST_LEAD and own + other <= _MOST_JOINED and 2 * len(said & asked) <= len(said)
 
 
 def names(text: str, focus: Focus) -> bool:
     """Whether a text has every word of the focus."""
     return set(word_keys(focus.text)) <= set(word_keys(text))
-
-
-def filled(shown: str, focus: Focus) -> str:
-    """The question with the focus in place of its subject where that surely means a medicine, else in front
-    of it: "Melatonin: is it safe with warfarin?".
-    """
-    pronoun = _SUBJECT_PRONOUN.match(shown) if "drug" in focus.sources else None
-    if pronoun:
-        return shown[: pronoun.start(1)] + focus.text + shown[pronoun.end(1) :]
-    first, space, rest = shown.partition(" ")
-    if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
-        shown = first.lower() + space + rest
-    return f"{capitalised(focus.text)}: {shown}"
 
 
 def has_content(found: Candidate, text: str) -> bool:
@@ -136,32 +160,36 @@ def features(
     """FEATURES of each candidate of a text; `cosines` are those of the candidates to the whole text, and
     `focus` is what the text is about.
     """
-    sentences = [message.text[c.sentence.start : c.sentence.end] for c in found]
+    asked = [Span(c.part.start, max(c.part.end, c.sentence.end)) if c.lead else c.sentence for c in found]
+    sentences = [message.text[s.start : s.end] for s in asked]
     marks = [s.rstrip().endswith("?") for s in sentences]
-    bags = [{w for w in word_keys(s) if len(w) >= 3 and w not in FUNCTION_WORDS} for s in sentences]  # noqa: PLR2004
-    counts = Counter(w for bag in bags for w in bag)
+    bags = [_bag(s) for s in sentences]
+    alone = [i for i, c in enumerate(found) if c.lead is None]
+    counts = Counter(w for i in alone for w in bags[i])
+    places = {found[i].part.start: place for place, i in enumerate(alone)}
     rows = []
     for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True)):
+        place = places[one.part.start]
         repeated = sum(counts[w] > 1 for w in bag)
         n_words = len(sentence.split())
-        terms, drugs = (_within(one.sentence, spans) for spans in (message.terms, message.drugs))
+        terms, drugs = (_within(asked[i], spans) for spans in (message.terms, message.drugs))
         cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
         pronoun = cues[-1]
         rows.append(
             [
                 cosines[i],
-                i / max(1, len(found) - 1),
-                float(i == 0),
-                float(i == len(found) - 1),
-                float(len(found) == 1),
+                place / max(1, len(alone) - 1),
+                float(place == 0),
+                float(place == len(alone) - 1),
+                float(len(alone) == 1),
                 float(marks[i]),
                 float(one.asks),
                 math.log(max(1, n_words)),
                 float(n_words < _SHORT),
                 float(n_words > LONG),
                 *cues,
-                float(sum(marks[:i])),
-                float(sum(marks[i + 1 :])),
+                float(sum(marks[j] for j in alone[:place])),
+                float(sum(marks[j] for j in alone[place + 1 :])),
                 float(min(terms, 3)),
                 float(drugs > 0),
                 pronoun * (terms + drugs == 0),
@@ -172,9 +200,37 @@ def features(
                 float(sentence.rstrip()[-1:] not in (".", "?", "!")),
                 float(focus is not None and one.focus is None),
                 float(focus is None),
+                float(place == 0 and n_words <= _TITLE and not marks[i] and not cues[0]),
+                float(bag <= _HELP_WORDS),
+                *_lead_features(message, one, focus, n_words, pronoun),
             ]
         )
     return rows
+
+
+def _lead_features(
+    message: Message, one: Candidate, focus: Focus | None, n_words: int, pronoun: float
+) -> list[float]:
+    """Those of the sentence in front; zeros where there is none."""
+    if one.lead is None:
+        return [0.0] * 8
+    n_names = sum(_within(one.lead.sentence, spans) for spans in (message.terms, message.drugs))
+    content = {w for w in word_keys(one.lead.text) if w not in FUNCTION_WORDS}
+    return [
+        float(not one.lead.asks),
+        float(one.lead.asks),
+        math.log(len(one.lead.text.split())),
+        float(min(n_names, 3)),
+        float(focus is not None and one.lead.focus is None),
+        float(n_words <= _SHORT),
+        pronoun,
+        float(content <= _HELP_WORDS),
+    ]
+
+
+def _bag(sentence: str) -> set[str]:
+    """Words that a sentence may share with another."""
+    return {w for w in word_keys(sentence) if len(w) >= _LEAST_LETTERS and w not in FUNCTION_WORDS}
 
 
 def _within(sentence: Span, names: Sequence[Span]) -> int:

@@ -1,5 +1,5 @@
-"""Extracts the short question of a message with the two rankers of a release: one chooses what the message is
-about, the other which of its sentences asks.
+"""Extracts the short question of a message with the three rankers of a release: one chooses what the message
+is about, one which of its sentences asks, and one which names that question lacks.
 """
 
 from __future__ import annotations
@@ -10,16 +10,37 @@ from typing import NamedTuple
 
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
-from models.summarization.extraction import candidates, focus
-from models.summarization.extraction.candidates import Candidate, candidate, has_content
+from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.insertion import NONE, Insertable, choose, filled, insertables, widened
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.summarization.medical_entities import OwnRecogniser
-from models.summarization.sentence_selection import all_sentences
+from models.summarization.sentence_selection import split_sentences
 from models.types import ShortQuestion
 
 FOCUS_RANKER, ANSWER_RANKER = "focus_ranker.tsv", "answer_ranker.tsv"
+INSERTION_RANKER = "insertion_ranker.tsv"
+
+
+class Rankers(NamedTuple):
+    """The trained parts of a release."""
+
+    focus: LinearRanker
+    answer: LinearRanker
+    insertion: LinearRanker
+
+
+class Thresholds(NamedTuple):
+    """Least probabilities."""
+
+    likely: float
+    """of the focus, for the choice of the sentence"""
+    front: float
+    """of a name that stands in place of a pronoun or in front of the question"""
+    behind: float
+    """of a name that stands in brackets behind the question"""
 
 
 class Topics(NamedTuple):
@@ -40,28 +61,24 @@ class Extractor:
     """Short questions made of the text's own words."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        lexicons: OwnRecogniser,
-        rankers: tuple[LinearRanker, LinearRanker],
-        least: float,
+        self, encoder: Encoder, lexicons: OwnRecogniser, rankers: Rankers, thresholds: Thresholds
     ) -> None:
-        """`rankers`: of the focus and of the answer; `least`: probability of a focus from which on it is
-        inserted.
-        """
-        self.encoder, self.lexicons, self.least = encoder, lexicons, least
-        self.focus_ranker, self.answer_ranker = rankers
+        self.encoder, self.lexicons = encoder, lexicons
+        self.rankers, self.thresholds = rankers, thresholds
 
     @classmethod
     def load(cls, release: Release, encoder: Encoder) -> Extractor:
         """Raises ReleaseError where the weights are of other features."""
         lexicons = OwnRecogniser.load(release)
         try:
-            rankers = (
+            rankers = Rankers(
                 LinearRanker.load(release.file(FOCUS_RANKER), focus.FEATURES),
                 LinearRanker.load(release.file(ANSWER_RANKER), candidates.FEATURES),
+                LinearRanker.load(release.file(INSERTION_RANKER), insertion.FEATURES),
             )
-            return cls(encoder, lexicons, rankers, float(release.manifest.configuration["least_focus"]))
+            stored = release.manifest.configuration["thresholds"]
+            thresholds = Thresholds(**{name: float(stored[name]) for name in Thresholds._fields})
+            return cls(encoder, lexicons, rankers, thresholds)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
@@ -69,33 +86,49 @@ class Extractor:
         """The best answer to each text; its score is its probability among the candidates."""
         read = messages(self.encoder, self.lexicons, texts)
         return [
-            self._answer(message, self._focus(about))
+            self._answer(message, about)
             for message, about in zip(read, topics(self.encoder, read), strict=True)
         ]
 
-    def _answer(self, message: Message, about: Focus | None) -> ShortQuestion:
-        found, rows = answers(message, about)
-        probabilities = softmax(self.answer_ranker.scores(rows))
-        allowed = [i for i, c in enumerate(found) if has_content(c, message.text)] or range(len(found))
-        best = max(allowed, key=lambda i: round(probabilities[i], 9))
-        chosen, score = found[best], round(probabilities[best], 4)
-        short = ShortQuestion(chosen.text, "extractive", score, chosen.sentence.start, chosen.sentence.end)
-        if chosen.focus is None:
+    def _answer(self, message: Message, about: Topics) -> ShortQuestion:
+        probabilities = softmax(self.rankers.focus.scores(about.features))
+        found, rows = answers(message, likely(about, probabilities, self.thresholds.likely))
+        likelihood = softmax(self.rankers.answer.scores(rows))
+        chosen, score = choice(message, found, likelihood)
+        offered = insertables(message, chosen, about.found, about.features, probabilities)
+        inserted = sigmoids(self.rankers.insertion, offered)
+        positions = choose(offered, inserted, self.thresholds.behind)
+        names = [widened(offered[i].focus, about.found) for i in positions]
+        sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
+        text = filled(
+            chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
+        )
+        short = ShortQuestion(text, "extractive", round(score, 4), chosen.sentence.start, chosen.sentence.end)
+        if not names:
             return short
-        span = chosen.focus.span
-        return replace(short, focus=chosen.focus.text, focus_start=span.start, focus_end=span.end)
-
-    def _focus(self, about: Topics) -> Focus | None:
-        """The most probable focus if it is probable enough."""
-        best, probability = most_probable(self.focus_ranker, about)
-        return None if best is None or probability < self.least else about.found[best]
+        span = names[0].span
+        return replace(short, focus=names[0].text, focus_start=span.start, focus_end=span.end)
 
 
-def most_probable(ranker: LinearRanker, about: Topics) -> tuple[int | None, float]:
-    """The position of the most probable focus, and its probability; None, 0 where there is no candidate."""
-    probabilities = softmax(ranker.scores(about.features))
-    best = max(range(len(probabilities)), key=lambda i: round(probabilities[i], 9), default=None)
-    return best, 0.0 if best is None else probabilities[best]
+def choice(
+    message: Message, found: Sequence[Candidate], probabilities: Sequence[float]
+) -> tuple[Candidate, float]:
+    """The most probable candidate of those that say something, with its probability."""
+    allowed = [i for i, c in enumerate(found) if has_content(c, message.text)] or range(len(found))
+    best = max(allowed, key=lambda i: round(probabilities[i], 9))
+    return found[best], probabilities[best]
+
+
+def sigmoids(ranker: LinearRanker, offered: Sequence[Insertable]) -> list[float]:
+    """The probability of each name that it belongs into the question, against leaving it out."""
+    none, *scores = ranker.scores([NONE, *(o.features for o in offered)])
+    return [softmax([score, none])[0] for score in scores]
+
+
+def likely(about: Topics, probabilities: Sequence[float], least: float) -> Focus | None:
+    """The most probable focus if it is probable enough."""
+    best = max(range(len(about.found)), key=lambda i: round(probabilities[i], 9), default=None)
+    return None if best is None or probabilities[best] < least else about.found[best]
 
 
 def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
@@ -110,6 +143,8 @@ def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
 
 def answers(message: Message, about: Focus | None) -> Answers:
     """The answers that a message with this focus offers, at least one."""
-    found = [candidate(message.text, s, about) for s in all_sentences(message.text)]
-    cosines = message.cosines([[c.part, *([c.focus.span] if c.focus else [])] for c in found])
+    found = with_leads([candidate(message.text, s, about) for s in split_sentences(message.text)])
+    cosines = message.cosines(
+        [[c.part, *([c.lead.part] if c.lead else []), *([c.focus.span] if c.focus else [])] for c in found]
+    )
     return Answers(found, candidates.features(message, found, cosines, about))

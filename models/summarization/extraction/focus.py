@@ -1,7 +1,8 @@
 """What a message is about: the medicines, illnesses and other phrases that may be the focus of its question.
 
 Candidates are names of both lexicons, noun phrases that end like the name of an illness or a procedure, what
-stands behind cues such as "diagnosed with", and the subject line. A linear ranker chooses among them.
+stands behind cues such as "diagnosed with", the subject line or title, and names by their capitals. A linear
+ranker chooses among them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.medical_entities import GENERAL
+from models.summarization.sentence_selection import split_sentences
 from models.types import Span
 
 #: The features of a candidate, in the order of `features`.
@@ -22,6 +24,7 @@ FEATURES = (
     "phrase",
     "cue",
     "subject",
+    "capitals",
     "sources",
     "mentions",
     "first_place",
@@ -33,7 +36,11 @@ FEATURES = (
     "candidates",
     "in_longer",
     "has_shorter",
+    "asked",
+    "from_question",
+    "form",
 )
+SOURCES = FEATURES[:6]
 _NAME = re.compile(r"[^\W_][\w'\u2019-]*")
 _ENDING = (
     r"(?:syndromes?|diseases?|disorders?|cancers?|infections?|deficienc(?:y|ies)|surgery|failure|attacks?|"
@@ -42,6 +49,15 @@ _ENDING = (
     r"lepsy|asthma|philia))"
 )
 _PHRASE = re.compile(rf"\b(?:[a-z0-9][\w'\u2019-]{{0,30}} ){{0,3}}{_ENDING}\b", re.IGNORECASE)
+#: Words in front of a name that are no part of it: "doc says Baker's cyst", "saw diverticulosis".
+_NO_QUALITY = re.compile(
+    r"says?|said|saw|see|seen|heard|told|tells?|recommend\w*|only|no|not|without|significant|according|"
+    r"think\w*|thought|called|found|finds?|show\w*|mention\w*|suspect\w*|suggest\w*|wrote|written|gave|"
+    r"give|given|never|before|during|just|now|still|then|since|after|while|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
+    r"new|likely|possible|maybe|via|until|while|off|out|up|doc|also|really|both|mg|ml|too|all|her|every|now|"
+    r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
+    re.IGNORECASE,
+)
 _CUE = re.compile(
     r"\b(?:diagnosed (?:with|as)|suffer(?:s|ing|ed)? (?:from|with)|information (?:on|about|regarding)|"
     r"cure for|treatments? (?:for|of)|(?:i|he|she|who|son|daughter|mother|father|husband|wife|we) "
@@ -52,7 +68,39 @@ _CUE = re.compile(
 _SUBJECT = re.compile(
     r"(?:subject\s{0,3}:)?\s{0,5}([^\s?][^\n?]{2,59}?)\s{0,5}(?:\n|\bmessage\s{0,3}:)", re.IGNORECASE
 )
+#: A first sentence without a verb that is the title of a message.
+_TITLE = re.compile(
+    r"\s{0,9}(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
+    r"do|does|can|got|get)\b)"
+    r"([^\s.?!][^\n.?!]{2,59})\.\s",
+    re.IGNORECASE,
+)
 _LONGEST_SUBJECT = 6
+#: "PCOS", "Kartagener's syndrome", "the Cologuard": a capital within a sentence, or only capitals.
+_CAPITALS = re.compile(
+    r"(?:(?<=[a-z,;(] )(?:[A-Z][\w-]{0,30} ){0,2}[A-Z][a-z]{2,30}[\w-]{0,30}(?:['\u2019]s [a-zA-Z]{4,30})?|"
+    r"(?<![\w-])[A-Z][A-Z0-9]{2,6}(?![\w'-]))"
+)
+_NO_NAME = re.compile(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|"
+    r"september|october|november|december|christmas|easter|mom|mum|dad|mother|father|grandma|grandpa|aunt|"
+    r"uncle|doctor|dr|sir|madam|internet|google|english|american|spanish|the|usa|subject|message|"
+    r"not|and|why|what|how|please|thank|thanks|hello|you|your|help|ever|still|never|really|mayo|asap",
+    re.IGNORECASE,
+)
+#: People are what a question is for, not what it is about.
+_PERSON = re.compile(
+    r"\b(?:sons?|daughters?|mother|father|(?:grand|god)\w+|mom|mum|dad|wife|husband|(?:boy|girl)?friends?|"
+    r"partner|sisters?|brothers?|aunt|uncle|cousin|nephew|niece|girl|boy|child|children|kids?|bab(?:y|ies)|"
+    r"toddler|doctors?|nurses?|pharmacist|patients?|people|man|woman)\b",
+    re.IGNORECASE,
+)
+#: Words of contact forms in a subject line.
+_FORM = re.compile(
+    r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"
+    r"looking|query|re|rx|urgent|please|about)\b",
+    re.IGNORECASE,
+)
 #: Of a long text only the first candidates are compared.
 _MOST = 50
 #: Words that a candidate neither begins nor ends with, and that end a phrase.
@@ -70,7 +118,7 @@ FUNCTION_WORDS = frozenset(
 
 @dataclass(slots=True)
 class Focus:
-    """A candidate: its first mention in the text, and which of the five ways found it."""
+    """A candidate: its first mention in the text, and which of the six ways found it."""
 
     span: Span
     text: str
@@ -84,6 +132,8 @@ def candidates(message: Message) -> list[Focus]:
         name = message.text[span.start : span.end]
         if GENERAL.fullmatch(name.lower()):
             continue
+        if source != "drug" and _PERSON.search(name):
+            continue
         focus = found.setdefault(name.lower(), Focus(span, name))
         focus.sources.add(source)
         if span.start < focus.span.start:
@@ -95,13 +145,14 @@ def features(text: str, found: Sequence[Focus], cosines: Sequence[float]) -> lis
     """FEATURES of each candidate; `cosines` are those of the candidates to the whole text."""
     lower, names = text.lower(), [f.text.lower() for f in found]
     length = max(1, len(text))
+    asking = _asking(text)
     rows = []
     for focus, name, cosine in zip(found, names, cosines, strict=True):
         others = [n for n in names if n != name]
         n_words = len(name.split())
         rows.append(
             [
-                *(float(s in focus.sources) for s in ("drug", "term", "phrase", "cue", "subject")),
+                *(float(s in focus.sources) for s in SOURCES),
                 float(len(focus.sources)),
                 float(min(lower.count(name), 4)),
                 max(0, lower.find(name)) / length,
@@ -113,6 +164,9 @@ def features(text: str, found: Sequence[Focus], cosines: Sequence[float]) -> lis
                 math.log1p(len(found)),
                 float(any(name in other for other in others)),
                 float(any(other in name for other in others)),
+                float(any(name in lower[s.start : s.end] for s in asking)),
+                min((_distance(focus.span, s) for s in asking), default=length) / length,
+                float(_FORM.search(name) is not None),
             ]
         )
     return rows
@@ -125,16 +179,29 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
     text = without_masks(message.text)
     for match in _PHRASE.finditer(text):
         inside = _content(text, Span(*match.span()))
-        cut = max((i + 1 for i, w in enumerate(inside) if _is_function(text, w)), default=0)
+        cut = max((i + 1 for i, w in enumerate(inside) if _ends_phrase(text, w)), default=0)
         yield from _one("phrase", inside[cut:])
     for match in _CUE.finditer(text):
         inside = _content(text, Span(*match.span(1)))
-        end = next((i for i, w in enumerate(inside) if _is_function(text, w)), len(inside))
+        end = next((i for i, w in enumerate(inside) if _ends_phrase(text, w)), len(inside))
         yield from _one("cue", inside[:end])
-    if line := _SUBJECT.match(text, len(text) - len(text.lstrip())):
-        inside = _content(text, Span(*line.span(1)))
+    for line in (_SUBJECT.match(text, len(text) - len(text.lstrip())), _TITLE.match(text)):
+        inside = _content(text, Span(*line.span(1))) if line else []
         if len(inside) <= _LONGEST_SUBJECT:
             yield from _one("subject", inside)
+    for match in () if text.isupper() else _CAPITALS.finditer(text):
+        if not _NO_NAME.fullmatch(match.group()):
+            yield "capitals", Span(*match.span())
+
+
+def _asking(text: str) -> list[Span]:
+    """The sentences that end with a question mark."""
+    return [s for s in split_sentences(text) if text[s.start : s.end].rstrip().endswith("?")]
+
+
+def _distance(name: Span, sentence: Span) -> int:
+    """Code points from the first mention of a name to a sentence; 0 within it."""
+    return max(0, sentence.start - name.end, name.start - sentence.end)
 
 
 def _one(source: str, inside: Sequence[Span]) -> Iterable[tuple[str, Span]]:
@@ -149,6 +216,10 @@ def _content(text: str, span: Span) -> list[Span]:
     while inside and _is_function(text, inside[-1]):
         inside.pop()
     return inside
+
+
+def _ends_phrase(text: str, word: Span) -> bool:
+    return _is_function(text, word) or _NO_QUALITY.fullmatch(text[word.start : word.end]) is not None
 
 
 def _is_function(text: str, word: Span) -> bool:

@@ -29,6 +29,8 @@ class Message(NamedTuple):
     """(words + 1, dimension): of the vectors of the first words"""
     drugs: list[Span]
     terms: list[Span]
+    one_medicine: bool
+    """whether all names of medicines are of one"""
 
     def cosines(self, parts: Sequence[Sequence[Span]]) -> list[float]:
         """For each list of spans the cosine to the whole text of the mean over the words in them. Words are
@@ -63,8 +65,10 @@ def messages(encoder: Encoder, lexicons: OwnRecogniser, texts: Sequence[str]) ->
     read = []
     for text, own, v in zip(texts, spans, vectors, strict=True):
         plain = without_masks(text)
-        drugs, terms = ([s for s, _ in lexicon.find(plain)] for lexicon in (lexicons.drugs, lexicons.terms))
-        read.append(Message(text, own, torch.cat([zero, v.cumsum(0)]), drugs, terms))
+        drugs, terms = (lexicon.find(plain) for lexicon in (lexicons.drugs, lexicons.terms))
+        sums = torch.cat([zero, v.cumsum(0)])
+        one_medicine = len({generic for _, generic in drugs}) == 1
+        read.append(Message(text, own, sums, [s for s, _ in drugs], [s for s, _ in terms], one_medicine))
     return read
 
 

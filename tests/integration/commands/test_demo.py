@@ -109,7 +109,10 @@ def check_record(record: Any) -> None:
             if short.focus is not None:
                 assert record.text[short.focus_start : short.focus_end] == short.focus
             assert short.text.strip()
-            assert set(words_of(short.text)) <= set(words_of(f"{own} {short.focus or ''}"))
+            # What is inserted is of the text too, and the rest is of the sentences named.
+            shown = set(words_of(short.text))
+            assert shown <= set(words_of(record.text))
+            assert len(shown & set(words_of(own))) >= len(shown) / 2
         else:
             assert short.text
             assert (short.start, short.end) == (None, None)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 
-from models.summarization.sentence_selection import candidate_sentences, is_question
+from models.summarization.sentence_selection import candidate_sentences, is_question, split_sentences
 from tests.models.summarization.messages import MESSAGES
 
 
@@ -61,3 +61,16 @@ def test_every_text_has_candidates_within_it(text: str) -> None:
     assert spans
     assert all(s.end <= len(text) for s in spans)
     assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Is it safe?I take two", ["Is it safe?", "I take two"]),
+        ("I have it.Can you help?? Ok", ["I have it.", "Can you help??", "Ok"]),
+        ("See www.a.example/page.html or 2.5 MG.", ["See www.a.example/page.html or 2.5 MG."]),
+        (" ", [" "]),
+    ],
+)
+def test_sentences_are_divided_where_the_space_is_missing(text: str, expected: list[str]) -> None:
+    assert [text[s.start : s.end] for s in split_sentences(text)] == expected

@@ -1,1 +1,1 @@
-"""Training of the two rankers with which short questions are extracted."""
+"""Training of the three rankers with which short questions are extracted."""

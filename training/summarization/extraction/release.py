@@ -1,5 +1,5 @@
-"""Trains the extractor and writes its release: both rankers' weights and the lexicons that they were fitted
-with. The encoder stays as it is.
+"""Trains the extractor and writes its release: the weights of the rankers and the lexicons that they were
+fitted with. The encoder stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.console import Console
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
-from models.summarization.extraction.extractor import ANSWER_RANKER, FOCUS_RANKER
+from models.summarization.extraction.extractor import ANSWER_RANKER, FOCUS_RANKER, INSERTION_RANKER
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import (
@@ -43,19 +43,22 @@ def publish_extractive(
     pairs = training_pairs(data, limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     weights = train(encoder, OwnRecogniser.bundled(None), pairs)
-    console.print(f"{len(pairs)} questions; a focus is inserted from probability {weights.least_focus} on")
+    console.print(
+        f"{len(pairs)} questions; a name is inserted from probability {weights.thresholds.behind} on"
+    )
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
         save(weights.focus, folder / FOCUS_RANKER)
         save(weights.answer, folder / ANSWER_RANKER)
+        save(weights.insertion, folder / INSERTION_RANKER)
         medical_entities.write_lexicons(folder)
         return publish(
             folder,
-            kind="extractive: the asking clause by a trained ranker, its focus inserted where it is missing",
+            kind="extractive: the asking clause by a trained ranker, with the names that it lacks",
             base=base,
             configuration={
                 "max_pieces": MAX_PIECES,
-                "least_focus": weights.least_focus,
+                "thresholds": weights.thresholds._asdict(),
                 "questions": len(pairs),
                 "why_extractive": WHY_EXTRACTIVE,
             },

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from models.summarization.extraction.asking_clause import as_question, asking_clause
+from models.summarization.extraction.asking_clause import asking_clause
+from models.summarization.extraction.question_form import as_question
 from tests.models.summarization.messages import MESSAGES
 
 
@@ -27,7 +28,8 @@ def shown(sentence: str) -> str:
         ("Please help", "Please help"),
         ("thank you", "Thank you"),
         (", , . thanks", ", , . thanks"),
-        ("I wonder if it is safe?", "I wonder if it is safe?"),
+        ("I wonder if it is safe?", "Is it safe?"),
+        ("Please tell me if I have gout is it bad", "Please tell me if I have gout is it bad"),
         ("I would like to know about gout.", "I would like to know about gout."),
         ("I take it.", "I take it."),
     ],

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus
-from models.summarization.extraction.extractor import Extractor
+from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
@@ -20,13 +20,16 @@ from tests.models.summarization.messages import MESSAGES
 LEXICONS = OwnRecogniser(None, ["gout", "headache"], DrugLexicon({"zoloft": "sertraline"}))
 
 
-def model(encoder: Encoder, least: float = 0.0) -> SummarizationModel:
+def model(encoder: Encoder, front: float = 0.6, behind: float = 0.6) -> SummarizationModel:
     """With rankers that prefer medicines, and questions."""
-    rankers = (
+    rankers = Rankers(
         LinearRanker({name: float(name == "drug") for name in focus.FEATURES}, focus.FEATURES),
         LinearRanker({name: 5.0 * (name == "question") for name in candidates.FEATURES}, candidates.FEATURES),
+        LinearRanker({name: float(name == "drug") for name in insertion.FEATURES}, insertion.FEATURES),
     )
-    return SummarizationModel(encoder, extractor=Extractor(encoder, LEXICONS, rankers, least))
+    return SummarizationModel(
+        encoder, extractor=Extractor(encoder, LEXICONS, rankers, Thresholds(0.1, front, behind))
+    )
 
 
 TEXT = "I have a headache since I take Zoloft. Thanks. Hi, can you tell me is it safe to stop?"
@@ -43,9 +46,16 @@ def test_the_question_is_answered_with_its_focus_and_the_offsets_of_both(small: 
 
 
 def test_an_improbable_focus_is_not_inserted(small: Encoder) -> None:
-    (short,) = model(small, least=0.99).predict([TEXT])
+    (short,) = model(small, front=0.99, behind=0.99).predict([TEXT])
     assert short.text == "Is it safe to stop?"
     assert (short.focus, short.focus_start, short.focus_end) == (None, None, None)
+
+
+def test_a_less_probable_name_stands_in_brackets(small: Encoder) -> None:
+    (short,) = model(small, front=0.99).predict([TEXT])
+    assert (short.text, short.focus) == ("Is it safe to stop? (Zoloft)", "Zoloft")
+    (short,) = model(small, behind=0.5).predict([TEXT])
+    assert (short.text, short.focus) == ("Zoloft: is it safe to stop? (headache)", "Zoloft")
 
 
 def test_a_text_of_one_sentence_is_its_own_short_question(small: Encoder) -> None:

@@ -22,9 +22,14 @@ def read(small: Encoder, text: str) -> Message:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("I take Zoloft. Is zoloft bad with gout?", {"Zoloft": {"drug"}, "gout": {"term"}}),
+        ("I take Zoloft. Is zoloft bad with gout?", {"Zoloft": {"drug", "capitals"}, "gout": {"term"}}),
+        ("My PCOS began in May after Stelara.", {"PCOS": {"capitals"}, "Stelara": {"capitals"}}),
+        ("Xarelto and tooth. I need it out.", {"Xarelto and tooth": {"subject"}}),
         ("She was diagnosed with lupus last May.", {"lupus last May": {"cue"}}),
-        ("My son has Noonan syndrome.", {"Noonan syndrome": {"phrase", "cue"}}),
+        (
+            "My son has Noonan syndrome.",
+            {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}},
+        ),
         ("SUBJECT: dizzy spells\nMESSAGE: What now?", {"dizzy spells": {"subject"}}),
         ("Is this disease an infection or a syndrome?", {}),
         ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),

@@ -58,6 +58,7 @@ def test_the_release_extracts_and_states_what_it_learnt_from(release: Release) -
     assert set(manifest.files) == {
         "focus_ranker.tsv",
         "answer_ranker.tsv",
+        "insertion_ranker.tsv",
         "focus_terms.tsv",
         "focus_drugs.tsv",
     }

@@ -6,9 +6,7 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus
 from models.summarization.extraction.extractor import Extractor
-from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.extraction.teach import train
@@ -17,8 +15,14 @@ LEXICONS = OwnRecogniser(
     None, ["rash", "gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen", "lipitor": "x"})
 )
 PAIRS = [
-    Pair("1", "I got a rash from Zoloft. My aunt says hello. Is it safe to go on?", "Is Zoloft safe?"),
+    Pair(
+        "1",
+        "I got a rash from Zoloft. My aunt says hello. Is it safe to go on?",
+        "Is it safe to go on with Zoloft?",
+    ),
     Pair("2", "Advil helps my gout. I am old. Is it safe to take for years?", "Is Advil safe for years?"),
+    Pair("4", "My dog is ill. Is it safe to drink milk? I take Zoloft.", "Is milk safe with Zoloft?"),
+    Pair("5", "I have Lipitor. My wife sings. Is it bad for the liver?", "Is Lipitor bad for the liver?"),
     Pair("3", "We moved in May. Should I stop it now? I take Lipitor, no rash.", "Should I stop Lipitor?"),
 ]
 
@@ -26,26 +30,24 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def extractor(mini: Encoder) -> Extractor:
     weights = train(mini, LEXICONS, PAIRS)
-    rankers = (
-        LinearRanker(weights.focus, focus.FEATURES),
-        LinearRanker(weights.answer, candidates.FEATURES),
-    )
-    return Extractor(mini, LEXICONS, rankers, weights.least_focus)
+    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
 
 
 def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:
     answers = [short.text for short in extractor.extract([p.question for p in PAIRS])]
-    assert answers == [
-        "Zoloft: is it safe to go on?",
-        "Advil: is it safe to take for years?",
-        "Lipitor: should I stop it now?",
-    ]
+    for answer, medicine, question in zip(
+        answers,
+        ("Zoloft", "Advil", "Zoloft", "Lipitor", "Lipitor"),
+        ("safe to go on?", "safe to take for years?", "drink milk?", "for the liver?", "stop it now?"),
+        strict=True,
+    ):
+        assert medicine in answer and question in answer
 
 
 def test_it_holds_for_another_message(extractor: Extractor) -> None:
     (short,) = extractor.extract(["My gout is back. Is it safe to take daily? My son bought me Advil."])
-    assert short.text.lower().endswith("is it safe to take daily?")
-    assert short.focus in {None, "Advil"}
+    assert "is it safe to take daily?" in short.text.lower()
+    assert "Advil" in short.text
 
 
 def test_texts_without_a_choice_are_refused(mini: Encoder) -> None:

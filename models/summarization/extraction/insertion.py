@@ -1,0 +1,221 @@
+"""Which names a chosen question lacks, and how they are put into it.
+
+A name takes the place of "it" or "the medicine" where that surely means it. Else it stands in front of the
+question, as its topic, or behind it in brackets, where it is less sure or another one is in front already.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from models.summarization.extraction.candidates import Candidate, names
+from models.summarization.extraction.focus import FEATURES as FOCUS_FEATURES
+from models.summarization.extraction.focus import FUNCTION_WORDS, SOURCES, Focus
+from models.summarization.extraction.message import Message
+from models.summarization.extraction.question_form import capitalised
+from models.summarization.medical_entities import word_keys
+
+_MEDICINE = (
+    r"(?:medicines?|medications?|meds?|drugs?|pills?|tablets?|stuff|injections?|patch(?:es)?|inhaler|"
+    r"antibiotics?|supplements?|drops|cream|ointment|spray)"
+)
+_ILLNESS = r"(?:diseases?|conditions?|disorders?|syndromes?|illness(?:es)?|problems?|diagnosis|infections?)"
+_PATTERNS = {
+    "it": r"\b(?:it|this|that)\b",
+    "they": r"\b(?:they|them|these|those|one|ones)\b",
+    "medicine": rf"\b{_MEDICINE}\b",
+    "illness": rf"\b{_ILLNESS}\b|\bsymptoms?\b",
+    "treats": r"\b(?:treat\w*|cure\w*|help\w*|cause\w*|specialist|doctor|test\w*|diagnos\w*)\b",
+    "names": r"\b(?:what (?:is|it is|this)|stages?|inherit\w*|genetic\w*|hereditary|pass(?:ed)?|run in|"
+    r"genes?|curable|contagious|prognosis|outlook|kind of doctor|who|check|survive\w*|die|spread|go away)\b",
+    "takes": r"\b(?:take|taking|stop\w*|safe|dose|mg|effects?|together|quit|switch|with)\b",
+}
+_CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+#: The features of a name for a question, in the order of `features`. "none" is the weight of leaving it out.
+FEATURES = (
+    "none",
+    "probability",
+    "first",
+    *SOURCES,
+    "mentions",
+    "words",
+    "cosine",
+    "form",
+    "before",
+    "distance",
+    "same_sentence",
+    "question_words",
+    "content_words",
+    "part_named",
+    "longer_named",
+    *(f"names_{named}_{kind}" for named in ("drug", "other") for kind in ("drug", "other")),
+    *(f"{cue}_{kind}" for cue in _PATTERNS for kind in ("drug", "other")),
+)
+#: The row of leaving a name out.
+NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
+#: At most so many names are inserted.
+MOST = 2
+#: A name is widened to at most so many words.
+MOST_WORDS = 4
+#: A subject that is surely the focus, if that is a medicine.
+_SUBJECT_PRONOUN = re.compile(
+    r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
+    r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
+    re.IGNORECASE,
+)
+_THE_MEDICINE = re.compile(
+    rf"\b((?:the|this|that|these|those|my|his|her|such an?) {_MEDICINE})(?= ?(?:[?.!]*$|and\b|or\b|"
+    r"cause|do\b|be\b|is\b|are\b|can\b|with\b|make\b|while\b|during\b|if\b|for\b|safe|again|anymore))",
+    re.IGNORECASE,
+)
+_THE_ILLNESS = re.compile(
+    rf"\b((?:the|this|that|these|my|his|her|such an?) {_ILLNESS})(?= ?(?:[?.!]*$|and\b|or\b|be\b|is\b|are\b|"
+    r"can\b|with\b|if\b|in\b|for\b|cause|go\b|come\b|run\b))|"
+    r"\b(?:treat|treats|treatments? (?:for|of)|cures? (?:for|of)|cure|there for|tests? for|"
+    r"what (?:is |are )?caus(?:es|ing)) "
+    r"(it|this)(?=[?.!]*$)",
+    re.IGNORECASE,
+)
+#: First words that lose their capital behind the focus.
+_LOWERED = frozenset(
+    re.findall(
+        r"\w+",
+        "a about after also am an and any anyone are as at be before besides but by can could did do does "
+        "during else for from had has have he her his how if in is it its may my no of on or our should "
+        "since so some that the their them there they these this those to was we were what when where "
+        "which who whom whose why will with would you your",
+    )
+)
+
+
+class _Asked(NamedTuple):
+    """What the features of all names for a question have in common."""
+
+    words: set[str]
+    numbers: list[float]
+    cues: list[float]
+
+
+class Insertable(NamedTuple):
+    """A name that a question lacks, with its features."""
+
+    focus: Focus
+    features: list[float]
+
+
+def insertables(
+    message: Message,
+    chosen: Candidate,
+    found: Sequence[Focus],
+    rows: Sequence[Sequence[float]],
+    probabilities: Sequence[float],
+) -> list[Insertable]:
+    """What may be inserted into a question of a message: the candidates `found` that it does not name, of
+    which these are the features and the probabilities of the focus ranker.
+    """
+    asked = _asked(chosen, found)
+    text = message.text.lower()
+    order = sorted(range(len(found)), key=lambda i: (-round(probabilities[i], 9), i))
+    out = []
+    for rank, i in enumerate(order):
+        focus = found[i]
+        if names(chosen.text, focus):
+            continue
+        row = dict(zip(FOCUS_FEATURES, rows[i], strict=True))
+        own = {w for w in word_keys(focus.text) if w not in FUNCTION_WORDS}
+        drug = float("drug" in focus.sources)
+        before = text.rfind(focus.text.lower(), 0, chosen.sentence.start)
+        out.append(
+            Insertable(
+                focus,
+                [
+                    0.0,
+                    probabilities[i],
+                    float(rank == 0),
+                    *(row[s] for s in SOURCES),
+                    row["mentions"],
+                    row["words"],
+                    row["cosine"],
+                    row["form"],
+                    float(before >= 0),
+                    (chosen.sentence.start - before) / 200 if before >= 0 else 3.0,
+                    float(chosen.sentence.start <= focus.span.start < chosen.sentence.end),
+                    *asked.numbers,
+                    float(bool(own & asked.words)),
+                    row["in_longer"],
+                    *(value * kind for value in asked.cues for kind in (drug, 1 - drug)),
+                ],
+            )
+        )
+    return out
+
+
+def choose(offered: Sequence[Insertable], probabilities: Sequence[float], least: float) -> list[int]:
+    """The positions of the names to insert, the most probable first: at most MOST, from a probability on, and
+    none that shares a word with another.
+    """
+    chosen: list[int] = []
+    used: set[str] = set()
+    for i in sorted(range(len(offered)), key=lambda i: (-round(probabilities[i], 9), i)):
+        own = set(word_keys(offered[i].focus.text)) - FUNCTION_WORDS
+        if probabilities[i] < least or len(chosen) == MOST:
+            break
+        if not own & used:
+            chosen.append(i)
+            used |= own
+    return chosen
+
+
+def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:
+    """The question with its names: "Melatonin: is it safe? (gout)". `sure` stands in place of words that mean
+    it or in front, `others` in brackets behind. `only_medicine`: the text names no other medicine, so that
+    "the pill" is this one.
+    """
+    if sure is not None:
+        shown = _with_topic(shown, sure, only_medicine)
+    return f"{shown} ({', '.join(f.text for f in others)})" if others else shown
+
+
+def _with_topic(shown: str, focus: Focus, only_medicine: bool) -> str:
+    drug = "drug" in focus.sources
+    place = None
+    if drug:
+        place = _SUBJECT_PRONOUN.match(shown) or (_THE_MEDICINE.search(shown) if only_medicine else None)
+    elif {"term", "phrase"} & focus.sources:
+        place = _THE_ILLNESS.search(shown)
+    if place:
+        start, end = place.span(place.lastindex or 1)
+        return capitalised(shown[:start] + focus.text + shown[end:])
+    first, space, rest = shown.partition(" ")
+    if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
+        shown = first.lower() + space + rest
+    return f"{capitalised(focus.text)}: {shown}"
+
+
+def _asked(chosen: Candidate, found: Sequence[Focus]) -> _Asked:
+    keys = word_keys(chosen.text)
+    content = {w for w in keys if w not in FUNCTION_WORDS}
+    named = ["drug" in f.sources for f in found if names(chosen.text, f)]
+    cues = [float(any(named)), float(not all(named))]
+    cues += [float(cue.search(chosen.text) is not None) for cue in _CUES.values()]
+    return _Asked(content, [math.log(max(1, len(keys))), float(len(content))], cues)
+
+
+def widened(focus: Focus, found: Sequence[Focus]) -> Focus:
+    """The longest name of up to MOST_WORDS words that has this one in it: "Cushing" is part of "Cushing
+    disease". A medicine stays as it is.
+    """
+    if "drug" in focus.sources:
+        return focus
+    inside = rf"(?<!\w){re.escape(focus.text.lower())}(?!\w)"
+    longer = [
+        f
+        for f in found
+        if len(f.text.split()) <= MOST_WORDS
+        and not FUNCTION_WORDS & set(f.text.lower().split())
+        and re.search(inside, f.text.lower())
+    ]
+    return max([focus, *longer], key=lambda f: len(f.text))

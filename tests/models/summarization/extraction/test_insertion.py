@@ -1,0 +1,97 @@
+"""Which names a question lacks, and how they are put into it."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.summarization.extraction.candidates import candidate
+from models.summarization.extraction.extractor import topics
+from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.insertion import FEATURES, Insertable, choose, filled, insertables
+from models.summarization.extraction.message import messages
+from models.summarization.medical_entities import OwnRecogniser
+from models.types import Span
+
+MELATONIN = Focus(Span(0, 9), "melatonin", {"drug"})
+GOUT = Focus(Span(0, 4), "gout", {"term"})
+
+
+def shown(question: str, focus: Focus, *, only: bool = True) -> str:
+    return filled(question, focus, [], only_medicine=only)
+
+
+@pytest.mark.parametrize(
+    ("question", "focus", "answer"),
+    [
+        ("Does it mix with tea?", MELATONIN, "Does melatonin mix with tea?"),
+        ("Can this cause a rash?", MELATONIN, "Can melatonin cause a rash?"),
+        # "It" may be the weather, or what follows.
+        ("Is it safe to drink?", MELATONIN, "Melatonin: is it safe to drink?"),
+        ("Does it take long?", MELATONIN, "Melatonin: does it take long?"),
+        ("Can it cause a rash?", GOUT, "Gout: can it cause a rash?"),
+        ("Could be the pill?", MELATONIN, "Could be melatonin?"),
+        ("Can this medicine cause a rash?", MELATONIN, "Can melatonin cause a rash?"),
+        ("Is the pill box safe?", MELATONIN, "Melatonin: is the pill box safe?"),
+        ("What else is there for this?", GOUT, "What else is there for gout?"),
+        ("Is this disease inherited?", GOUT, "Gout: is this disease inherited?"),
+        ("How do I live with my condition?", GOUT, "How do I live with gout?"),
+        ("How do you treat it?", GOUT, "How do you treat gout?"),
+        ("How do you treat it at home?", GOUT, "Gout: how do you treat it at home?"),
+        ("How long?", GOUT, "Gout: how long?"),
+        ("A cure?", GOUT, "Gout: a cure?"),
+        ("I need help", GOUT, "Gout: I need help"),
+        ("I'm afraid", GOUT, "Gout: I'm afraid"),
+        ("MRI or CT?", GOUT, "Gout: MRI or CT?"),
+        ("IS it bad?", GOUT, "Gout: IS it bad?"),
+        ("Zoloft or tea?", GOUT, "Gout: Zoloft or tea?"),
+    ],
+)
+def test_the_focus_is_put_in_front_of_a_question_or_in_place_of_its_subject(
+    question: str, focus: Focus, answer: str
+) -> None:
+    assert shown(question, focus) == answer
+
+
+def test_the_medicine_is_ambiguous_where_the_text_names_two() -> None:
+    assert shown("Is it the pill?", MELATONIN, only=False) == "Melatonin: is it the pill?"
+
+
+def test_other_names_stand_behind_the_question() -> None:
+    assert filled("Is it safe?", MELATONIN, [GOUT], only_medicine=True) == "Melatonin: is it safe? (gout)"
+    assert (
+        filled("Is it safe?", None, [GOUT, MELATONIN], only_medicine=True) == "Is it safe? (gout, melatonin)"
+    )
+
+
+LEXICONS = OwnRecogniser(None, ["gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen"}))
+TEXT = "I take Zoloft for years and got gout. Is it safe? I also have Advil."
+
+
+def offered(small: Encoder) -> list[Insertable]:
+    (message,) = messages(small, LEXICONS, [TEXT])
+    assert not message.one_medicine
+    (about,) = topics(small, [message])
+    chosen = candidate(TEXT, Span(38, 49), None)
+    assert chosen.text == "Is it safe?"
+    likelihood = [0.2 + 0.1 * i for i in range(len(about.found))]
+    return insertables(message, chosen, about.found, about.features, likelihood)
+
+
+def test_names_that_the_question_lacks_are_offered_with_their_features(small: Encoder) -> None:
+    found = {o.focus.text: dict(zip(FEATURES, o.features, strict=True)) for o in offered(small)}
+    assert set(found) == {"Zoloft", "gout", "Advil"}
+    assert found["Zoloft"]["before"] == found["gout"]["before"] == 1
+    assert found["Advil"]["before"] == 0
+    assert found["gout"]["distance"] < found["Zoloft"]["distance"] < found["Advil"]["distance"]
+    assert (found["Zoloft"]["it_drug"], found["Zoloft"]["it_other"]) == (1, 0)
+    assert (found["gout"]["it_drug"], found["gout"]["it_other"]) == (0, 1)
+    assert [name for name, row in found.items() if row["first"]] == ["Advil"]
+
+
+def test_the_most_probable_names_are_chosen_and_no_word_twice(small: Encoder) -> None:
+    names = offered(small)
+    assert choose(names, [0.5, 0.9, 0.6], 0.1) == [1, 2]
+    assert choose(names, [0.5, 0.9, 0.6], 0.7) == [1]
+    assert choose([names[0], names[0]], [0.5, 0.9], 0.1) == [1]
