@@ -91,7 +91,7 @@ class ReleaseOptions:
             help="share of the vector that was refined by the sentence in the mean with the mention's own; "
             "1: the refined one alone, as in the paper",
         ),
-    ] = 0.5
+    ] = 1.0
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
     start_isolated: Annotated[
         Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
