@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from benchmarks.machine import print_and_write, provenance
 from models.drugs.causes import NamedDrug, causes
 from models.ner.model import NerModel
+from models.ner.reading import read_together
 from models.ner.status import N_RULES, Pieces, StatusHead, piece_range
 from models.types import CODED_LABELS, DRUG, Span
 from streams.releases.opening import load_release
@@ -64,7 +65,7 @@ def cases(tagger: NerModel, part: Part) -> list[Case]:
 def _case(tagger: NerModel, marked: MarkedText) -> Case | None:
     drugs = [m for m in marked.marks if m.label == DRUG and m.numbers]
     events = [m for m in marked.marks if m.label in CODED_LABELS and m.flag is None and m.numbers]
-    windows = tagger._sentences([marked.text])
+    windows = read_together([marked.text], tagger.decoding.window)
     if len({m.numbers for m in drugs}) < 2 or not events or len(windows) != 1:  # noqa: PLR2004
         return None
     with torch.no_grad():
