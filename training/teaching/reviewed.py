@@ -61,4 +61,5 @@ def _mark(mark: dict[str, object], text: str) -> Mark:
         raise ValueError("a span outside of the text")
     if label not in {*LABELS, NONE} or flag not in {*FLAGS, None} or not isinstance(numbers, list):
         raise ValueError("a mark of an unknown kind")
-    return Mark(start, end, str(label), tuple(map(int, numbers)), flag and str(flag), term and str(term))
+    named = [None if value is None else str(value) for value in (flag, term)]
+    return Mark(start, end, str(label), tuple(map(int, numbers)), *named)
