@@ -119,7 +119,8 @@ def shipped(task: str, data: Path, split: str | None = None) -> Evaluation:
 def test_the_shipped_releases_are_measured(task: str, data: Path) -> None:
     if task == "summarization":
         pytest.importorskip("rouge_score")
-    found = shipped(task, data)
+    # The two test sentences of patients are too short to be sure of.
+    found = shipped(task, data, "ade_fold_1" if task == "ner" else None)
     assert PRIMARY[task] in found.scores
     assert found.scores[PRIMARY[task]] > 0
     assert found.seconds > 0
