@@ -73,11 +73,17 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
 
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:
-    """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose cleanup ends it, and the port."""
+    """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose cleanup ends it, and the port. Raises
+    OSError where the port is in use, and has then ended what it began.
+    """
     settings = app[SITE].settings
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
-    await web.TCPSite(runner, settings.web_host, settings.web_port).start()
+    try:
+        await web.TCPSite(runner, settings.web_host, settings.web_port).start()
+    except OSError:
+        await runner.cleanup()
+        raise
     return runner, runner.addresses[0][1]
 
 

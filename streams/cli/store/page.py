@@ -5,7 +5,7 @@ other one can read it.
 from __future__ import annotations
 
 import asyncio
-import socket
+import errno
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -41,9 +41,14 @@ async def page(settings: Settings) -> AsyncIterator[str]:
     from models.terminology import BUNDLED, load
     from streams.web.app import application, start
 
-    if "web_port" not in settings.model_fields_set and not _is_free(settings.web_host, settings.web_port):
-        settings = settings.model_copy(update={"web_port": 0})
-    runner, port = await start(application(settings, load(BUNDLED)))
+    terms = load(BUNDLED)
+    try:
+        runner, port = await start(application(settings, terms))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or "web_port" in settings.model_fields_set:
+            raise
+        anywhere = settings.model_copy(update={"web_port": 0})
+        runner, port = await start(application(anywhere, terms))
     host = f"[{settings.web_host}]" if ":" in settings.web_host else settings.web_host
     address = f"http://{host}:{port}/"
     try:
@@ -64,14 +69,3 @@ async def _answered(address: str) -> None:
                     if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                         return
             await asyncio.sleep(0.1)
-
-
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True

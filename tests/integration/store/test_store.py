@@ -108,7 +108,11 @@ def test_up_writes_what_its_stages_find_and_keeps_another_writer_away(tiny_site:
     with tiny_site.running("up", "--store") as worker:
         tiny_site.wait_ready()
         sent = tiny_site.produce_samples("posts") + tiny_site.produce_samples("questions")
-        processes.wait_until(lambda: stored(database) == sent, "all reports in the store", 300)
+        try:
+            processes.wait_until(lambda: stored(database) == sent, "all reports in the store", 120)
+        except AssertionError:
+            print(tiny_site.log.read_text(), f"{stored(database)} of {sent}")
+            raise
         refused = processes.forked_command("store", "--until-end", env=tiny_site.env)
         assert refused.returncode == 1 and "another process writes" in refused.stderr
         stop(worker)
