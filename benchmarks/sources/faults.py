@@ -42,7 +42,7 @@ SETTLED = 8
 #: scaled down, so that a thousand faults take minutes.
 KEEP_ALIVE, SILENCE = 0.4, 0.9
 #: Happenings a second on Mastodon, where those of an interruption have no faults, and in the feed.
-MASTODON_RATE, FEED_RATE = 300.0, 100.0
+SERVER_RATE, FEED_RATE = 300.0, 100.0
 #: Posts that X sends again at a connection, and entries that the feed shows: enough for what may have been
 #: missed.
 BACKFILLED, SHOWN = 100, 80
@@ -94,7 +94,7 @@ def x(world: World, faults: Faults, _: Path) -> Play:
 
 
 def mastodon(world: World, faults: Faults, _: Path) -> Play:
-    player = mastodon_api.MastodonApi(world, faults, rate=MASTODON_RATE)
+    player = mastodon_api.MastodonApi(world, faults, rate=SERVER_RATE)
     player.keeps_alive = True
 
     def sources(settings: Settings) -> list[Source]:

@@ -155,8 +155,8 @@ def _is_complete(site: Site, found: Found) -> bool:
 
 def _environment(bootstrap: str, folder: Path) -> dict[str, str]:
     files = {}
-    for source, token in (("X", x_api.TOKEN), ("MASTODON", mastodon_api.TOKEN)):
-        path = folder / source.lower()
+    for source, token in (("x", x_api.TOKEN), ("mastodon", mastodon_api.TOKEN)):
+        path = folder / source
         path.write_text(token)
-        files[f"PV_{source}_TOKEN_FILE"] = str(path)
+        files[f"PV_{source.upper()}_TOKEN_FILE"] = str(path)
     return processes.environment(bootstrap, 0, **files)

@@ -30,10 +30,10 @@ BLUESKY_SERVER = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="Jetstream endpoint instead of the public ones; repeatable"),
 ]
-MASTODON_SERVER = Annotated[
+INSTANCE = Annotated[
     list[str] | None, typer.Option(metavar="URL", help="such as https://mastodon.social; repeatable")
 ]
-MASTODON_LOCAL = Annotated[
+INSTANCE_USERS = Annotated[
     bool, typer.Option("--mastodon-local", help="only posts of the server's own users")
 ]
 X_SERVER = Annotated[str, typer.Option(metavar="URL", help="another address of the API")]
@@ -66,8 +66,8 @@ def source(
     names: NAMES,
     topic: TOPIC = "posts",
     bluesky_server: BLUESKY_SERVER = None,
-    mastodon_server: MASTODON_SERVER = None,
-    mastodon_local: MASTODON_LOCAL = False,
+    mastodon_server: INSTANCE = None,
+    mastodon_local: INSTANCE_USERS = False,
     x_server: X_SERVER = "",
     x_rules: X_RULES = None,
     x_backfill: X_BACKFILL = 0,

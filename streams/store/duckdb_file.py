@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import orjson
 
+from models.releases.store import sync
 from streams.order import Revision
 from streams.store import schema
 from streams.store.batches import Batch, Offsets
@@ -138,7 +139,10 @@ class DuckDatabase:
                 connection.execute(f"ATTACH {quoted(str(self.path))} AS kept (READ_ONLY)")
                 name = connection.execute("SELECT current_database()").fetchall()[0][0]
                 connection.execute(f'COPY FROM DATABASE kept TO "{name}"')
+            # A power cut leaves one of the two whole, and no later transaction in a file that is gone.
+            sync(new)
             new.replace(self.path)
+            sync(self.path.parent)
             self._has_removed = False
         except (duckdb.Error, OSError) as error:
             with suppress(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -27,8 +28,9 @@ from tests.integration.kafka_server import LocalKafka
 pytestmark = pytest.mark.kafka
 
 SAMPLES = processes.ROOT / "streams/samples"
-#: Of the first record of the topic, in milliseconds; each later one comes a second after.
-STARTED = 1_760_000_000_000
+#: Of the first record of the topic, in milliseconds; each later one comes a second after. An hour ago: what is
+#: older than the topic keeps would be deleted by the broker, every five minutes.
+STARTED = (int(time.time()) - 3600) * 1000
 
 
 @pytest.fixture(scope="module")
