@@ -2,9 +2,9 @@
 
 A Jetstream server and two files that grow publish posts, edits and deletions for the three input topics.
 Three `pvstream source` processes take them in, and one `pvstream up` runs all five stages, by default over
-tiny models, so that the pipeline and not the models is what is loaded. First a burst shows the capacity:
-final records a second while there is a backlog. Then the feeds publish at a share of it for some minutes,
-while the memory of every process and the lag are sampled: how many happenings have no final record yet. In
+tiny models, so that the pipeline and not the models is what is loaded. First a burst that lasts a minute
+shows the capacity: final records a second while there is a backlog. Then the feeds publish at a share of it
+for some minutes, while the memory of every process and the lag are sampled: how many happenings have no final record yet. In
 the end each report must have its last text as its final record, or a tombstone.
 """
 
@@ -37,8 +37,9 @@ from tests.tiny_releases import tiny_release
 
 #: Shares of the feeds in what is published.
 SHARES = (0.8, 0.1, 0.1)
-#: Happenings a second in the burst; its final records between these parts show the capacity.
-BURST_RATE, FROM, TO = 3000.0, 0.2, 0.9
+#: Happenings a second in a burst; its final records between these parts show the capacity. A first one of so
+#: many happenings warms everything up, and tells how many a longer one needs.
+BURST_RATE, FROM, TO, FIRST_BURST = 3000.0, 0.2, 0.9, 1000
 SAMPLE_SECONDS = 5.0
 #: Seconds until what is published must have come out.
 DRAIN_SECONDS = 300.0
@@ -56,8 +57,8 @@ class Plan:
     minutes: float
     share: float = 0.8
     """Of the capacity."""
-    burst: int = 4000
-    """Happenings that show the capacity."""
+    capacity_seconds: float = 60.0
+    """Of the burst that shows the capacity: in some seconds the processes do more than they sustain."""
     tiny: bool = True
     """Tiny models instead of the bundled ones."""
 
@@ -210,8 +211,8 @@ async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
             while not server.connections:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         stack.callback(asyncio.create_task(load.pace.run()).cancel)
-        await load.burst(plan.burst // 4)
-        capacity = await load.burst(plan.burst)
+        first = await load.burst(FIRST_BURST)
+        capacity = await load.burst(round(first * plan.capacity_seconds))
         rate = plan.share * capacity
         samples = await load.steady(rate, 60 * plan.minutes)
     figures = {
@@ -258,11 +259,11 @@ def _tiny(folder: Path) -> str:
 def main(
     minutes: Annotated[float, typer.Option(help="of the steady load")] = 30.0,
     share: Annotated[float, typer.Option(help="of the capacity")] = 0.8,
-    burst: Annotated[int, typer.Option(help="happenings that show the capacity")] = 4000,
+    capacity: Annotated[float, typer.Option(help="seconds of the burst that shows the capacity")] = 60.0,
     tiny: Annotated[bool, typer.Option(help="tiny models instead of the bundled ones")] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    plan = Plan(minutes=minutes, share=share, burst=burst, tiny=tiny)
+    plan = Plan(minutes=minutes, share=share, capacity_seconds=capacity, tiny=tiny)
     with tempfile.TemporaryDirectory(prefix="steady-") as folder, own_kafka() as kafka:
         figures = asyncio.run(run(kafka, Path(folder), plan))
     rows = figures.pop("rows")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.kafka
 async def test_under_a_steady_load_every_report_comes_out_and_memory_and_lag_stay_level(
     kafka: LocalKafka, tmp_path: Path
 ) -> None:
-    figures = await run(kafka, tmp_path, Plan(minutes=2.0, burst=1500))
+    figures = await run(kafka, tmp_path, Plan(minutes=2.0, capacity_seconds=5.0))
     assert figures["published"] > 1000
     assert figures["deletions"] > 100
     assert figures["every_record_is_accounted_for"], figures
