@@ -2,10 +2,11 @@
 
 A Jetstream server and two files that grow publish posts, edits and deletions for the three input topics.
 Three `pvstream source` processes take them in, and one `pvstream up` runs all five stages, by default over
-tiny models, so that the pipeline and not the models is what is loaded. First a burst that lasts a minute
-shows the capacity: final records a second while there is a backlog. Then the feeds publish at a share of it
-for some minutes, while the memory of every process and the lag are sampled: how many happenings have no final record yet. In
-the end each report must have its last text as its final record, or a tombstone.
+tiny models, so that the pipeline and not the models is what is loaded. First more is published for a minute
+than can be processed, which shows the capacity: final records a second while the sources work too. Then the
+feeds publish at a share of it for some minutes, while the memory of every process and the lag are sampled:
+how many happenings have no final record yet. In the end each report must have its last text as its final
+record, or a tombstone.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ from tests.tiny_releases import tiny_release
 
 #: Shares of the feeds in what is published.
 SHARES = (0.8, 0.1, 0.1)
-#: Happenings a second in a burst; its final records between these parts show the capacity. A first one of so
-#: many happenings warms everything up, and tells how many a longer one needs.
-BURST_RATE, FROM, TO, FIRST_BURST = 3000.0, 0.2, 0.9, 1000
+#: A first burst of so many happenings, so many a second, warms everything up. Its final records a second,
+#: times OVERLOAD, are published while the capacity is measured; the first part of that time does not count.
+BURST, BURST_RATE, OVERLOAD, FROM = 2000, 3000.0, 1.2, 0.2
+#: Reports that the sources look for duplicates in: few, so that they are all there before WARM_UP is over.
+WINDOW = 10_000
 SAMPLE_SECONDS = 5.0
 #: Seconds until what is published must have come out.
 DRAIN_SECONDS = 300.0
@@ -58,7 +61,7 @@ class Plan:
     share: float = 0.8
     """Of the capacity."""
     capacity_seconds: float = 60.0
-    """Of the burst that shows the capacity: in some seconds the processes do more than they sustain."""
+    """Of the overload that shows the capacity: in some seconds the processes do more than they sustain."""
     tiny: bool = True
     """Tiny models instead of the bundled ones."""
 
@@ -142,15 +145,19 @@ class Load:
         for feed, share in zip(self._feeds, SHARES, strict=True):
             feed.extend(round(happenings * share))
 
-    async def burst(self, happenings: int) -> float:
-        """The capacity in final records a second."""
-        before = self._found.records
-        self.extend(happenings)
+    async def capacity(self, seconds: float) -> float:
+        """The final records a second while more is published for so many seconds."""
+        self.extend(BURST)
         self.pace.rate = BURST_RATE
-        await self._until(lambda: self._found.records >= before + FROM * happenings)
-        first, started = self._found.records, time.monotonic()
-        await self._until(lambda: self._found.records >= before + TO * happenings)
-        capacity = (self._found.records - first) / (time.monotonic() - started)
+        before, started = self._found.records, time.monotonic()
+        await self.drained()
+        overload = OVERLOAD * (self._found.records - before) / (time.monotonic() - started)
+        self.extend(round(overload * seconds))
+        self.pace.rate = overload
+        await asyncio.sleep(FROM * seconds)
+        before, started = self._found.records, time.monotonic()
+        await self._until(lambda: self.pace.is_over)
+        capacity = (self._found.records - before) / (time.monotonic() - started)
         await self.drained()
         return capacity
 
@@ -197,7 +204,7 @@ def _resident(pid: int) -> float:
 
 async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
     """The figures of a run."""
-    env = {"PV_RELEASES": _tiny(folder)} if plan.tiny else {}
+    env = {"PV_DUPLICATE_REPORTS": str(WINDOW)} | ({"PV_RELEASES": _tiny(folder)} if plan.tiny else {})
     site = await asyncio.to_thread(partial(Site, kafka, folder, **env))
     posts = Feed(POSTS.name, 1)
     lines = [Lines(topic.name, 2 + i, folder) for i, topic in enumerate((SENTENCES, QUESTIONS))]
@@ -211,8 +218,7 @@ async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
             while not server.connections:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         stack.callback(asyncio.create_task(load.pace.run()).cancel)
-        first = await load.burst(FIRST_BURST)
-        capacity = await load.burst(round(first * plan.capacity_seconds))
+        capacity = await load.capacity(plan.capacity_seconds)
         rate = plan.share * capacity
         samples = await load.steady(rate, 60 * plan.minutes)
     figures = {
@@ -259,7 +265,7 @@ def _tiny(folder: Path) -> str:
 def main(
     minutes: Annotated[float, typer.Option(help="of the steady load")] = 30.0,
     share: Annotated[float, typer.Option(help="of the capacity")] = 0.8,
-    capacity: Annotated[float, typer.Option(help="seconds of the burst that shows the capacity")] = 60.0,
+    capacity: Annotated[float, typer.Option(help="seconds that it is measured for")] = 60.0,
     tiny: Annotated[bool, typer.Option(help="tiny models instead of the bundled ones")] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:

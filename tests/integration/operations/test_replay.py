@@ -28,8 +28,8 @@ from tests.integration.kafka_server import LocalKafka
 pytestmark = pytest.mark.kafka
 
 SAMPLES = processes.ROOT / "streams/samples"
-#: Of the first record of the topic, in milliseconds; each later one comes a second after. An hour ago: what is
-#: older than the topic keeps would be deleted by the broker, every five minutes.
+#: Of the first record of the topic, in milliseconds; each later one comes a second after. It is an hour ago:
+#: the broker deletes, every five minutes, what is older than the topic keeps.
 STARTED = (int(time.time()) - 3600) * 1000
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 
 from streams import worker
-from streams.broker.groups import have_members
+from streams.broker.groups import STABLE, describe_group
 from streams.topics import group_id
 from tests.integration import processes
 from tests.integration.site import Site, stop
@@ -27,21 +28,35 @@ def slow_loading() -> None:
     worker.load_at_start = load  # type: ignore[assignment, attr-defined]
 
 
-def someone_works(site: Site) -> bool:
-    return asyncio.run(have_members(site.settings, [group_id(site.settings, "ner")]))
+def group(site: Site) -> tuple[str, int]:
+    """The state of the stage's group and how many members it has."""
+
+    async def ask() -> tuple[str, int]:
+        admin = AIOKafkaAdminClient(**site.settings.client())
+        try:
+            await admin.start()
+            state, members = await describe_group(admin, group_id(site.settings, "ner"))
+            return state, len(members)
+        finally:
+            await admin.close()
+
+    return asyncio.run(ask())
 
 
 def test_a_worker_alone_joins_its_group_at_once_and_leaves_it_when_it_is_stopped_while_loading(
     tiny_site: Site,
 ) -> None:
     site = tiny_site
-    assert not someone_works(site)
+    # Longer than the test waits: a member that does not leave stays for this time.
+    site.env["PV_SESSION_TIMEOUT"] = "60"
+    assert group(site)[1] == 0
     with site.running_broken(slow_loading, "worker", "--stage", "ner") as starting:
-        processes.wait_until(lambda: someone_works(site), "a member of the group")
+        # Before the group is stable, the worker may not yet know that it is a member.
+        processes.wait_until(lambda: group(site) == (STABLE, 1), "a member of the group")
         assert not processes.is_ready(site.port)
         starting.terminate()
         assert starting.wait(30) is not None
-    processes.wait_until(lambda: not someone_works(site), "an empty group", 5)
+    processes.wait_until(lambda: group(site)[1] == 0, "an empty group", 30)
 
 
 def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site) -> None:
