@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 from models.releases.store import bundled
 
 RESULTS = Path(__file__).parent / "results"
-
-
 #: What is measured with the releases of several tasks together.
 _RELEASES = {"posts": ("ner", "normalization")}
 #: Tasks whose releases are not bundled because of the licence of their data.
 OPTIONAL = ("idiom",)
+
+
+def result_file(name: str) -> Path:
+    """The file of a result. Raises ValueError where not exactly one folder of benchmarks/results has it."""
+    (path,) = RESULTS.glob(f"*/{name}.json")
+    return path
 
 
 class Figure(NamedTuple):
@@ -38,7 +42,7 @@ class Row(NamedTuple):
     counted: str
     """what is counted, in a few words"""
     result: str
-    """the file in benchmarks/results, without .json"""
+    """the file in a folder of benchmarks/results, without .json"""
     score: str
     trivial: str
     """the baseline in a few words"""
@@ -49,7 +53,7 @@ class Row(NamedTuple):
 
     def figure(self) -> Figure:
         """Raises KeyError where the result lacks the score."""
-        content: dict[str, Any] = json.loads((RESULTS / f"{self.result}.json").read_bytes())
+        content: dict[str, Any] = json.loads(result_file(self.result).read_bytes())
         if "rows" in content and self.score in content["rows"]:
             return _evaluated(content, self.task, self.score)
         return _over_folds(content, self.score)

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.headline import FURTHER, HEADLINES, table
+from benchmarks.headline import FURTHER, HEADLINES, RESULTS, table
 from models.releases.store import bundled
 from models.types import TASKS
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent
 INTRODUCTION = """\
 # Results
 
-Made by `python -m benchmarks.table` from `benchmarks/results/*.json` and the bundled releases' manifests.
+Made by `python -m benchmarks.table` from `benchmarks/results` and the bundled releases' manifests.
 Each result names the commit and the machine that it was made with, and the command as it was called then.
 
 ## At a glance
@@ -84,7 +84,7 @@ def text() -> str:
     for task in TASKS:
         lines += release_rows(task)
     lines.append(MEASUREMENTS)
-    for path in sorted((ROOT / "results").glob("*.json")):
+    for path in sorted(RESULTS.rglob("*.json"), key=lambda path: path.name):
         lines += result_rows(path)
     return "\n".join(lines).rstrip() + "\n"
 

@@ -22,7 +22,7 @@ from models.tables import read_tsv
 from training.common.corpora import GoldText
 from training.evaluation.relation import split_negatives
 
-READ = Path(__file__).parents[1] / "results" / "relation_false_read.tsv"
+READ = Path(__file__).parents[1] / "results/relation/relation_false_read.tsv"
 COLUMNS = ("sentence", "drug_start", "drug_end", "effect_start", "effect_end", "said")
 WHAT = (
     "said: the sentence says, or suspects, that the drug had the effect; an effect after or under the drug "

@@ -57,7 +57,7 @@ class Errors:
 
 def measured() -> Errors:
     """Precision and recall of coded events, from the committed result."""
-    path = Path(__file__).parents[1] / "results/evaluation_normalization_end_to_end.json"
+    path = Path(__file__).parents[1] / "results/normalization/evaluation_normalization_end_to_end.json"
     rows = json.loads(path.read_bytes())["rows"]
     return Errors(rows["precision"]["value"], rows["recall"]["value"], REPEATED)
 

@@ -1,6 +1,6 @@
 """How well reposts are recognized: real posts, copies of them with the edits of reposting, and other posts.
 
-python -m benchmarks.sources.duplicates --json benchmarks/results/duplicates.json
+python -m benchmarks.sources.duplicates --json benchmarks/results/sources/duplicates.json
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Posts a second, on one core, of the intake and of its parts; beside decoding the same posts from JSON.
 
-python -m benchmarks.sources.intake --json benchmarks/results/intake.json
+python -m benchmarks.sources.intake --json benchmarks/results/sources/intake.json
 """
 
 from __future__ import annotations

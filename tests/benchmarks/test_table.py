@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import table
-from benchmarks.headline import FURTHER, HEADLINES, RESULTS, Row
+from benchmarks.headline import FURTHER, HEADLINES, Row, result_file
 from models.releases.store import bundled
 from models.types import TASKS
 
@@ -27,7 +27,7 @@ def test_every_task_has_a_headline_with_a_baseline() -> None:
 
 @pytest.mark.parametrize("row", [row for row in HEADLINES if row.task == "posts"])
 def test_the_posts_are_measured_with_both_bundled_releases(row: Row) -> None:
-    result = json.loads((RESULTS / f"{row.result}.json").read_bytes())
+    result = json.loads(result_file(row.result).read_bytes())
     assert result["release"] == "+".join(bundled(task).name for task in ("ner", "normalization"))
     assert "not the bundled one" not in row.figure().spread
 
@@ -38,7 +38,7 @@ MEASURED = [row for row in HEADLINES if row.result.startswith("evaluation_") and
 @pytest.mark.parametrize("row", MEASURED)
 def test_a_headline_is_of_the_bundled_release_and_agrees_with_its_manifest(row: Row) -> None:
     path = bundled(row.task)
-    result = json.loads((RESULTS / f"{row.result}.json").read_bytes())
+    result = json.loads(result_file(row.result).read_bytes())
     assert result["release"] == path.name
     manifest = json.loads((path / "manifest.json").read_bytes())
     (stated,) = [s for s in manifest["scores"] if (s["name"], s["data"]) == (row.score, result["data"])][:1]
