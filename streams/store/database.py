@@ -56,7 +56,7 @@ def open_database(settings: Settings, *, write: bool = False) -> Database:
             return PostgresDatabase(url, settings.database_password.get_secret_value(), write=write)
         if url.startswith(("clickhouse://", "clickhouses://", "chdb://")):
             extra = "clickhouse"
-            from streams.store.clickhouse import ClickHouseDatabase  # noqa: PLC0415  an optional package
+            from streams.store.clickhouse.database import ClickHouseDatabase  # noqa: PLC0415  an optional package
 
             return ClickHouseDatabase(url, settings.database_password.get_secret_value(), write=write)
     except ModuleNotFoundError as missing:

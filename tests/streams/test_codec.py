@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -35,8 +34,8 @@ from streams.records import (
 )
 from streams.reviews.chain import follows, linked
 from streams.topics import TOPICS
+from tests.wire import wire_bytes
 
-WIRE = Path(__file__).parent.parent / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
 TEXT = "Zoloft gave me insomnia 😴"
 CORE: dict[str, Any] = {
@@ -138,12 +137,12 @@ AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True))
 
 @pytest.mark.parametrize("name", OLD)
 def test_records_of_an_earlier_version_are_still_read(name: str) -> None:
-    assert decode(type(OLD[name]), (WIRE / f"{name}.json").read_bytes()) == OLD[name]
+    assert decode(type(OLD[name]), wire_bytes(name)) == OLD[name]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_bytes_are_written_and_read_back(name: str) -> None:
-    golden = (WIRE / f"{name}.json").read_bytes().rstrip(b"\n")
+    golden = wire_bytes(name)
     assert encode(GOLDEN[name]) == golden
     assert decode(type(GOLDEN[name]), golden) == GOLDEN[name]
 
@@ -164,7 +163,7 @@ SIGNAL = Signal(
 
 
 def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
-    golden = (WIRE / "signal-v1.json").read_bytes().rstrip(b"\n")
+    golden = wire_bytes("signal-v1")
     assert encode(SIGNAL) == golden
     assert decode(Signal, golden) == SIGNAL
 
@@ -184,9 +183,9 @@ SECOND_REVIEW = replace(
 
 
 def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
-    first = decode(Review, (WIRE / "review-v1.json").read_bytes())
+    first = decode(Review, wire_bytes("review-v1"))
     assert first == linked(REVIEW, None) and follows(first, None)
-    golden = (WIRE / "review-v2.json").read_bytes().rstrip(b"\n")
+    golden = wire_bytes("review-v2")
     assert encode(linked(SECOND_REVIEW, first)) == golden
     second = decode(Review, golden)
     assert second == linked(SECOND_REVIEW, first) and follows(second, first)
@@ -196,7 +195,7 @@ def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
 
 @pytest.mark.parametrize(("version", "event"), [("v1", EVENT), ("v2", WITH_ASSERTION)])
 def test_an_event_without_the_assertion_or_the_phrase_is_still_read(version: str, event: CodedEvent) -> None:
-    old = decode(CodedReport, (WIRE / f"coded-{version}.json").read_bytes())
+    old = decode(CodedReport, wire_bytes(f"coded-{version}"))
     assert old == replace(OLD["coded-v3"], events=(event,))  # type: ignore[call-arg]
 
 
@@ -207,7 +206,7 @@ def test_an_earlier_record_with_a_language_was_not_read_and_one_without_was() ->
 
 
 def test_a_final_record_without_its_text_is_written_and_read_back() -> None:
-    golden = (WIRE / "coded-v7-aggregate.json").read_bytes().rstrip(b"\n")
+    golden = wire_bytes("coded-v7-aggregate")
     assert encode(AGGREGATE) == golden
     assert decode(CodedReport, golden) == AGGREGATE
     assert TEXT.encode() not in golden

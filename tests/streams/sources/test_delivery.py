@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from streams.settings import Settings
 from streams.sources.delivery import Delivery, Window, confirmed, read_positions
 from streams.topics import CURSORS
 from tests.integration.processes import produce
+from tests.wire import wire_bytes
 
-WIRE = Path(__file__).parents[2] / "data/wire"
 CURSOR = Cursor(
     source="bluesky",
     position={"time_us": 1_725_911_162_329_308, "server": "wss://jetstream.example.org/subscribe"},
@@ -30,7 +29,7 @@ def settings() -> Iterator[Settings]:
 
 
 def test_golden_bytes_of_a_position_are_written_and_read_back() -> None:
-    golden = (WIRE / "cursor-v1.json").read_bytes().rstrip(b"\n")
+    golden = wire_bytes("cursor-v1")
     assert encode(CURSOR) == golden
     assert decode(Cursor, golden) == CURSOR
 

@@ -20,9 +20,9 @@ from streams.codec import encode
 from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
 from streams.settings import Settings
-from streams.store import clickhouse_lease
 from streams.store.batches import Read, fold
-from streams.store.clickhouse import ClickHouseDatabase
+from streams.store.clickhouse import lease
+from streams.store.clickhouse.database import ClickHouseDatabase
 from streams.store.database import Database, DatabaseError, open_database
 from streams.store.follow import Follower
 from tests.streams.store.conftest import Open
@@ -253,8 +253,8 @@ def test_a_crash_between_two_tables_loses_nothing_and_doubles_nothing(
 def test_a_writer_that_has_lost_its_lease_is_refused_and_what_it_sent_is_older(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clickhouse_lease, "LEASE", 0.2)
-    monkeypatch.setattr(clickhouse_lease, "RENEWAL", 60.0)
+    monkeypatch.setattr(lease, "LEASE", 0.2)
+    monkeypatch.setattr(lease, "RENEWAL", 60.0)
     suspended: Any = opened(write=True)
     apply(suspended, message(0, report("a", 1, event())))
     time.sleep(0.3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,8 +13,8 @@ from models.types import TASKS
 from streams.codec import decode, encode
 from streams.records import Announcement
 from streams.releases.announcements import Announcements, apply_message
+from tests.wire import wire_bytes
 
-WIRE = Path(__file__).parents[3] / "data/wire"
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
 COMPARISON = Comparison(
     score="f1",
@@ -64,7 +63,7 @@ def message(announcement: Announcement, key: str | None = None) -> Message:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_written(name: str) -> None:
     for version, announcement in ((1, GOLDEN[name]), (2, replace(GOLDEN[name], sequence=7))):
-        golden = (WIRE / f"{name}-v{version}.json").read_bytes().rstrip(b"\n")
+        golden = wire_bytes(f"{name}-v{version}")
         assert decode(Announcement, golden) == announcement
     assert encode(announcement) == golden
 

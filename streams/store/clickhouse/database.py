@@ -17,8 +17,8 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from streams.order import Revision
 from streams.store import schema
 from streams.store.batches import Batch, Offsets
-from streams.store.clickhouse_lease import COUNTED, WriterLease
-from streams.store.clickhouse_tables import (
+from streams.store.clickhouse.lease import COUNTED, WriterLease
+from streams.store.clickhouse.tables import (
     STORED_OFFSETS,
     STORED_REPORTS,
     STORED_REVIEWS,
