@@ -18,7 +18,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowStatistics:
-    """Statistics of a pair of drug and term over the reports of a window; see docs/signals.md."""
+    """Statistics of a pair of drug and term over the reports of a window; see docs/results/signals.md."""
 
     n: int
     """Unique reports with both."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-DOCUMENTS = (README, *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (README, *sorted((ROOT / "docs").rglob("*.md"), key=lambda path: path.name))
 #: Commands of pvstream that need no broker.
 ALONE = frozenset({"asyncapi", "schema", "evaluate", "verify", "sign"})
 

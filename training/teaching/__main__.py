@@ -8,10 +8,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from training.teaching import balance
 from training.teaching.batches import FOLDER
-from training.teaching.check import Corpus, findings, read
-from training.teaching.take import take
+from training.teaching.checks import balance
+from training.teaching.checks.check import Corpus, findings, read
+from training.teaching.checks.take import take
 
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
 Data = Annotated[

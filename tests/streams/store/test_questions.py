@@ -145,7 +145,7 @@ def test_what_was_deleted_or_replaced_leaves_the_disk(opened: Open) -> None:
 @pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
 def test_the_tables_behind_the_kafka_engine_keep_the_latest_result(opened: Open) -> None:
     """The SQL of the page, with a plain table where the engine would read the topic."""
-    page = (Path(__file__).parents[3] / "docs/store.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/results/store.md").read_text(encoding="utf-8")
     (sql,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     _, *statements = [statement for statement in sql.split(";") if statement.strip()]
     client: Any = opened(write=True)._client  # type: ignore[attr-defined]

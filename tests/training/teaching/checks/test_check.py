@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from models.drugs import DrugLexicon
-from training.teaching import evaluation_texts
 from training.teaching.__main__ import app
 from training.teaching.batches import SUFFIX
-from training.teaching.check import findings, read
-from training.teaching.personal import personal_data
+from training.teaching.checks import evaluation_texts
+from training.teaching.checks.check import findings, read
+from training.teaching.checks.personal import personal_data
 
-CHALLENGE = Path(__file__).parents[2] / "data/challenge/posts.jsonl"
+CHALLENGE = Path(__file__).parents[3] / "data/challenge/posts.jsonl"
 POST = "Third night on [DRUG#1 zoloft] and I was [ADE<1 awake til dawn = Insomnia] counting cracks"
 
 
@@ -245,7 +245,7 @@ def test_the_corpus_is_sound() -> None:
 @pytest.mark.slow
 def test_the_corpus_shares_nothing_with_the_public_corpora() -> None:
     """They are sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     named = os.environ.get("PV_TEST_DATA")
     folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
     data = next((f for f in folders if f.is_dir()), None)

@@ -11,9 +11,9 @@ from models.drugs import DrugLexicon
 from models.tables import read_tsv
 from models.types import ADE, DRUG, WITHDRAWAL
 from training.teaching.batches import SUFFIX, Line, held_out
-from training.teaching.check import Corpus
+from training.teaching.checks.check import Corpus
+from training.teaching.checks.near_duplicates import normalised
 from training.teaching.markup import MarkedText
-from training.teaching.near_duplicates import normalised
 from training.teaching.readers import own_event
 
 #: Phrases of a preferred term that are enough of it.

@@ -12,7 +12,7 @@ from training.common.corpora import read_ade, read_psytar
 
 #: Evaluation texts of the source tree.
 IN_TREE = tuple(
-    Path(__file__).parents[2] / folder
+    Path(__file__).parents[3] / folder
     for folder in ("tests/data/challenge", "tests/data/gold", "streams/samples")
 )
 #: Words of a text that is compared.

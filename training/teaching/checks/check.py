@@ -13,11 +13,12 @@ from models import terminology
 from models.drugs import DrugLexicon
 from models.text import words
 from training.common import long_forms
-from training.teaching import batches, evaluation_texts
+from training.teaching import batches
 from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Kind, Line, Phrase, Question
+from training.teaching.checks import evaluation_texts
+from training.teaching.checks.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
+from training.teaching.checks.personal import personal_data
 from training.teaching.markup import MarkedText, MarkupError
-from training.teaching.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
-from training.teaching.personal import personal_data
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from training.teaching.check import Finding, findings, kind_of, read
+from training.teaching.checks.check import Finding, findings, kind_of, read
 
 
 def take(file: Path, folder: Path, data: Path | None) -> tuple[int, list[Finding]]:
