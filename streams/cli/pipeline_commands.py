@@ -55,9 +55,7 @@ def demo(
     from streams.cli.demo.run import Demo, process_started, samples
     from streams.cli.source_commands import live_input
 
-    settings = read_settings()
-    if "http_port" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"http_port": 0})
+    settings = _without_a_server()
     files = input_files(inputs) if inputs else samples()
     live = live_input(source, server, settings) if source else None
     pipeline = Demo(
@@ -67,6 +65,14 @@ def demo(
     if report is not None:
         report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
     raise typer.Exit(0 if outcome.ok else 1)
+
+
+def _without_a_server() -> Settings:
+    """The settings, with no HTTP server where no port is named."""
+    settings = read_settings()
+    if "http_port" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"http_port": 0})
 
 
 @app.command()

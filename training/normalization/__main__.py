@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from models.encoder.capabilities import Need
@@ -62,11 +63,19 @@ def main(
         check_base(settings.base, Need(pieces=MAX_PIECES))
         release = zero_shot_release(settings.base, options, data, output, place)
     else:
-        for base in {settings.base, settings.base_of_context}:
-            check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
-        settings = replace(settings, precision=resolved(settings.precision, place))
-        release = make(settings, options, data, output, run=run, device=place, reviews=reviews)
+        release = make(
+            _checked(settings, place), options, data, output, run=run, device=place, reviews=reviews
+        )
     finish(release, data, offered)
+
+
+def _checked(settings: Settings, place: torch.device) -> Settings:
+    """The settings of a training with a precision that the device has. Raises typer.BadParameter for a base
+    that cannot be trained.
+    """
+    for base in {settings.base, settings.base_of_context}:
+        check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
+    return replace(settings, precision=resolved(settings.precision, place))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
 from models.normalization.patient_phrases import Phrases
-from models.releases.manifest import Release
+from models.releases.manifest import Release, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
 from training.common.codings.split import Split, listed, pts_by_term
@@ -60,42 +60,54 @@ def make(
     console.print(listed(split, pts_by_term(terminology.load())))
     terms = terminology.load(options.terms)
     isolated = _encoder(settings.base, options.start_isolated, str(device))
-    adapter, sources = adapter_of(options.start_isolated), [TRAINED]
+    adapter = adapter_of(options.start_isolated)
     if settings.phrase_epochs:
-        data_taught = taught_phrases(split, terms)
-        own = taught(settings, isolated, terms, data_taught, split, run=run, device=device)
+        phrases = taught_phrases(split, terms)
+        own = taught(settings, isolated, terms, phrases, split, run=run, device=device)
         merge_adapter(isolated.model, dict(own))
         adapter = joined(adapter, own)
-    if settings.phrase_epochs or options.taught:
-        sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
-    if marked:
-        sources.append(reviewed_source(len(marked)))
+    sources = _sources(terms, len(marked), with_phrases=settings.phrase_epochs > 0 or options.taught)
     trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
-    network = trainee.network
-    configuration = _configuration(settings, options, len(terms)) | {"training_seconds": round(loop.seconds)}
-    phrases = None
-    if options.phrases:
-        phrases, chosen = phrases_of_training(network, split.train, settings.seed)
-        configuration |= chosen
-    taught_entries = entries(network.isolated, terms, options.taught_penalty) if options.taught else None
-    configuration |= {
-        "taught_penalty": options.taught_penalty,
-        "vote": options.vote,
-        "context_share": options.context_share,
-    }
-    model = network.model(
-        options.k,
-        phrases=phrases,
-        taught=taught_entries,
-        vote=options.vote,
-        context_share=options.context_share,
-    )
-    configuration |= calibrated(model, split.valid, options.nil_below)
-    trained = trained_files(network, adapter_of(options.start), adapter)
+    parts, chosen = _finished(trainee.network, options, split, settings.seed, adapter)
+    configuration = _configuration(settings, options, len(terms))
+    configuration |= {"training_seconds": round(loop.seconds)} | chosen
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
-    parts = Parts(terms, network.vectors, phrases, taught_entries, trained)
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
     return publish(parts, configuration, base=settings.base, sources=sources, **where)
+
+
+def _sources(terms: Sequence[terminology.Term], reviewed: int, *, with_phrases: bool) -> list[TrainingData]:
+    """What a release learned from: PsyTAR, the phrases of the teaching corpus, and so many reviewed texts."""
+    sources = [TRAINED]
+    if with_phrases:
+        sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
+    if reviewed:
+        sources.append(reviewed_source(reviewed))
+    return sources
+
+
+def _finished(
+    network: RefiningNetwork,
+    options: ReleaseOptions,
+    split: Split,
+    seed: int,
+    start_isolated: Mapping[str, Tensor],
+) -> tuple[Parts, dict[str, Any]]:
+    """The parts of a release over a trained network, and what was chosen on the mentions for its phrases and
+    its NIL threshold.
+    """
+    phrases, chosen = None, {}
+    if options.phrases:
+        phrases, chosen = phrases_of_training(network, split.train, seed)
+    taught_entries = (
+        entries(network.isolated, network.terms, options.taught_penalty) if options.taught else None
+    )
+    vote, share = options.vote, options.context_share
+    chosen |= {"taught_penalty": options.taught_penalty, "vote": vote, "context_share": share}
+    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=vote, context_share=share)
+    chosen |= calibrated(model, split.valid, options.nil_below)
+    trained = trained_files(network, adapter_of(options.start), start_isolated)
+    return Parts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
 
 
 def train(

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from models.summarization.extraction.asking_clause import LONG, asking_clause
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
@@ -105,6 +106,22 @@ class Candidate:
     """the sentence in front that is a part of the answer: "It tastes of metal. Is it the pill?" """
 
 
+class _Said(NamedTuple):
+    """The words of a candidate's sentence, or from its part on where another sentence is in front."""
+
+    text: str
+    bag: set[str]
+    n_words: int
+    cues: list[float]
+    """1 for each of _PATTERNS that is found; the last one is that of a pronoun"""
+    terms: int
+    drugs: int
+
+    @property
+    def has_mark(self) -> bool:
+        return self.text.rstrip().endswith("?")
+
+
 def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
     """The candidate that a sentence gives; it has the focus unless the part has all of its words."""
     whole = text[sentence.start : sentence.end]
@@ -160,52 +177,68 @@ def features(
     """FEATURES of each candidate of a text; `cosines` are those of the candidates to the whole text, and
     `focus` is what the text is about.
     """
-    asked = [Span(c.part.start, max(c.part.end, c.sentence.end)) if c.lead else c.sentence for c in found]
-    sentences = [message.text[s.start : s.end] for s in asked]
-    marks = [s.rstrip().endswith("?") for s in sentences]
-    bags = [_bag(s) for s in sentences]
+    said = [_said(message, one) for one in found]
     alone = [i for i, c in enumerate(found) if c.lead is None]
-    counts = Counter(w for i in alone for w in bags[i])
+    marks = [said[i].has_mark for i in alone]
+    counts = Counter(w for i in alone for w in said[i].bag)
     places = {found[i].part.start: place for place, i in enumerate(alone)}
     rows = []
-    for i, (one, sentence, bag) in enumerate(zip(found, sentences, bags, strict=True)):
+    for i, (one, own) in enumerate(zip(found, said, strict=True)):
         place = places[one.part.start]
-        repeated = sum(counts[w] > 1 for w in bag)
-        n_words = len(sentence.split())
-        terms, drugs = (_within(asked[i], spans) for spans in (message.terms, message.drugs))
-        cues = [float(cue.search(sentence) is not None) for cue in _CUES.values()]
-        pronoun = cues[-1]
         rows.append(
             [
                 cosines[i],
-                place / max(1, len(alone) - 1),
-                float(place == 0),
-                float(place == len(alone) - 1),
-                float(len(alone) == 1),
-                float(marks[i]),
+                *_place_features(place, len(alone)),
+                float(own.has_mark),
                 float(one.asks),
-                math.log(max(1, n_words)),
-                float(n_words < _SHORT),
-                float(n_words > LONG),
-                *cues,
-                float(sum(marks[j] for j in alone[:place])),
-                float(sum(marks[j] for j in alone[place + 1 :])),
-                float(min(terms, 3)),
-                float(drugs > 0),
-                pronoun * (terms + drugs == 0),
-                float(not bag),
-                repeated / max(1, len(bag)),
-                float(repeated),
-                float(sentence.isupper()),
-                float(sentence.rstrip()[-1:] not in (".", "?", "!")),
+                math.log(max(1, own.n_words)),
+                float(own.n_words < _SHORT),
+                float(own.n_words > LONG),
+                *own.cues,
+                float(sum(marks[:place])),
+                float(sum(marks[place + 1 :])),
+                *_content_features(own, counts),
                 float(focus is not None and one.focus is None),
                 float(focus is None),
-                float(place == 0 and n_words <= _TITLE and not marks[i] and not cues[0]),
-                float(bag <= _HELP_WORDS),
-                *_lead_features(message, one, focus, n_words, pronoun),
+                float(place == 0 and own.n_words <= _TITLE and not own.has_mark and not own.cues[0]),
+                float(own.bag <= _HELP_WORDS),
+                *_lead_features(message, one, focus, own.n_words, own.cues[-1]),
             ]
         )
     return rows
+
+
+def _said(message: Message, one: Candidate) -> _Said:
+    span = Span(one.part.start, max(one.part.end, one.sentence.end)) if one.lead else one.sentence
+    text = message.text[span.start : span.end]
+    cues = [float(cue.search(text) is not None) for cue in _CUES.values()]
+    terms, drugs = (_within(span, spans) for spans in (message.terms, message.drugs))
+    return _Said(text, _bag(text), len(text.split()), cues, terms, drugs)
+
+
+def _place_features(place: int, sentences: int) -> list[float]:
+    """From `place` to `only`; `place` counts from 0."""
+    return [
+        place / max(1, sentences - 1),
+        float(place == 0),
+        float(place == sentences - 1),
+        float(sentences == 1),
+    ]
+
+
+def _content_features(own: _Said, counts: Counter[str]) -> list[float]:
+    """From `terms` to `no_mark`; `counts` has in how many sentences of the message a word is."""
+    repeated = sum(counts[w] > 1 for w in own.bag)
+    return [
+        float(min(own.terms, 3)),
+        float(own.drugs > 0),
+        own.cues[-1] * (own.terms + own.drugs == 0),
+        float(not own.bag),
+        repeated / max(1, len(own.bag)),
+        float(repeated),
+        float(own.text.isupper()),
+        float(own.text.rstrip()[-1:] not in (".", "?", "!")),
+    ]
 
 
 def _lead_features(

@@ -17,6 +17,7 @@ from models.summarization.extraction.focus import FUNCTION_WORDS, SOURCES, Focus
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.question_form import capitalised
 from models.summarization.medical_entities import word_keys
+from models.types import Span
 
 _MEDICINE = (
     r"(?:medicines?|medications?|meds?|drugs?|pills?|tablets?|stuff|injections?|patch(?:es)?|inhaler|"
@@ -94,6 +95,9 @@ _LOWERED = frozenset(
 class _Asked(NamedTuple):
     """What the features of all names for a question have in common."""
 
+    text: str
+    """of the message, in lower case"""
+    sentence: Span
     words: set[str]
     numbers: list[float]
     cues: list[float]
@@ -116,41 +120,38 @@ def insertables(
     """What may be inserted into a question of a message: the candidates `found` that it does not name, of
     which these are the features and the probabilities of the focus ranker.
     """
-    asked = _asked(chosen, found)
-    text = message.text.lower()
+    asked = _asked(message, chosen, found)
     order = sorted(range(len(found)), key=lambda i: (-round(probabilities[i], 9), i))
     out = []
     for rank, i in enumerate(order):
-        focus = found[i]
-        if names(chosen.text, focus):
-            continue
-        row = dict(zip(FOCUS_FEATURES, rows[i], strict=True))
-        own = {w for w in word_keys(focus.text) if w not in FUNCTION_WORDS}
-        drug = float("drug" in focus.sources)
-        before = text.rfind(focus.text.lower(), 0, chosen.sentence.start)
-        out.append(
-            Insertable(
-                focus,
-                [
-                    0.0,
-                    probabilities[i],
-                    float(rank == 0),
-                    *(row[s] for s in SOURCES),
-                    row["mentions"],
-                    row["words"],
-                    row["cosine"],
-                    row["form"],
-                    float(before >= 0),
-                    (chosen.sentence.start - before) / 200 if before >= 0 else 3.0,
-                    float(chosen.sentence.start <= focus.span.start < chosen.sentence.end),
-                    *asked.numbers,
-                    float(bool(own & asked.words)),
-                    row["in_longer"],
-                    *(value * kind for value in asked.cues for kind in (drug, 1 - drug)),
-                ],
-            )
-        )
+        if not names(chosen.text, found[i]):
+            likely = [probabilities[i], float(rank == 0)]
+            row = [0.0, *likely, *_features(asked, found[i], rows[i])]
+            out.append(Insertable(found[i], row))
     return out
+
+
+def _features(asked: _Asked, focus: Focus, ranked: Sequence[float]) -> list[float]:
+    """FEATURES of a name from those of its sources on; `ranked` are its features for the focus ranker."""
+    row = dict(zip(FOCUS_FEATURES, ranked, strict=True))
+    own = {w for w in word_keys(focus.text) if w not in FUNCTION_WORDS}
+    drug = float("drug" in focus.sources)
+    start = asked.sentence.start
+    before = asked.text.rfind(focus.text.lower(), 0, start)
+    return [
+        *(row[s] for s in SOURCES),
+        row["mentions"],
+        row["words"],
+        row["cosine"],
+        row["form"],
+        float(before >= 0),
+        (start - before) / 200 if before >= 0 else 3.0,
+        float(start <= focus.span.start < asked.sentence.end),
+        *asked.numbers,
+        float(bool(own & asked.words)),
+        row["in_longer"],
+        *(value * kind for value in asked.cues for kind in (drug, 1 - drug)),
+    ]
 
 
 def choose(offered: Sequence[Insertable], probabilities: Sequence[float], least: float) -> list[int]:
@@ -195,13 +196,14 @@ def _with_topic(shown: str, focus: Focus, only_medicine: bool) -> str:
     return f"{capitalised(focus.text)}: {shown}"
 
 
-def _asked(chosen: Candidate, found: Sequence[Focus]) -> _Asked:
+def _asked(message: Message, chosen: Candidate, found: Sequence[Focus]) -> _Asked:
     keys = word_keys(chosen.text)
     content = {w for w in keys if w not in FUNCTION_WORDS}
     named = ["drug" in f.sources for f in found if names(chosen.text, f)]
     cues = [float(any(named)), float(not all(named))]
     cues += [float(cue.search(chosen.text) is not None) for cue in _CUES.values()]
-    return _Asked(content, [math.log(max(1, len(keys))), float(len(content))], cues)
+    numbers = [math.log(max(1, len(keys))), float(len(content))]
+    return _Asked(message.text.lower(), chosen.sentence, content, numbers, cues)
 
 
 def widened(focus: Focus, found: Sequence[Focus]) -> Focus:
