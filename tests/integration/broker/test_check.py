@@ -15,10 +15,9 @@ from tests.integration.kafka_server import LIMITED, PASSWORD, LocalKafka
 pytestmark = pytest.mark.kafka
 
 
-def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
-    kafka: LocalKafka, tmp_path: Path, pinned: str
-) -> None:
-    env = processes.environment(
+def environment(kafka: LocalKafka, store: Path, pinned: str) -> dict[str, str]:
+    """The settings of a pipeline with a prefix and a login of few rights."""
+    return processes.environment(
         kafka.bootstrap,
         processes.free_port(),
         PV_BROKER=f"kafka://{kafka.secure_bootstrap}",
@@ -29,37 +28,44 @@ def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
         PV_SSL_CAFILE=str(kafka.certificate),
         PV_PREFIX="staging.",
         PV_RELEASES=pinned,
-        PV_STORE=str(tmp_path / "store"),
+        PV_STORE=str(store),
     )
+
+
+def check(env: dict[str, str]) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code of `pvstream check`, and each finding by what was checked."""
+    answer = processes.forked_command("check", "--json", env=env)
+    assert answer.stdout, answer.stderr
+    return answer.returncode, {row["what"]: row for row in orjson.loads(answer.stdout)}
+
+
+def grant_the_documented_rights(kafka: LocalKafka) -> None:
+    for created in processes.admin(kafka.bootstrap).create_acls(documented_rights()).values():
+        created.result()
+
+
+def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
+    kafka: LocalKafka, tmp_path: Path, pinned: str
+) -> None:
+    env = environment(kafka, tmp_path / "store", pinned)
     address = f"broker {kafka.secure_bootstrap}"
-
-    def check(**more: str) -> tuple[int, dict[str, dict[str, Any]]]:
-        answer = processes.forked_command("check", "--json", env=env | more)
-        assert answer.stdout, answer.stderr
-        return answer.returncode, {row["what"]: row for row in orjson.loads(answer.stdout)}
-
-    def must(*arguments: str) -> None:
-        answer = processes.forked_command(*arguments, env=env)
-        assert answer.returncode == 0, answer.stderr
-
-    code, found = check(PV_SASL_PASSWORD="wrong")
+    code, found = check(env | {"PV_SASL_PASSWORD": "wrong"})
     assert (code, found[address]["grade"], found["login"]["grade"]) == (1, "ok", "fail")
     assert "topics" not in found
 
-    without = {name: value for name, value in env.items() if name != "PV_SSL_CAFILE"}
-    answer = processes.forked_command("check", "--json", env=without)
-    (row,) = [row for row in orjson.loads(answer.stdout) if row["what"] == address]
-    assert (answer.returncode, row["grade"], "PV_SSL_CAFILE" in row["fix"]) == (1, "fail", True)
+    code, found = check({name: value for name, value in env.items() if name != "PV_SSL_CAFILE"})
+    row = found[address]
+    assert (code, row["grade"], "PV_SSL_CAFILE" in row["fix"]) == (1, "fail", True)
 
-    code, found = check()
+    code, found = check(env)
     assert (code, found["login"]["grade"]) == (1, "ok")
     assert (found["topics"]["grade"], "grant Describe" in found["topics"]["fix"]) == ("fail", True)
     assert (found["groups"]["grade"], "begin with staging.pv-" in found["groups"]["fix"]) == ("fail", True)
 
-    for created in processes.admin(kafka.bootstrap).create_acls(documented_rights()).values():
-        created.result()
-    must("topics", "--create")
-    code, found = check()
+    grant_the_documented_rights(kafka)
+    answer = processes.forked_command("topics", "--create", env=env)
+    assert answer.returncode == 0, answer.stderr
+    code, found = check(env)
     assert code == 0, found
     grades = {what: row["grade"] for what, row in found.items() if what != "memory"}
     assert set(grades.values()) == {"ok"}, found

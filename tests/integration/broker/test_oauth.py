@@ -36,28 +36,39 @@ def wait_summaries(kafka: LocalKafka, n: int) -> None:
     processes.wait_until(lambda: processes.count(kafka.bootstrap, "summaries") == n, f"{n} summaries")
 
 
-def test_every_client_gets_its_token_from_a_token_server_or_from_a_file_and_renews_it(
-    kafka: LocalKafka, tmp_path: Path, pinned: str
-) -> None:
-    secret, log = tmp_path / "secret", tmp_path / "log"
+def environment_of_client(
+    kafka: LocalKafka, pinned: str, server: TokenServer, secret: Path
+) -> dict[str, str]:
+    return environment(
+        kafka,
+        pinned,
+        PV_OAUTH_TOKEN_URL=server.url,
+        PV_OAUTH_CLIENT_ID=CLIENT,
+        PV_OAUTH_CLIENT_SECRET_FILE=str(secret),
+        PV_OAUTH_SCOPE=SCOPE,
+    )
+
+
+def refused_with_another_secret(env: dict[str, str], server: TokenServer) -> str:
+    """What a command prints to which the token server gives no token."""
+    wrong = {**env, "PV_OAUTH_CLIENT_SECRET": "another"}
+    del wrong["PV_OAUTH_CLIENT_SECRET_FILE"]
+    refused = processes.forked_command("topics", env=wrong)
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    assert "401 (invalid_client)" in refused.stderr
+    assert server.refused and not server.issued
+    return refused.stderr + refused.stdout
+
+
+def work_with_a_token_server(kafka: LocalKafka, folder: Path, pinned: str, log: Path) -> None:
+    """All samples are summarized twice, before the first tokens expire and after it."""
+    secret = folder / "secret"
     secret.write_text(SECRET + "\n")
     # The broker closes each connection when the token that opened it has expired.
     with TokenServer(lifetime=6) as server:
-        env = environment(
-            kafka,
-            pinned,
-            PV_OAUTH_TOKEN_URL=server.url,
-            PV_OAUTH_CLIENT_ID=CLIENT,
-            PV_OAUTH_CLIENT_SECRET_FILE=str(secret),
-            PV_OAUTH_SCOPE=SCOPE,
-        )
-        wrong = {**env, "PV_OAUTH_CLIENT_SECRET": "another"}
-        del wrong["PV_OAUTH_CLIENT_SECRET_FILE"]
-        refused = processes.forked_command("topics", env=wrong)
-        assert refused.returncode == 1
-        assert "Traceback" not in refused.stderr
-        assert "401 (invalid_client)" in refused.stderr
-        assert server.refused and not server.issued
+        env = environment_of_client(kafka, pinned, server, secret)
+        refused = refused_with_another_secret(env, server)
         for command in (("topics", "--create"), ("ingest", "questions", QUESTIONS)):
             answer = processes.forked_command(*command, env=env)
             assert answer.returncode == 0, answer.stderr
@@ -70,11 +81,14 @@ def test_every_client_gets_its_token_from_a_token_server_or_from_a_file_and_rene
             # One for the process that ingests, and at least one for the worker.
             assert len(server.issued) >= before + 2
             stop(worker)
-        printed = log.read_text() + refused.stderr + refused.stdout
+        printed = log.read_text() + refused
         assert all(word not in printed for word in (SECRET, "another", *server.issued))
         print(f"{len(server.issued)} tokens for 3 commands and a worker")
 
-    token = tmp_path / "token"
+
+def work_with_a_file(kafka: LocalKafka, folder: Path, pinned: str, log: Path) -> None:
+    """All samples are summarized once more with a token in a file, which is replaced when it has expired."""
+    token = folder / "token"
     token.write_text(unsigned_token(8) + "\n")
     env = environment(kafka, pinned, PV_SASL_TOKEN_FILE=str(token))
     with processes.running(*WORKER, env=env, log=log, forked=True) as worker:
@@ -84,3 +98,10 @@ def test_every_client_gets_its_token_from_a_token_server_or_from_a_file_and_rene
         assert processes.forked_command("ingest", "questions", QUESTIONS, env=env).returncode == 0
         wait_summaries(kafka, 3 * N)
         stop(worker)
+
+
+def test_every_client_gets_its_token_from_a_token_server_or_from_a_file_and_renews_it(
+    kafka: LocalKafka, tmp_path: Path, pinned: str
+) -> None:
+    work_with_a_token_server(kafka, tmp_path, pinned, tmp_path / "log")
+    work_with_a_file(kafka, tmp_path, pinned, tmp_path / "log")

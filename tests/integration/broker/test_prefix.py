@@ -63,8 +63,8 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
     plain = Pipeline(kafka, tmp_path, "")
     for pipeline in (staging, other, plain):
         pipeline.must("topics", "--create")
-    admin = processes.admin(kafka.bootstrap)
-    admin.create_topics([NewTopic("staging.copies", 1, 1)])["staging.copies"].result()
+    copies = NewTopic("staging.copies", 1, 1)
+    processes.admin(kafka.bootstrap).create_topics([copies])["staging.copies"].result()
     staging.ingest(tmp_path, ["one", "two", "three"])
     other.ingest(tmp_path, ["four", "five"])
     processes.produce(kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
@@ -75,20 +75,9 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
         processes.running(*worker, env=staging.env, log=staging.log, forked=True) as first,
         processes.running(*worker, env=other.env, log=other.log, forked=True) as second,
     ):
-        for pipeline, ids in ((staging, {"one", "two", "three"}), (other, {"four", "five"})):
-            pipeline.wait_count(len(ids), "summaries")
-            lines = pipeline.must("tail", "summaries", "--from-beginning", "--count", str(len(ids)), "--json")
-            records = [orjson.loads(line) for line in lines.splitlines()]
-            assert {r["id"] for r in records} == ids
-            assert {r["source"] for r in records} == {"questions"}, "records do not depend on the prefix"
-        staging.wait_count(1, "questions.dead")
-        staging.must("redrive", "questions.dead")
-        staging.wait_count(2, "questions.dead")
-        lag = 'pv_lag_records{partition="0",stage="summarization",topic="questions"}'
-        processes.wait_until(lambda: lag in _metrics(staging), "the lag is known")
-        processes.wait_until(lambda: bool(_releases(staging)["shadow"]["loaded"]), "the shadow is loaded")
-        staging.ingest(tmp_path, ["six"])
-        staging.wait_count(1, "summaries.shadow")
+        _expect_summaries(staging, {"one", "two", "three"})
+        _expect_summaries(other, {"four", "five"})
+        _redrive_and_shadow(staging, tmp_path)
         stop(first)
         stop(second)
     (letter, _) = processes.read_all(kafka.bootstrap, "staging.questions.dead")
@@ -97,9 +86,40 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
     _skip_one(staging)
     staging.must("replay", "questions", "--into", "copies")
     assert staging.count("copies") == 5
+    _expect_only_their_own_records(other, plain)
+    _expect_topics_and_groups(staging, other, plain)
+
+
+def _expect_summaries(pipeline: Pipeline, ids: set[str]) -> None:
+    pipeline.wait_count(len(ids), "summaries")
+    lines = pipeline.must("tail", "summaries", "--from-beginning", "--count", str(len(ids)), "--json")
+    records = [orjson.loads(line) for line in lines.splitlines()]
+    assert {r["id"] for r in records} == ids
+    assert {r["source"] for r in records} == {"questions"}, "records do not depend on the prefix"
+
+
+def _redrive_and_shadow(pipeline: Pipeline, folder: Path) -> None:
+    """Sends the dead letter back, which becomes another one, and a record to the shadow."""
+    pipeline.wait_count(1, "questions.dead")
+    pipeline.must("redrive", "questions.dead")
+    pipeline.wait_count(2, "questions.dead")
+    lag = 'pv_lag_records{partition="0",stage="summarization",topic="questions"}'
+    processes.wait_until(lambda: lag in _metrics(pipeline), "the lag is known")
+    processes.wait_until(lambda: bool(_releases(pipeline)["shadow"]["loaded"]), "the shadow is loaded")
+    pipeline.ingest(folder, ["six"])
+    pipeline.wait_count(1, "summaries.shadow")
+
+
+def _expect_only_their_own_records(other: Pipeline, plain: Pipeline) -> None:
+    """Two questions were sent to `other`, and none to `plain`."""
     assert other.count("summaries") == 2
     assert other.count("questions.dead", "releases") == 0
     assert plain.count(*TABLE) == 0, "nothing went to topics without a prefix"
+
+
+def _expect_topics_and_groups(staging: Pipeline, other: Pipeline, plain: Pipeline) -> None:
+    """The broker has those of the three pipelines, and no other ones."""
+    admin = processes.admin(staging.kafka.bootstrap)
     found = {name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")}
     assert found == {p.prefix + name for p in (staging, other, plain) for name in TABLE} | {"staging.copies"}
     groups = {g.group_id for g in admin.list_consumer_groups(request_timeout=10).result().valid}

@@ -51,60 +51,84 @@ def announcement(reason: str) -> bytes:
     return orjson.dumps(fields | {"announced_at": "2026-01-01T00:00:00Z", "share": 1.0})
 
 
+def environment(kafka: LocalKafka, folder: Path, store: str) -> dict[str, str]:
+    """The settings of a login with the password in a file of the folder."""
+    word = folder / "word"
+    word.write_text(PASSWORD + "\n")
+    return processes.environment(
+        kafka.secure_bootstrap,
+        processes.free_port(),
+        PV_SECURITY="SASL_SSL",
+        PV_SASL_MECHANISM="PLAIN",
+        PV_SASL_USERNAME=USER,
+        PV_SASL_PASSWORD_FILE=str(word),
+        PV_SSL_CAFILE=str(kafka.certificate),
+        PV_STORE=store,
+        PV_THREADS="1",
+    )
+
+
+class Commands:
+    """Runs commands, and keeps what they print."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self.env = env
+        self.outputs: list[str] = []
+
+    def run(self, *arguments: str, code: int, **more: str) -> str:
+        answer = processes.forked_command(*arguments, env=self.env | more)
+        assert answer.returncode == code, answer.stderr
+        self.outputs.append(answer.stdout + answer.stderr)
+        return self.outputs[-1]
+
+
+def ask_the_store(commands: Commands, release: str) -> None:
+    """Runs each command that reads the store or writes to it; all fail."""
+    for arguments in (
+        ("releases",),
+        ("rollback", "summarization", VERSION),
+        ("publish", release, "--force"),
+        ("shadow", "summarization", VERSION),
+        ("replay", "questions", "--release", f"summarization={VERSION}"),
+    ):
+        assert "http://***@127.0.0.1" in commands.run(*arguments, code=1), "the address without its secrets"
+
+
+def served_by_a_worker(commands: Commands, kafka: LocalKafka, log: Path) -> list[str]:
+    """The pages of a worker that was told to load a release and a shadow, which it cannot fetch."""
+    env = commands.env
+    worker = ("worker", "--stage", "summarization")
+    with processes.running(*worker, env=env, log=log, forked=True) as process:
+        address = f"http://127.0.0.1:{env['PV_HTTP_PORT']}"
+        processes.wait_until(lambda: processes.is_ready(int(env["PV_HTTP_PORT"])), "ready")
+        records = [(b"summarization", announcement("publish"))]
+        records += [(b"summarization.shadow", announcement("shadow"))]
+        processes.produce(kafka.bootstrap, "releases", records)
+        commands.run("ingest", "questions", str(SAMPLES / "questions.jsonl"), code=0)
+        processes.wait_until(lambda: "is refused" in log.read_text(), "the release is refused")
+        processes.wait_until(lambda: "shadow of summarization" in log.read_text(), "the shadow fails")
+        pages = []
+        for path in ("releases", "metrics", "health/ready"):
+            with urllib.request.urlopen(f"{address}/{path}", timeout=10) as answer:
+                pages.append(answer.read().decode())
+        stop(process)
+    return pages
+
+
 def test_no_output_of_a_worker_or_a_command_has_a_secret(
     kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]
 ) -> None:
-    log, word = tmp_path / "log", tmp_path / "word"
-    word.write_text(PASSWORD + "\n")
-    outputs = []
+    log = tmp_path / "log"
     with refusing_store() as store:
-        env = processes.environment(
-            kafka.secure_bootstrap,
-            processes.free_port(),
-            PV_SECURITY="SASL_SSL",
-            PV_SASL_MECHANISM="PLAIN",
-            PV_SASL_USERNAME=USER,
-            PV_SASL_PASSWORD_FILE=str(word),
-            PV_SSL_CAFILE=str(kafka.certificate),
-            PV_STORE=store,
-            PV_THREADS="1",
-        )
-
-        def run(*arguments: str, code: int, **more: str) -> str:
-            answer = processes.forked_command(*arguments, env=env | more)
-            assert answer.returncode == code, answer.stderr
-            outputs.append(answer.stdout + answer.stderr)
-            return outputs[-1]
-
-        run("topics", "--create", code=0)
-        release = str(tiny["summarization"].path)
-        for arguments in (
-            ("releases",),
-            ("rollback", "summarization", VERSION),
-            ("publish", release, "--force"),
-            ("shadow", "summarization", VERSION),
-            ("replay", "questions", "--release", f"summarization={VERSION}"),
-        ):
-            assert "http://***@127.0.0.1" in run(*arguments, code=1), "the address without its secrets"
-        run("topics", code=2, PV_BROKER=f"kafka://{STORE_USER}:{STORE_WORD}@{kafka.secure_bootstrap}")
-        run("topics", code=2, PV_SASL_PASSWORD=PASSWORD)
-        worker = ("worker", "--stage", "summarization")
-        with processes.running(*worker, env=env, log=log, forked=True) as process:
-            address = f"http://127.0.0.1:{env['PV_HTTP_PORT']}"
-            processes.wait_until(lambda: processes.is_ready(int(env["PV_HTTP_PORT"])), "ready")
-            records = [(b"summarization", announcement("publish"))]
-            records += [(b"summarization.shadow", announcement("shadow"))]
-            processes.produce(kafka.bootstrap, "releases", records)
-            run("ingest", "questions", str(SAMPLES / "questions.jsonl"), code=0)
-            processes.wait_until(lambda: "is refused" in log.read_text(), "the release is refused")
-            processes.wait_until(lambda: "shadow of summarization" in log.read_text(), "the shadow fails")
-            for path in ("releases", "metrics", "health/ready"):
-                with urllib.request.urlopen(f"{address}/{path}", timeout=10) as answer:
-                    outputs.append(answer.read().decode())
-            stop(process)
-    served = outputs[-3]
+        commands = Commands(environment(kafka, tmp_path, store))
+        commands.run("topics", "--create", code=0)
+        ask_the_store(commands, str(tiny["summarization"].path))
+        address = f"kafka://{STORE_USER}:{STORE_WORD}@{kafka.secure_bootstrap}"
+        commands.run("topics", code=2, PV_BROKER=address)
+        commands.run("topics", code=2, PV_SASL_PASSWORD=PASSWORD)
+        pages = served_by_a_worker(commands, kafka, log)
+    served, logged = pages[0], log.read_text()
     assert "http://***@127.0.0.1" in served and "sig=***" in served, served
-    outputs.append(log.read_text())
-    assert "http://***@127.0.0.1" in outputs[-1]
-    for output in outputs:
+    assert "http://***@127.0.0.1" in logged
+    for output in (*commands.outputs, *pages, logged):
         assert [secret for secret in SECRETS if secret in output] == [], output

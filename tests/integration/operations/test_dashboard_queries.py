@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import time
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,24 +52,36 @@ def is_answered(server: Prometheus, expression: str) -> bool:
     return any(math.isfinite(float(series["value"][1])) for series in server.query(expression))
 
 
+def source_of_one_post(site: Site, folder: Path, port: int) -> AbstractContextManager[object]:
+    """A source with its metrics on the port."""
+    lines = folder / "lines.jsonl"
+    lines.write_text(json.dumps({"id": "1", "text": "Zoloft", "created_at": datetime.now(UTC).isoformat()}))
+    return processes.running(
+        "source",
+        "ndjson",
+        "--path",
+        str(lines),
+        env=site.env | {"PV_HTTP_PORT": str(port)},
+        log=folder / "source",
+    )
+
+
+def expect_answers_for_the_variables(server: Prometheus) -> None:
+    """By which a user chooses what the dashboard shows."""
+    for variable in dashboard()["templating"]["list"]:
+        if variable["type"] == "query":
+            name = variable["query"]["query"].removesuffix(")").split(", ")[-1]
+            assert is_answered(server, f'count by ({name}) (pv_ready{{{name}!=""}})'), name
+
+
 def test_every_query_of_the_dashboard_is_answered(
     tiny_site: Site, tmp_path: Path, tiny: dict[str, Release]
 ) -> None:
     if shutil.which("prometheus") is None:
         assert os.environ.get("PV_REQUIRE_KAFKA") != "1", "prometheus is missing"
         pytest.skip("prometheus is not on PATH")
-    site = tiny_site
-    topics = ("posts", "sentences", "questions")
-    lines, port = tmp_path / "lines.jsonl", processes.free_port()
-    lines.write_text(json.dumps({"id": "1", "text": "Zoloft", "created_at": datetime.now(UTC).isoformat()}))
-    source = processes.running(
-        "source",
-        "ndjson",
-        "--path",
-        str(lines),
-        env=site.env | {"PV_HTTP_PORT": str(port)},
-        log=tmp_path / "source",
-    )
+    site, port = tiny_site, processes.free_port()
+    source = source_of_one_post(site, tmp_path, port)
     server_of = prometheus(tmp_path, site.port, at_once(), port)
     with server_of as server, site.running("up", PV_DRIFT_SAMPLE="1"), source:
         site.wait_ready()
@@ -78,7 +91,8 @@ def test_every_query_of_the_dashboard_is_answered(
         assert waiting
 
         def answered() -> bool:
-            for topic in topics:  # again and again: a rate needs records between two scrapes
+            # Again and again: a rate needs records between two scrapes.
+            for topic in ("posts", "sentences", "questions"):
                 site.produce_samples(topic)
             site.produce("posts", [(b"bad", b"no report")])
             time.sleep(1.0)  # at most this many records a second, and two scrapes between two rounds
@@ -92,7 +106,4 @@ def test_every_query_of_the_dashboard_is_answered(
         for expression in expressions():
             if any(part in expression for part in UNANSWERED):
                 assert not is_answered(server, expression), f"is answered, so no exception: {expression}"
-        for variable in dashboard()["templating"]["list"]:
-            if variable["type"] == "query":
-                name = variable["query"]["query"].removesuffix(")").split(", ")[-1]
-                assert is_answered(server, f'count by ({name}) (pv_ready{{{name}!=""}})'), name
+        expect_answers_for_the_variables(server)

@@ -52,7 +52,6 @@ def test_status_tells_what_works_and_what_does_not(tiny_site: Site, tiny: dict[s
     assert 0 < stages["summarization"]["lag_seconds"] < 600
     assert stages["ner"]["lag_seconds"] == 0
 
-    address = f"127.0.0.1:{site.port}"
     with site.running("up") as up:
         site.wait_ready()
         site.produce("questions", [(b"bad", b"{")])
@@ -64,33 +63,40 @@ def test_status_tells_what_works_and_what_does_not(tiny_site: Site, tiny: dict[s
             return all(one["lag_records"] == 0 for one in asked.status("--patience", "0")[2].values())
 
         processes.wait_until(has_no_lag, "no lag, though markers of a transaction follow the last record")
-        code, answer, stages = asked.status("--worker", address, "--worker", f"http://{address}")
-        assert (code, answer["problems"]) == (0, [])
-        for stage in STAGES:
-            (member,) = stages[stage.name]["members"]
-            assert member["partitions"] == [0, 1, 2, 3]
-        assert answer["dead_letters"] == {
-            topic.dead_letters.name: int(topic.name == "questions") for topic in CONSUMED
-        }
-        for worker in answer["workers"]:
-            assert worker["ready"] == {stage.name: True for stage in STAGES}
-            assert worker["releases"] == {task: tiny[task].version for task in worker["ready"]}
-        table = asked.command("status", "--worker", address)
-        assert (table.returncode, "questions.dead 1" in table.stdout) == (0, True), table.stdout
-
+        _expect_that_all_works(asked, f"127.0.0.1:{site.port}", tiny)
         up.send_signal(signal.SIGSTOP)
         try:
             site.produce("posts", [(b"p", b'{"id": "p", "text": "fine"}')])
-            code, answer, stages = asked.status("--patience", "2", "--worker", f"127.0.0.1:{closed_port()}")
+            _expect_a_stalled_stage(asked)
         finally:
             up.send_signal(signal.SIGCONT)
-        assert code == 1
-        assert {name: one["state"] for name, one in stages.items() if one["state"] != "ok"} == {
-            "ner": "stalled"
-        }
-        stalled, unreachable = answer["problems"]
-        assert stalled == "ner: stalled, 1 records wait and none is acknowledged"
-        assert "no answer" in unreachable
+
+
+def _expect_that_all_works(asked: Asked, worker: str, releases: dict[str, Release]) -> None:
+    """With one dead letter; `worker` is the host and port of one that runs all stages."""
+    code, answer, stages = asked.status("--worker", worker, "--worker", f"http://{worker}")
+    assert (code, answer["problems"]) == (0, [])
+    for stage in STAGES:
+        (member,) = stages[stage.name]["members"]
+        assert member["partitions"] == [0, 1, 2, 3]
+    assert answer["dead_letters"] == {
+        topic.dead_letters.name: int(topic.name == "questions") for topic in CONSUMED
+    }
+    for row in answer["workers"]:
+        assert row["ready"] == {stage.name: True for stage in STAGES}
+        assert row["releases"] == {task: releases[task].version for task in row["ready"]}
+    table = asked.command("status", "--worker", worker)
+    assert (table.returncode, "questions.dead 1" in table.stdout) == (0, True), table.stdout
+
+
+def _expect_a_stalled_stage(asked: Asked) -> None:
+    """The tagger has one record to read and does not, and a worker that is named does not answer."""
+    code, answer, stages = asked.status("--patience", "2", "--worker", f"127.0.0.1:{closed_port()}")
+    assert code == 1
+    assert {name: one["state"] for name, one in stages.items() if one["state"] != "ok"} == {"ner": "stalled"}
+    stalled, unreachable = answer["problems"]
+    assert stalled == "ner: stalled, 1 records wait and none is acknowledged"
+    assert "no answer" in unreachable
 
 
 def _abort_a_transaction(bootstrap: str, topic: str) -> None:
@@ -128,21 +134,30 @@ def test_dead_letters_are_counted_listed_and_printed_without_the_words_of_their_
     offsets = [one["offset"] for one in found["letters"]]
     assert offsets == sorted(offsets)
 
-    listed = asked.command("dead", name)
-    assert listed.stdout.count("summarization bad_record, questions/") == 3, listed.stdout
-    place = (name, "0", str(offsets[-1]))
-    printed = asked.command("dead", *place)
-    assert (printed.returncode, "pv-reason: bad_record" in printed.stdout) == (0, True), printed.stderr
-    assert WORDS not in listed.stdout + printed.stdout + str(found) + str(counts)
-    assert WORDS in asked.command("dead", *place, "--text").stdout
-    assert asked.json("dead", *place, "--text")[1]["value"] == bad.decode()
-
-    missing = asked.command("dead", name, "0", "99")
-    assert (missing.returncode, "has no letter at offset 99" in missing.stderr) == (1, True)
-    assert asked.command("dead", "posts").returncode == 1
-    assert asked.command("dead", name, "--reason", "bored").returncode == 2
-
+    _expect_letters_without_their_words(asked, offsets[-1], bad, str(found) + str(counts))
+    _expect_refusals_of_what_is_not_there(asked)
     lines = site.must("tail", "questions", "--until-end", "--json").splitlines()
     assert sorted(lines) == sorted([large.decode(), *[bad.decode()] * 6]), "with those that were sent back"
     assert len(site.must("tail", "questions", "--until-end", "--count", "2", "--json").splitlines()) == 2
     assert site.must("tail", "events", "--until-end") == ""
+
+
+def _expect_letters_without_their_words(asked: Asked, offset: int, value: bytes, answered: str) -> None:
+    """The words are in no list and no letter that is printed, and `answered` has none, without --text."""
+    name = "questions.dead"
+    listed = asked.command("dead", name)
+    assert listed.stdout.count("summarization bad_record, questions/") == 3, listed.stdout
+    place = (name, "0", str(offset))
+    printed = asked.command("dead", *place)
+    assert (printed.returncode, "pv-reason: bad_record" in printed.stdout) == (0, True), printed.stderr
+    assert WORDS not in listed.stdout + printed.stdout + answered
+    assert WORDS in asked.command("dead", *place, "--text").stdout
+    assert asked.json("dead", *place, "--text")[1]["value"] == value.decode()
+
+
+def _expect_refusals_of_what_is_not_there(asked: Asked) -> None:
+    name = "questions.dead"
+    missing = asked.command("dead", name, "0", "99")
+    assert (missing.returncode, "has no letter at offset 99" in missing.stderr) == (1, True)
+    assert asked.command("dead", "posts").returncode == 1
+    assert asked.command("dead", name, "--reason", "bored").returncode == 2

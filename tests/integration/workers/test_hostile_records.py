@@ -92,9 +92,8 @@ def keep_keyless(bootstrap: str, topic: str = "posts") -> None:
     answer.result(30)
 
 
-def test_no_record_that_a_broker_accepts_stops_a_worker(tiny_site: Site) -> None:
-    site = tiny_site
-    bootstrap = site.kafka.bootstrap
+def produce_hostile(bootstrap: str) -> None:
+    """All kinds of such records, and after them one with the id "last"."""
     keep_keyless(bootstrap)
     produce_raw(
         bootstrap,
@@ -110,6 +109,12 @@ def test_no_record_that_a_broker_accepts_stops_a_worker(tiny_site: Site) -> None
     asyncio.run(produce_hostile_header(bootstrap))
     asyncio.run(produce_transactions(bootstrap))
     produce_raw(bootstrap, [(b"last", report("last"), 0)])
+
+
+def test_no_record_that_a_broker_accepts_stops_a_worker(tiny_site: Site) -> None:
+    site = tiny_site
+    bootstrap = site.kafka.bootstrap
+    produce_hostile(bootstrap)
     expected = {"a", "no key", "forged", "h0", "h1", "h2", "t1", "t2", "last"}
 
     def out() -> dict[str, dict[str, Any]]:

@@ -37,6 +37,8 @@ from tests.variants import noisy_head, rebuilt, spoiled
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
+#: A version that no store has.
+MISSING = "0123456789ab"
 GOLD = processes.ROOT / "tests/data/gold/posts.jsonl"
 
 
@@ -87,51 +89,68 @@ def test_a_release_is_published_shadowed_and_rolled_back(
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_ready()
         assert site.live("ner")["version"] == first
-        refused = processes.forked_command("publish", str(other.path), env=site.env)
-        assert refused.returncode == 1
-        assert f"ner {other.version} is worse than {first}: coded_f1" in refused.stderr
-        site.must("publish", str(other.path), "--force")
-        site.wait_live("ner", other.version)
-
-        missing = "0123456789ab"
-        announcement = Announcement(
-            task="ner",
-            version=missing,
-            reason="publish",
-            announced_at=datetime.now(UTC),
-            previous=other.version,
-        )
-        asyncio.run(announcements.announce(site.settings, "ner", announcement))
-        processes.wait_until(lambda: site.live("ner")["refused"] is not None, "a refusal")
-        assert site.live("ner")["version"] == other.version, "the live model stays"
-
-        site.must("shadow", "ner", str(differing.path), "--share", "0.5")
-        processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
-        n = site.produce_samples("posts")
-        site.wait_count(n, "mentions")
-        chosen = [r for r in site.records("mentions") if is_chosen(r["id"], 0.5)]
-        site.wait_count(len(chosen), "mentions.shadow")
-        processes.wait_until(lambda: site.compared_by_shadow("ner") == len(chosen), "all compared")
-        assert 0 < site.live("ner")["shadow"]["agreement"] < 1
-        assert {r["releases"]["ner"] for r in site.records("mentions.shadow")} == {differing.version}
-        assert {r["releases"]["ner"] for r in site.records("mentions")} == {other.version}
-        assert (site.count("mentions"), site.count("mentions.shadow")) == (n, len(chosen))
-        site.must("shadow", "ner", "--stop")
-        processes.wait_until(lambda: site.live("ner")["shadow"] is None, "the end of the shadow")
+        publish_with_force(site, other, first)
+        announce_what_is_missing(site, other)
+        shadow_half_of_the_posts(site, differing, other)
         stop(worker)
 
     # What was announced last cannot be loaded: a worker that starts now loads what was live before it.
     with site.running("worker", "--stage", "ner"):
         site.wait_ready()
         assert site.live("ner")["version"] == other.version
-        assert site.live("ner")["refused"]["version"] == missing
-        site.must("rollback", "ner", first)
-        site.wait_live("ner", first)
-        listed = json.loads(site.must("releases", "--json", "--worker", f"127.0.0.1:{site.port}"))
-        live = [r for r in listed if r["task"] == "ner" and r["live"]]
-        assert [(r["version"], r["where"], len(r["workers"])) for r in live] == [(first, "bundled", 1)]
-        again = processes.forked_command("rollback", "ner", first, env=site.env)
-        assert (again.returncode, "live already" in again.stderr) == (1, True)
+        assert site.live("ner")["refused"]["version"] == MISSING
+        roll_back(site, first)
+
+
+def publish_with_force(site: Site, release: Release, live: str) -> None:
+    """A release that is worse than the live version goes live only with --force."""
+    refused = processes.forked_command("publish", str(release.path), env=site.env)
+    assert refused.returncode == 1
+    assert f"ner {release.version} is worse than {live}: coded_f1" in refused.stderr
+    site.must("publish", str(release.path), "--force")
+    site.wait_live("ner", release.version)
+
+
+def announce_what_is_missing(site: Site, live: Release) -> None:
+    """An announcement of a version that no store has is refused, and the live release stays."""
+    announcement = Announcement(
+        task="ner",
+        version=MISSING,
+        reason="publish",
+        announced_at=datetime.now(UTC),
+        previous=live.version,
+    )
+    asyncio.run(announcements.announce(site.settings, "ner", announcement))
+    processes.wait_until(lambda: site.live("ner")["refused"] is not None, "a refusal")
+    assert site.live("ner")["version"] == live.version, "the live model stays"
+
+
+def shadow_half_of_the_posts(site: Site, shadow: Release, live: Release) -> None:
+    """The shadow gets its share of the samples and is compared on each of them, until it is stopped."""
+    site.must("shadow", "ner", str(shadow.path), "--share", "0.5")
+    processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
+    n = site.produce_samples("posts")
+    site.wait_count(n, "mentions")
+    chosen = [r for r in site.records("mentions") if is_chosen(r["id"], 0.5)]
+    site.wait_count(len(chosen), "mentions.shadow")
+    processes.wait_until(lambda: site.compared_by_shadow("ner") == len(chosen), "all compared")
+    assert 0 < site.live("ner")["shadow"]["agreement"] < 1
+    assert {r["releases"]["ner"] for r in site.records("mentions.shadow")} == {shadow.version}
+    assert {r["releases"]["ner"] for r in site.records("mentions")} == {live.version}
+    assert (site.count("mentions"), site.count("mentions.shadow")) == (n, len(chosen))
+    site.must("shadow", "ner", "--stop")
+    processes.wait_until(lambda: site.live("ner")["shadow"] is None, "the end of the shadow")
+
+
+def roll_back(site: Site, version: str) -> None:
+    """The version is live after it, and cannot be rolled back to once more."""
+    site.must("rollback", "ner", version)
+    site.wait_live("ner", version)
+    listed = json.loads(site.must("releases", "--json", "--worker", f"127.0.0.1:{site.port}"))
+    live = [r for r in listed if r["task"] == "ner" and r["live"]]
+    assert [(r["version"], r["where"], len(r["workers"])) for r in live] == [(version, "bundled", 1)]
+    again = processes.forked_command("rollback", "ner", version, env=site.env)
+    assert (again.returncode, "live already" in again.stderr) == (1, True)
 
 
 def test_a_store_that_is_absent_at_the_start_is_used_when_it_is_there(site: Site, other: Release) -> None:

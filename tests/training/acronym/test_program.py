@@ -62,6 +62,23 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
         precision="float32",
     )
     release = only_release(tmp_path / "out")
+    check_manifest(release)
+    model = load(release, dtype="float32").model
+    assert isinstance(model, AcronymModel)
+    check_answers(model)
+    configuration = release.manifest.configuration
+    assert configuration["margin"] == model.margin >= 0
+    assert set(configuration["margin_chosen_on"]) == {"margin", "coverage", "accuracy"}
+    # UNSURED SENSE is a class of CASI and never offered as a long form.
+    assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
+    assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance")
+    assert model.dictionary["NEW"] == ("never ever well",)
+    written = [(u.long_form, u.rows) for u in offered_prototypes(model) if u.source == WRITTEN]
+    assert sorted(written) == [("never ever well", 0), ("pain drug", 0), ("panda dance", 0)]
+
+
+def check_manifest(release: Release) -> None:
+    """Files, scores, what it was trained on, and its settings."""
     files = {"dictionary.tsv", "head.safetensors", "prototypes.tsv", "prototypes.safetensors", ADAPTER}
     assert set(release.manifest.files) == files
     scores = {"accuracy", "macro_f1", "authors_f1", "accuracy_defined"}
@@ -73,23 +90,17 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     configuration = release.manifest.configuration
     assert configuration["casi_rows"] == {"held_out": 0.3, "seed": 0}
     assert configuration["training"]["corpora"] == ["sdu22_scientific"]
-    model = load(release, dtype="float32").model
-    assert isinstance(model, AcronymModel)
+
+
+def check_answers(model: AcronymModel) -> None:
+    """For an acronym with several senses and one with a single sense."""
     assert isinstance(model.scorer, TrainedScorer)
     expansions, single = model.predict(["a pain with PD today; ONE and XYZ too", "ONE only"])
     assert [(e.short_form, e.source) for e in expansions] == [("PD", "dictionary"), ("ONE", "dictionary")]
-    assert configuration["margin"] == model.margin >= 0
-    assert set(configuration["margin_chosen_on"]) == {"margin", "coverage", "accuracy"}
     assert expansions[0].long_form in [*DICTIONARY["PD"], "panda dance"]
     assert 1 / 4 <= expansions[0].score <= 1
     assert (expansions[1].long_form, expansions[1].score) == ("only this", 1.0)
     assert single[0].score == 1.0
-    # UNSURED SENSE is a class of CASI and never offered as a long form.
-    assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
-    assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance")
-    assert model.dictionary["NEW"] == ("never ever well",)
-    written = [(u.long_form, u.rows) for u in offered_prototypes(model) if u.source == WRITTEN]
-    assert sorted(written) == [("never ever well", 0), ("pain drug", 0), ("panda dance", 0)]
 
 
 def offered_prototypes(model: AcronymModel) -> list[PrototypeEntry]:

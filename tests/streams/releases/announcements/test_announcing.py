@@ -134,37 +134,46 @@ def send_again(broker: str, position: int) -> None:
     asyncio.run(copy())
 
 
+def expect_refusals_without_the_key(pvstream: CommandLine, own: Path, stranger: Path) -> None:
+    """Of each command that announces, without a key and with the private key of a stranger."""
+    stranger.write_bytes(
+        Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    for arguments in (
+        ["publish", own, "--force"],
+        ["rollback", "summarization", bundled("summarization").name],
+        ["shadow", "summarization", own],
+        ["shadow", "summarization", "--stop"],
+    ):
+        assert "must be signed: use --key" in pvstream(*arguments).error_line
+        assert "is not the private key of" in pvstream(*arguments, "--key", stranger).error_line
+
+
+def announce_unsigned(broker: str, version: str) -> None:
+    """Writes an announcement of a release for summarization with a high number, and without a signature."""
+    forged = Announcement(
+        task="summarization", version=version, reason="publish", announced_at=WHEN, sequence=9
+    )
+    asyncio.run(announcements.announce(Settings(broker=broker), forged.key, forged))
+
+
 def test_where_signatures_are_required_only_signed_announcements_in_their_order_are_followed(
     own: Path, keys: Keys, tmp_path: Path, pvstream: CommandLine, state: Path
 ) -> None:
     before = bundled("summarization").name
     with EmbeddedBroker() as embedded:
-        pvstream.set("PV_BROKER", f"kafka://{embedded.bootstrap}")
+        broker = f"kafka://{embedded.bootstrap}"
+        pvstream.set("PV_BROKER", broker)
         pvstream.set("PV_RELEASE_KEY", str(keys.public))
         pvstream("sign", own, "--key", keys.private)
-        stranger = tmp_path / "stranger.pem"
-        stranger.write_bytes(
-            Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        )
-        for arguments in (
-            ["publish", own, "--force"],
-            ["rollback", "summarization", before],
-            ["shadow", "summarization", own],
-            ["shadow", "summarization", "--stop"],
-        ):
-            assert "must be signed: use --key" in pvstream(*arguments).error_line
-            assert "is not the private key of" in pvstream(*arguments, "--key", stranger).error_line
+        expect_refusals_without_the_key(pvstream, own, tmp_path / "stranger.pem")
 
         assert pvstream("publish", own, "--force", "--key", keys.private).code == 0
         assert listed(pvstream, "summarization") == {before: (False, False), own.name: (True, False)}
         assert pvstream("rollback", "summarization", before, "--key", keys.private).code == 0
-        send_again(f"kafka://{embedded.bootstrap}", 0)
+        send_again(broker, 0)
         assert listed(pvstream, "summarization")[before] == (True, False), "the first one is sent again"
-        forged = Announcement(
-            task="summarization", version=own.name, reason="publish", announced_at=WHEN, sequence=9
-        )
-        settings = Settings(broker=f"kafka://{embedded.bootstrap}")
-        asyncio.run(announcements.announce(settings, forged.key, forged))
+        announce_unsigned(broker, own.name)
         assert listed(pvstream, "summarization")[before] == (True, False)
         assert pvstream("rollback", "summarization", own.name, "--key", keys.private).code == 0
         assert listed(pvstream, "summarization")[own.name] == (True, False)
