@@ -27,7 +27,7 @@ EVENT, NONE = "Clozapine caused agranulocytosis.", "No agranulocytosis was seen 
 
 
 @pytest.fixture(scope="module")
-def tiny(tiny_bert: str) -> Encoder:
+def encoder(tiny_bert: str) -> Encoder:
     return Encoder.load(tiny_bert)
 
 
@@ -38,10 +38,10 @@ def split_in_two(encoder: Encoder) -> tuple[SplitEncoder, UpperLayers]:
 
 
 @pytest.fixture(scope="module")
-def model(tiny: Encoder) -> RelationModel:
+def model(encoder: Encoder) -> RelationModel:
     """The support set is the words of EVENT and NONE; every pair is related."""
-    encoder, upper = split_in_two(tiny)
-    spaces = EmbeddingSpaces(encoder, np.eye(tiny.dimension, dtype=np.float32), upper=upper)
+    split, upper = split_in_two(encoder)
+    spaces = EmbeddingSpaces(split, np.eye(encoder.dimension, dtype=np.float32), upper=upper)
     first, second = spaces.entity_vectors(spaces.encode([word_texts(t) for t in (EVENT, NONE)]))
     support = SupportSet(
         words=np.concatenate([first, second]),
