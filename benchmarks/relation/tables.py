@@ -94,7 +94,9 @@ def main(
 ) -> None:
     opened = open_release(release or bundled("relation"))
     trained_with = Settings(**opened.manifest.configuration["training"])
-    settings = replace(trained_with, pair_epochs=pair_epochs, limit=limit, precision=resolved(precision))
+    settings = replace(
+        trained_with, start="", pair_epochs=pair_epochs, limit=limit, precision=resolved(precision)
+    )
     corpus = read(data, settings.split, settings.seed, limit)
     _, test = split_texts(data / "ade", settings.split)
     test = test[: limit or None]

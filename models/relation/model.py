@@ -1,11 +1,13 @@
 """Drugs, effects and which drug caused which effect, by nearest neighbours among training words and training
 pairs: inference of CLDR and CLNER.
 
-The words of a sentence are tagged by the votes of their nearest training words in the entity space; unlike in
-the paper, the most probable tag sequence under these votes is chosen, not the best tag of each word. A drug
-and an effect, represented by the last words of their mentions, are related when the majority of the nearest
-training pairs in the relation space is. The upper layers of the relation space run only for sentences that
-have both a drug and an effect.
+The words of a sentence are tagged by the votes of their nearest training words in the entity space, mixed
+with the probabilities of a token head where a release says so (kNN-NER, Wang et al. 2022). Unlike in the
+paper, the most probable tag sequence is chosen, not the best tag of each word. A drug and an effect,
+represented by the last words of their mentions, are related when the majority of the nearest training pairs
+in the relation space is. With a sentence head, the share of these pairs times the probability that the
+sentence reports an event must exceed the release's threshold. Upper layers for relations run only for
+sentences that have both a drug and an effect.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
+from models.relation.sentence_head import SENTENCE_ADAPTER, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -33,16 +36,21 @@ from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
 LABELS = (DRUG, ADE)
-_MAJORITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Voting:
-    """How many neighbours vote on a word and on a pair, and how the votes on a word are weighted."""
+    """How many neighbours vote on a word and on a pair, how the votes on a word are weighted, and what else
+    counts.
+    """
 
     k_words: int
     k_pairs: int
     vote: Vote = "majority"
+    words_share: float = 1.0
+    """of the votes in the probability of a word's tag, from 0 to 1; the rest is that of the token head"""
+    threshold: float = 0.5
+    """a pair is related where its score is higher"""
 
 
 class _Sentence(NamedTuple):
@@ -63,6 +71,8 @@ class _Pair(NamedTuple):
     report: int
     head: int
     tail: int
+    event: float
+    """probability that its sentence reports an adverse event; 1 without a sentence head"""
 
 
 class RelationModel:
@@ -70,21 +80,25 @@ class RelationModel:
 
     task = "relation"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the parts of a release
         self,
         spaces: EmbeddingSpaces,
         support: SupportSet,
         voting: Voting,
         *,
         lexicon: DrugLexicon | None = None,
+        sentence_head: SentenceHead | None = None,
         device: str = "cpu",
     ) -> None:
-        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes."""
+        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes. With
+        `sentence_head` the encoder must be split.
+        """
         self.spaces = spaces
         self.support = support
         self.voting = voting
         self.tags = tags_of(LABELS)
         self.lexicon = lexicon
+        self.sentence_head = sentence_head
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
 
@@ -109,14 +123,15 @@ class RelationModel:
             raise ReleaseError(
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )
-        vote = configuration.get("vote", "majority")
-        if vote not in ("majority", "similarity"):
-            raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
+        head = None
+        if SENTENCE_ADAPTER in release.manifest.files:
+            head = SentenceHead.load(release, configuration["below"], device=device, dtype=dtype)
         return cls(
             spaces,
             support,
-            Voting(configuration["k_words"], configuration["k_pairs"], vote),
+            _voting(release),
             lexicon=DrugLexicon.load(release.file("drugs.tsv")),
+            sentence_head=head,
             device=device,
         )
 
@@ -159,14 +174,20 @@ class RelationModel:
         ]
         return self._relations(len(texts), split, self._encode(texts, split), given)
 
-    def tag_words(self, vectors: Floats, lengths: Sequence[int]) -> tuple[Numbers, Floats]:
-        """Each word's tag and that tag's share of the votes of its k nearest training words, both (words,).
+    def tag_words(
+        self, vectors: Floats, lengths: Sequence[int], hidden: Floats | None = None
+    ) -> tuple[Numbers, Floats]:
+        """Each word's tag and that tag's share of the votes of its k nearest training words, both (words,);
+        with a token head their mixture: p = s p_votes + (1 - s) p_head, s being `Voting.words_share`.
 
         `vectors`: (words, dimension) of the entity space, sentence after sentence; `lengths`: the number of
-        words of each sentence.
+        words of each sentence; `hidden`: (words, dimension) of the encoder, needed for the token head.
         """
         cosines, rows = self._word_index.search(vectors, self.voting.k_words)
         shares = votes(cosines, self.support.tags[rows], len(self.tags), self.voting.vote)
+        head, share = self.support.head, self.voting.words_share
+        if head is not None and hidden is not None and share < 1:
+            shares = (share * shares + (1 - share) * head.probabilities(hidden)).astype(np.float32)
         tags = decode_tags(shares, lengths, self.support.transitions)
         return tags, shares[np.arange(len(tags)), tags]
 
@@ -196,7 +217,8 @@ class RelationModel:
         if not split:
             return []
         vectors = np.concatenate(self.spaces.entity_vectors(encoded))
-        tags, shares = self.tag_words(vectors, [len(s.words) for s in split])
+        hidden = np.concatenate([e.vectors.numpy() for e in encoded])
+        tags, shares = self.tag_words(vectors, [len(s.words) for s in split], hidden)
         tagged, start, n_mentions = [], 0, [0] * len(batch)
         for sentence in split:
             rows = slice(start, start + len(sentence.words))
@@ -230,15 +252,18 @@ class RelationModel:
     ) -> list[list[Relation]]:
         """The relations of each text among all drugs and effects that share a sentence."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
+        own = [encoded[i] for i in kept]
+        events = self.sentence_head.probabilities(own) if self.sentence_head else [1.0] * len(own)
         pairs, vectors = [], []
-        for i, vector_of in zip(kept, self.spaces.relation_vectors([encoded[i] for i in kept]), strict=True):
+        for i, vector_of, event in zip(kept, self.spaces.relation_vectors(own), events, strict=True):
             for drug, effect in _drugs_with_effects(tagged[i]):
-                pairs.append(_Pair(split[i].report, drug.position, effect.position))
+                pairs.append(_Pair(split[i].report, drug.position, effect.position, event))
                 vectors.append(np.concatenate([vector_of[drug.last_word], vector_of[effect.last_word]]))
         relations: list[list[Relation]] = [[] for _ in range(n_texts)]
         for pair, (share, neighbours) in zip(pairs, self.vote_on_pairs(vectors), strict=True):
-            if share > _MAJORITY:
-                relations[pair.report].append(Relation(pair.head, pair.tail, round(share, 4), neighbours))
+            score = share * pair.event
+            if score > self.voting.threshold:
+                relations[pair.report].append(Relation(pair.head, pair.tail, round(score, 4), neighbours))
         return relations
 
 
@@ -260,8 +285,23 @@ def _drugs_with_effects(
 
 def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:
     return spaces.fits() and support.fits(
-        spaces.projection.shape[1], spaces.pair_projection.shape[1], len(tags_of(LABELS))
+        spaces.projection.shape[1],
+        spaces.pair_projection.shape[1],
+        len(tags_of(LABELS)),
+        spaces.encoder.dimension,
     )
+
+
+def _voting(release: Release) -> Voting:
+    """The votes of a release; one without `words_share` and `threshold` leaves words and pairs to the
+    neighbours alone.
+    """
+    configuration = release.manifest.configuration
+    vote = configuration.get("vote", "majority")
+    if vote not in ("majority", "similarity"):
+        raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
+    further = {name: configuration[name] for name in ("words_share", "threshold") if name in configuration}
+    return Voting(configuration["k_words"], configuration["k_pairs"], vote, **further)
 
 
 def _pair_ids(path: Path) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 
@@ -56,9 +55,10 @@ class EmbeddingSpaces:
         manifest = release.manifest
         encoder = encoder_of(release, device=device, dtype=dtype)
         upper = None
-        if UPPER_ADAPTER in manifest.files:
-            below = manifest.configuration["below"]
+        below = manifest.configuration.get("below", 0)
+        if below:
             encoder = SplitEncoder(encoder, below)
+        if UPPER_ADAPTER in manifest.files:
             whole = Encoder.for_inference(
                 manifest.base,
                 device=device,
@@ -70,12 +70,10 @@ class EmbeddingSpaces:
         return cls(encoder, projection, upper=upper, pair_projection=pair_projection)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[EncodedSentence]:
-        """Hidden states of each sentence, given as words, with those of the lower layers where the upper
-        layers need them.
-        """
+        """Hidden states of each sentence, given as words, with those at the split where there is one."""
         with torch.inference_mode():
-            if self.upper is not None:
-                return cast(SplitEncoder, self.encoder).encode(sentences)
+            if isinstance(self.encoder, SplitEncoder):
+                return self.encoder.encode(sentences)
             return [
                 EncodedSentence(_NO_PIECES, vectors, []) for vectors in self.encoder.word_vectors(sentences)
             ]

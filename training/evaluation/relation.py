@@ -224,7 +224,7 @@ def gold_mentions(text: GoldText) -> list[Mention]:
 
 def relations(found: TaggedText) -> Linked:
     """The relations of a text as pairs of spans, drug first."""
-    return {(_span(found.mentions[r.head]), _span(found.mentions[r.tail])) for r in found.relations}
+    return {(span_of(found.mentions[r.head]), span_of(found.mentions[r.tail])) for r in found.relations}
 
 
 def pairs(found: TaggedText) -> Linked:
@@ -234,7 +234,7 @@ def pairs(found: TaggedText) -> Linked:
 
 def given_relations(text: GoldText, given: Sequence[Any]) -> Linked:
     """Relations among a text's gold mentions as pairs of spans."""
-    return {(_span(text.mentions[r.head]), _span(text.mentions[r.tail])) for r in given}
+    return {(span_of(text.mentions[r.head]), span_of(text.mentions[r.tail])) for r in given}
 
 
 def every_pair(text: GoldText) -> Linked:
@@ -244,7 +244,7 @@ def every_pair(text: GoldText) -> Linked:
 
 def gold_relations(text: GoldText) -> Linked:
     """The gold relations of a text as pairs of spans."""
-    return {(_span(text.mentions[d]), _span(text.mentions[e])) for d, e in text.relations}
+    return {(span_of(text.mentions[d]), span_of(text.mentions[e])) for d, e in text.relations}
 
 
 def effects(spans: Spans) -> int:
@@ -280,7 +280,7 @@ def _counts(
     counts[:n, :_ENTITY] = span_counts(spans, gold_spans(corpus.test), LABELS)
     for row, text, own, (found, given) in zip(counts[:n], corpus.test, spans, linked, strict=True):
         gold = gold_relations(text)
-        row[_ENTITY:_STRICT] = _triple({(s, e) for s, e, _ in own}, {_span(m) for m in text.mentions})
+        row[_ENTITY:_STRICT] = _triple({(s, e) for s, e, _ in own}, {span_of(m) for m in text.mentions})
         row[_STRICT:_BOUNDARY] = _triple(found, gold)
         row[_BOUNDARY:_AUTHORS] = _triple({frozenset(r) for r in found}, {frozenset(r) for r in gold})
         row[_AUTHORS:_GIVEN] = authors_triple(found, given, gold)
@@ -296,7 +296,7 @@ def _triple(found: set[Any], gold: set[Any]) -> tuple[int, int, int]:
 
 
 def _product(mentions: Sequence[Mentioned]) -> Linked:
-    drug, effect = ([_span(m) for m in mentions if m.label == label] for label in LABELS)
+    drug, effect = ([span_of(m) for m in mentions if m.label == label] for label in LABELS)
     return {(d, e) for d in drug for e in effect}
 
 
@@ -305,5 +305,6 @@ def _last_words(relation: tuple[Place, Place]) -> Place:
     return relation[0][1], relation[1][1]
 
 
-def _span(mention: Mentioned) -> Place:
+def span_of(mention: Mentioned) -> Place:
+    """Where a mention is in its text."""
     return mention.start, mention.end

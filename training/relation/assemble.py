@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +23,16 @@ from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, Uppe
 from models.encoder.weights import ADAPTER
 from models.encoder.word_pieces import WordPieces
 from models.relation.model import RelationModel, Voting
-from models.relation.neighbours import Floats, Vote, decode_tags, votes
+from models.relation.neighbours import Floats, TokenHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
 from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
 from training.common.precision import mixed
 from training.evaluation.relation import PROPORTION
-from training.relation.data import TAGS, Corpus, Example, ValidationPairs, examples, known_drugs, paired
-from training.relation.knn_scores import Queries, mentions_of, nearest
+from training.relation.data import Corpus, Example, ValidationPairs, examples, known_drugs, paired
+from training.relation.heads.token_head import choose_share, fitted_head
+from training.relation.knn_scores import Queries, mentions_of
 from training.relation.settings import Settings, SupportSizes
 from training.relation.support_set import (
     Pairs,
@@ -57,12 +58,19 @@ class Encoders:
     encoder: Encoder
     dense: Floats
     """(d, width): CLNER's layer, or the identity where there is none"""
+    head: TokenHead | None = None
+    """of CLNER's cross-entropy, where it was trained"""
     upper: UpperLayers | None = None
     precision: str = "float32"
 
     @classmethod
     def load(
-        cls, settings: Settings, folder: Path, dense: Tensor | None, device: torch.device | str = "cpu"
+        cls,
+        settings: Settings,
+        folder: Path,
+        dense: Tensor | None,
+        device: torch.device | str = "cpu",
+        head: TokenHead | None = None,
     ) -> Encoders:
         """From the adapters in a folder; `dense` (d, width)."""
         paths = {
@@ -71,7 +79,7 @@ class Encoders:
         place = str(device)
         encoder = Encoder.load(settings.base, adapter=paths[ADAPTER], device=place)
         matrix = torch.eye(encoder.dimension) if dense is None else dense
-        found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32))
+        found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32), head)
         found.precision = settings.precision
         if paths[UPPER_ADAPTER]:
             below = settings.frozen_layers(encoder.model)
@@ -126,10 +134,13 @@ def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes:
     )
     trained = examples(corpus.train, encoders.encoder) + examples(plain, encoders.encoder, lexicons)
     support, asked = encoders.read(trained), encoders.read(data.examples)
-    words = word_support(support, asked, data, encoders.dense, sizes, settings.vote, settings.seed)
-    vote = settings.vote
-    negatives = find_pairs(encoders, words, corpus.negatives, vote)
-    found = [find_pairs(encoders, words, texts, vote) for texts in (corpus.valid, corpus.valid_negatives)]
+    words = word_support(support, asked, data, encoders.dense, sizes, settings)
+    head = encoders.head or (fitted_head(support, settings.seed) if settings.start else None)
+    if settings.decode != "paper":
+        words = replace(words, head=head)
+        words = replace(words, share=choose_share(words, asked, data))
+    negatives = find_pairs(encoders, words, corpus.negatives)
+    found = [find_pairs(encoders, words, texts) for texts in (corpus.valid, corpus.valid_negatives)]
     weight = PROPORTION * len(corpus.valid) / max(1, len(corpus.valid_negatives))
     valid = ValidationPairs(found[0] + found[1], sum(len(t.relations) for t in corpus.valid), weight)
     console.print(
@@ -142,16 +153,13 @@ def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes:
 
 
 def find_pairs(
-    encoders: Encoders, words: WordRows, texts: Sequence[GoldText], vote: Vote, size: int = 1024
+    encoders: Encoders, words: WordRows, texts: Sequence[GoldText], size: int = 1024
 ) -> list[Example]:
     """The sentences in which the neighbours find both a drug and an effect, with these pairs."""
     found = []
     for start in range(0, len(texts), size):
         data = examples(texts[start : start + size], encoders.encoder)
-        asked = torch.from_numpy(unit(encoders.read(data).words() @ words.projection))
-        cosines, rows = nearest(asked, torch.from_numpy(words.vectors), words.k)
-        shares = votes(cosines.numpy(), words.tags[rows.numpy()], len(TAGS), vote)
-        tags = decode_tags(shares, [len(e.tags) for e in data], words.transitions)
+        tags = words.tags_of(encoders.read(data))
         found += [paired(e, m) for e, m in zip(data, mentions_of(tags, data), strict=True)]
     return [e for e in found if len(e.pairs) or len(e.unrelated)]
 
@@ -184,7 +192,9 @@ def assemble(
     spaces = EmbeddingSpaces(
         encoders.encoder, words.projection, upper=encoders.upper, pair_projection=directions
     )
-    found = RelationModel(spaces, support_of(words, pairs), Voting(words.k, k_pairs, settings.vote))
+    found = RelationModel(
+        spaces, support_of(words, pairs), Voting(words.k, k_pairs, settings.vote, words.share)
+    )
     _write(found, pairs, folder)
     return found
 

@@ -66,16 +66,21 @@ def tag_scores(
     for k in ks:
         shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
         found = decode_tags(shares, [len(e.tags) for e in data.examples], transitions)
-        spans = mentions_of(found, data.examples)
-        n = len(data.valid)
-        strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)
-        false = sum(label == ADE for text in spans[n:] for _, _, label in text)
-        scores[k] = {
-            "strict micro F1": strict.micro.f1,
-            "macro F1": strict.macro_f1,
-            "false effects per 1000": 1000 * false / max(1, len(data.negatives)),
-        }
+        scores[k] = mention_scores(found, data)
     return scores
+
+
+def mention_scores(tags: Numbers, data: Queries) -> dict[str, float]:
+    """The scores that `tag_scores` gives, of the tags (words,) of all sentences in turn."""
+    spans = mentions_of(tags, data.examples)
+    n = len(data.valid)
+    strict = strict_spans(spans[:n], gold_spans(e.gold for e in data.valid), LABELS)
+    false = sum(label == ADE for text in spans[n:] for _, _, label in text)
+    return {
+        "strict micro F1": strict.micro.f1,
+        "macro F1": strict.macro_f1,
+        "false effects per 1000": 1000 * false / max(1, len(data.negatives)),
+    }
 
 
 def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, int, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -14,16 +15,23 @@ from torch import Tensor
 
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
+from models.relation.neighbours import HEAD, TokenHead
 from models.relation.spaces import UPPER_ADAPTER
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Release, ReleaseError, TrainingData
+from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
 from training.evaluation.evaluate import manifest_scores
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
 from training.relation.data import Corpus, examples, read
+from training.relation.heads.sentence import SentenceSpace, taught_texts, texts_of
+from training.relation.heads.threshold import choose_threshold
+from training.relation.heads.token_head import head_of
 from training.relation.settings import Objective, Settings, SupportSizes
 from training.relation.spaces.cldr import PairSpace, UpperSpace
 from training.relation.spaces.clgs import GraphSpace
@@ -68,16 +76,56 @@ class Trainer:
     def train(self, objective: Objective, sizes: SupportSizes, corpus: Corpus) -> Trained:
         """CLNER first where it is part of the objective, then CLDR or CLGS over the resulting encoder."""
         console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
-        dense = self._entity_space(corpus) if objective in ("clner", "all") else None
-        first = Encoders.load(self.settings, self.folder, dense, self.device)
+        dense, head = None, None
+        if self.settings.start:
+            dense, head = self._started(objective)
+        elif objective in ("clner", "all"):
+            dense, head = self._entity_space(corpus)
+        first = Encoders.load(self.settings, self.folder, dense, self.device, head)
         entities = find_entities(first, corpus, self.settings, sizes)
-        if objective == "clner":
+        if objective == "clner" or self.settings.start:
             return Trained(first, entities, None)
         space = self._upper_space(objective, corpus, entities)
-        return Trained(Encoders.load(self.settings, self.folder, dense, self.device), entities, space)
+        encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
+        return Trained(encoders, entities, space)
 
-    def _entity_space(self, corpus: Corpus) -> Tensor:
-        """CLNER's dense layer, (d, width), after its encoder was written as an adapter."""
+    def with_sentence_head(self, model: RelationModel, corpus: Corpus, entities: Entities) -> RelationModel:
+        """The model with a sentence head, which is trained and written, and the threshold that is best with
+        it.
+        """
+        encoder, settings = model.spaces.encoder, self.settings
+        assert isinstance(encoder, SplitEncoder)
+        texts = texts_of(corpus, entities.negatives, settings), corpus.valid + corpus.valid_negatives
+        space = SentenceSpace(settings, encoder, texts, self.folder, self.device)
+        self._fit(space, "sentence")
+        model.sentence_head = space.save(self.folder, settings.frozen_layers(encoder.model))
+        choose_threshold(model, corpus.valid, corpus.valid_negatives)
+        return model
+
+    def _started(self, objective: Objective) -> tuple[Tensor, TokenHead | None]:
+        """The projection and the token head of the release to start with, after its adapters were copied."""
+        release = open_release(Path(self.settings.start))
+        manifest, names = release.manifest, (ADAPTER, UPPER_ADAPTER)
+        if (
+            objective != "all"
+            or manifest.base != self.settings.base
+            or not manifest.files.keys() >= {*names}
+            or manifest.configuration["training"]["split"] != self.settings.split
+        ):
+            raise ReleaseError(
+                f"{release.version}: --start needs --objective all and a release of it over "
+                f"{self.settings.base} and {self.settings.split}"
+            )
+        for name in names:
+            shutil.copyfile(release.file(name), self.folder / name)
+        tensors = read_tensors(release.file("support.safetensors"))
+        head = [tensors[name].float().numpy() for name in HEAD if name in tensors]
+        return tensors["projection"].float(), TokenHead(*head) if head else None
+
+    def _entity_space(self, corpus: Corpus) -> tuple[Tensor, TokenHead | None]:
+        """CLNER's dense layer, (d, width), and its head where it was trained, after its encoder was written
+        as an adapter.
+        """
         space = EntitySpace(self.settings, corpus, self.device)
         self._fit(space, "clner")
         save_file(space.adapter(), self.folder / ADAPTER)
@@ -86,7 +134,8 @@ class Trainer:
         )
         scores = ", ".join(f"{k} {v:.4f}" for k, v in space.validate().items())
         console.print(f"as an adapter of rank {self.settings.rank}: {scores}", highlight=False)
-        return space.dense.weight.detach().T.contiguous().cpu()
+        head = head_of(space.head) if self.settings.cross_entropy else None
+        return space.dense.weight.detach().T.contiguous().cpu(), head
 
     def _upper_space(self, objective: Objective, corpus: Corpus, entities: Entities) -> UpperSpace:
         path = self.folder / ADAPTER
@@ -104,7 +153,7 @@ class Trainer:
         write_above(self.settings, space.upper, self.folder)
         return space
 
-    def _fit(self, space: EntitySpace | UpperSpace, name: str) -> None:
+    def _fit(self, space: EntitySpace | UpperSpace | SentenceSpace, name: str) -> None:
         loop = TrainingLoop(space, asdict(self.settings), self._run / name if self._run else None, name)
         loop.run()
         self.seconds += loop.seconds
@@ -125,6 +174,8 @@ def make(
         trainer = Trainer(settings, Path(name), run, device)
         encoders, entities, _ = trainer.train(objective, sizes, corpus)
         model = assemble(encoders, corpus, entities, settings, sizes, trainer.folder)
+        if settings.sentence_epochs and (trainer.folder / UPPER_ADAPTER).exists():
+            model = trainer.with_sentence_head(model, corpus, entities)
         return _published(trainer, objective, sizes, model, corpus, data, root)
 
 
@@ -145,6 +196,8 @@ def _published(
         "k_words": model.voting.k_words,
         "k_pairs": model.voting.k_pairs,
         "vote": model.voting.vote,
+        "words_share": model.voting.words_share,
+        "threshold": model.voting.threshold,
         "training": asdict(settings),
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),
@@ -156,7 +209,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings.split, corpus),
+        training_data=_sources(settings, corpus, model.sentence_head is not None),
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
@@ -165,11 +218,12 @@ def _published(
     )
 
 
-def _sources(split: str, corpus: Corpus) -> list[TrainingData]:
-    """What a release over a split was trained on."""
-    part = split.removeprefix("ade_").replace("_", " ")
+def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[TrainingData]:
+    """What a release was trained on; `sentences`: whether it has a sentence head."""
+    part = settings.split.removeprefix("ade_").replace("_", " ")
     names = [
         f"ADE corpus v2 (Gurulingappa et al. 2012), {part} training part",
         "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
     ]
-    return [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(corpus.train)
+    taught = {t.id: t for t in [*corpus.train, *(taught_texts(settings) if sentences else [])]}.values()
+    return [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(taught)

@@ -15,6 +15,7 @@ from models.relation.neighbours import Vote
 from training.common.precision import PrecisionOption
 
 Objective = Literal["cldr", "clgs", "clner", "all"]
+Decode = Literal["sequence", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,9 @@ class Settings:
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
     ] = "ade_fold_1"
     seed: Annotated[int, typer.Option(help="of weights, order, samples and validation part")] = 42
+    start: Annotated[
+        str, typer.Option(help="folder of a release whose encoders are taken; new are supports and heads")
+    ] = ""
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0
     teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences to add")
@@ -51,6 +55,22 @@ class Settings:
     ] = 1.0
     contrast: Annotated[float, typer.Option(help="weight of Eq. 6")] = 1.0
     vote: Annotated[Vote, typer.Option(help="of neighbours; paper: majority")] = "majority"
+    decode: Annotated[
+        Decode,
+        typer.Option(help="tags of a sentence together; `paper`: each word's by its neighbours alone"),
+    ] = "sequence"
+    # Whether a sentence reports an event.
+    sentence_epochs: Annotated[
+        int,
+        typer.Option(min=0, help="of the sentence head, which needs --objective all, cldr or clgs; 0: none"),
+    ] = 0
+    sentence_lr: Annotated[float, typer.Option(help="of its upper layers")] = 2e-4
+    sentence_negatives: Annotated[
+        int, typer.Option(help="sentences of the ADE corpus without an event that it is trained on")
+    ] = 4500
+    sentence_teaching: Annotated[
+        float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences for it")
+    ] = 1.0
     # Relations: CLDR and CLGS.
     below: Annotated[int, typer.Option(help="frozen lower layers of CLDR and CLGS; 0: half of them")] = 0
     pair_rank: Annotated[int, typer.Option(help="of the stored adapter of the upper layers")] = 64

@@ -17,13 +17,22 @@ from torch import Tensor
 
 from models.encoder.faiss_index import unit
 from models.encoder.split.layer_split import EncodedSentence
-from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, votes
+from models.relation.neighbours import (
+    HEAD,
+    Floats,
+    Numbers,
+    SupportSet,
+    TokenHead,
+    Vote,
+    decode_tags,
+    votes,
+)
 from models.text import word_texts
 from training.common.tagging.transitions import pairs_of
 from training.common.tagging.transitions import transitions_of as tag_transitions
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
-from training.relation.settings import SupportSizes
+from training.relation.settings import Settings, SupportSizes
 
 console = Console()
 MAX_BYTES = 8_000_000
@@ -43,7 +52,11 @@ class Part:
 
     def words(self) -> Floats:
         """(words, d) unit vectors, sentence after sentence."""
-        return unit(np.concatenate([r.vectors[: len(e.tags)].numpy() for e, r in self.each()]))
+        return unit(self.hidden())
+
+    def hidden(self) -> Floats:
+        """(words, d) as the encoder gives them, sentence after sentence."""
+        return np.concatenate([r.vectors[: len(e.tags)].numpy() for e, r in self.each()])
 
     def tags(self) -> Numbers:
         return np.concatenate([e.tags for e in self.examples])
@@ -122,7 +135,26 @@ class WordRows:
     """(words, dimension)"""
     tags: Numbers
     k: int
-    transitions: Floats
+    transitions: Floats | None
+    """None: the tag with most votes is chosen for each word"""
+    vote: Vote = "majority"
+    head: TokenHead | None = None
+    share: float = 1.0
+    """of the votes beside the head, see `Voting.words_share`"""
+
+    def votes_on(self, part: Part) -> Floats:
+        """(words, tags): the shares of the votes on the words of sentences."""
+        asked = torch.from_numpy(unit(part.words() @ self.projection))
+        cosines, rows = nearest(asked, torch.from_numpy(self.vectors), self.k)
+        return votes(cosines.numpy(), self.tags[rows.numpy()], len(TAGS), self.vote)
+
+    def tags_of(self, part: Part) -> Numbers:
+        """(words,): the tags that a release gives them, sentence after sentence."""
+        shares = self.votes_on(part)
+        if self.head is not None and self.share < 1:
+            other = self.head.probabilities(part.hidden())
+            shares = (self.share * shares + (1 - self.share) * other).astype(np.float32)
+        return decode_tags(shares, [len(e.tags) for e in part.examples], self.transitions)
 
 
 def transitions_of(data: Sequence[Example]) -> Floats:
@@ -157,15 +189,16 @@ class _Steps:
 
 
 def word_support(
-    train: Part, queries: Part, data: Queries, dense: Floats, sizes: SupportSizes, vote: Vote, seed: int
+    train: Part, queries: Part, data: Queries, dense: Floats, sizes: SupportSizes, settings: Settings
 ) -> WordRows:
     """The support set from the words of `train`, projected, balanced and condensed, with the k that is best
     on `data`, whose words are `queries`; prints the scores after each step.
     """
-    rng = np.random.default_rng(seed)
+    rng, vote = np.random.default_rng(settings.seed), settings.vote
     known = train.tags() != UNKNOWN
     y, hidden = train.tags()[known], train.words()[known]
-    transitions = transitions_of([e for e in train.examples if e.gold.mentions])
+    sequences = settings.decode == "sequence"
+    transitions = transitions_of([e for e in train.examples if e.gold.mentions]) if sequences else None
     steps = _Steps(hidden, y, queries.words(), data, vote)
     rows = np.arange(len(y))
     steps.add("all, as trained", dense, rows, [PAPER_WORDS], transitions)
@@ -181,7 +214,7 @@ def word_support(
     steps.add("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
     by_k = steps.add("condensed", projection, rows, K_WORDS, transitions)
     console.print(steps.table)
-    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
+    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions, vote)
 
 
 def best_k(scores: dict[int, float], paper: int) -> int:
@@ -213,7 +246,9 @@ def pair_projection(data: Sequence[Example], hidden: Sequence[Floats], dimension
 
 def support_of(words: WordRows, pairs: Pairs) -> SupportSet:
     related, ids = np.array(pairs.related), [row[0] for row in pairs.rows]
-    return SupportSet(words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions)
+    return SupportSet(
+        words.vectors, words.tags, np.stack(pairs.vectors), related, ids, words.transitions, words.head
+    )
 
 
 def tensors_of(support: SupportSet, projection: Floats, pairs_projection: Floats) -> dict[str, Tensor]:
@@ -229,6 +264,9 @@ def tensors_of(support: SupportSet, projection: Floats, pairs_projection: Floats
     size = sum(t.numel() * t.element_size() for t in tensors.values())
     if size > MAX_BYTES:
         raise ValueError(f"the support is {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    if support.head is not None:
+        both = (support.head.weight, support.head.bias)
+        tensors |= {name: torch.from_numpy(t).half() for name, t in zip(HEAD, both, strict=True)}
     if support.transitions is not None:
         tensors["transitions"] = torch.from_numpy(support.transitions)
     return tensors

@@ -1,0 +1,145 @@
+"""The token head beside the neighbours, and the sentence head whose probability a pair's share is multiplied
+by.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder, UpperLayers
+from models.ner.decoding import tags_of
+from models.ner.head import EventHead
+from models.relation.model import LABELS, RelationModel, Voting
+from models.relation.neighbours import SupportSet, TokenHead
+from models.relation.sentence_head import SentenceHead
+from models.relation.spaces import EmbeddingSpaces
+from models.text import word_texts
+
+TAGS = tags_of(LABELS)
+B_DRUG, B_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE")
+EVENT, NONE = "Clozapine caused agranulocytosis.", "No agranulocytosis was seen with clozapine."
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert: str) -> Encoder:
+    return Encoder.load(tiny_bert)
+
+
+def split_in_two(encoder: Encoder) -> tuple[SplitEncoder, UpperLayers]:
+    """The encoder and a copy of its upper layer, as a release has them."""
+    copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+    return SplitEncoder(encoder, 1), UpperLayers(copied, 1)
+
+
+@pytest.fixture(scope="module")
+def model(encoder: Encoder) -> RelationModel:
+    """The support set is the words of EVENT and NONE; every pair is related."""
+    split, upper = split_in_two(encoder)
+    spaces = EmbeddingSpaces(split, np.eye(encoder.dimension, dtype=np.float32), upper=upper)
+    first, second = spaces.entity_vectors(spaces.encode([word_texts(t) for t in (EVENT, NONE)]))
+    support = SupportSet(
+        words=np.concatenate([first, second]),
+        tags=np.array([B_DRUG, 0, B_ADE, 0, 0, B_ADE, 0, 0, 0, B_DRUG, 0]),
+        pairs=np.concatenate([first[0], first[2]])[None],
+        related=np.ones(1, bool),
+        pair_ids=["ade-1"],
+    )
+    return RelationModel(spaces, support, Voting(1, 1))
+
+
+def with_sentence_head(model: RelationModel, head: EventHead, threshold: float = 0.5) -> RelationModel:
+    upper = model.spaces.upper
+    assert upper is not None
+    return RelationModel(
+        model.spaces,
+        model.support,
+        replace(model.voting, threshold=threshold),
+        sentence_head=SentenceHead(upper, head),
+    )
+
+
+def separating(model: RelationModel) -> EventHead:
+    """A head that learnt EVENT from NONE."""
+    torch.manual_seed(0)
+    head = EventHead(model.encoder.dimension, dropout=0.0)
+    upper = model.spaces.upper
+    assert upper is not None
+    with torch.no_grad():
+        states = upper.states_above(model.spaces.encode([word_texts(t) for t in (EVENT, NONE)]))
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
+    for _ in range(200):
+        logits = torch.stack([head(torch.cat(s)) for s in states])
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor([1.0, 0.0]))
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return head
+
+
+def test_the_sentence_head_lowers_the_scores_in_sentences_without_an_event(model: RelationModel) -> None:
+    plain = model.predict([EVENT, NONE])
+    assert [len(t.relations) for t in plain] == [1, 1]
+    every = with_sentence_head(model, separating(model), threshold=-1.0).predict([EVENT, NONE])
+    (event,), (none,) = (t.relations for t in every)
+    assert event.score > 0.9 * plain[0].relations[0].score
+    assert none.score < 0.1 * plain[1].relations[0].score
+    assert event.neighbours == plain[0].relations[0].neighbours
+    assert [t.mentions for t in every] == [t.mentions for t in plain]
+    kept = with_sentence_head(model, separating(model)).predict([EVENT, NONE])
+    assert [len(t.relations) for t in kept] == [1, 0]
+
+
+def test_sentences_of_a_batch_do_not_affect_each_others_scores(model: RelationModel) -> None:
+    torch.manual_seed(3)
+    own = with_sentence_head(model, EventHead(model.encoder.dimension), threshold=-1.0)
+    texts = [EVENT, f"{NONE} {EVENT}", NONE, "", "Aspirin.", f"{EVENT} " + "and so on " * 30 + "."]
+    together = own.predict(texts)
+    for text, tagged in zip(texts, together, strict=True):
+        (alone,) = own.predict([text])
+        assert [(r.head, r.tail) for r in alone.relations] == [(r.head, r.tail) for r in tagged.relations]
+        for one, other in zip(alone.relations, tagged.relations, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+        for found, same in zip(alone.mentions, tagged.mentions, strict=True):
+            assert found.score == pytest.approx(same.score, abs=1e-4)
+    assert sum(len(t.relations) for t in together) >= 4
+
+
+def test_the_threshold_holds_for_the_votes_without_a_sentence_head(model: RelationModel) -> None:
+    strict = RelationModel(model.spaces, model.support, replace(model.voting, threshold=1.0))
+    assert [t.relations for t in strict.predict([EVENT])] == [()]
+
+
+def test_a_word_without_pieces_has_no_event(model: RelationModel) -> None:
+    upper = model.spaces.upper
+    assert upper is not None
+    head = SentenceHead(upper, EventHead(model.encoder.dimension))
+    assert head.probabilities(model.spaces.encode([[]])) == [0.0]
+    assert head.probabilities([]) == []
+
+
+@pytest.mark.parametrize(("share", "label"), [(1.0, "DRUG"), (0.6, "DRUG"), (0.4, "ADE"), (0.0, "ADE")])
+def test_the_token_head_counts_as_much_as_its_share(model: RelationModel, share: float, label: str) -> None:
+    """The neighbours call the first word a drug; this head calls every word an effect."""
+    n, d = len(TAGS), model.encoder.dimension
+    bias = np.full(n, -50, np.float32)
+    bias[B_ADE] = 50
+    support = replace(model.support, head=TokenHead(np.zeros((n, d), np.float32), bias))
+    mixed = RelationModel(model.spaces, support, replace(model.voting, words_share=share))
+    (tagged,) = mixed.predict([EVENT])
+    assert tagged.mentions[0].label == label
+    assert tagged.mentions[0].score == pytest.approx(max(share, 1 - share), abs=1e-4)
+
+
+def test_probabilities_of_a_token_head_are_a_softmax() -> None:
+    rng = np.random.default_rng(0)
+    head = TokenHead(*(rng.normal(size=s).astype(np.float32) for s in ((6, 4), (6,))))
+    vectors = 100 * rng.normal(size=(5, 4)).astype(np.float32)
+    expected = torch.from_numpy(vectors @ head.weight.T + head.bias).softmax(1).numpy()
+    assert head.probabilities(vectors) == pytest.approx(expected, abs=1e-6)
+    assert head.probabilities(vectors[:0]).shape == (0, 6)

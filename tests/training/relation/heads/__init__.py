@@ -1,0 +1,1 @@
+"""Tests of the heads of a relation release in training."""

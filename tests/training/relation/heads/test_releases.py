@@ -1,0 +1,99 @@
+"""Releases with heads, from the program that trains them: what they hold, and what older ones answer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.encoder.weights import ADAPTER
+from models.relation.model import RelationModel, Voting
+from models.relation.neighbours import HEAD
+from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD
+from models.relation.spaces import UPPER_ADAPTER
+from models.releases.loading import load
+from models.releases.manifest import Release, ReleaseError
+from models.releases.store import bundled, open_release
+from models.releases.tensors import read_tensors
+from tests.training.relation.test_program import only_release
+from training.relation.__main__ import main
+from training.relation.data import TAGS
+
+SIZES: dict[str, Any] = {"width": 8, "rank": 4, "pair_rank": 4, "dimension": 6, "pair_dimension": 6}
+
+
+def trained(corpus: Path, base: str, output: Path, **options: Any) -> Release:
+    main(
+        data=corpus, output=output, base=base, batch=4, words=60, precision="float32", sentence_teaching=0.0,
+        **({"epochs": 1, "pair_epochs": 1} | SIZES | options),
+    )  # fmt: skip
+    return only_release(output)
+
+
+@pytest.fixture(scope="module")
+def release(corpus: Path, tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Without a sentence head."""
+    return trained(corpus, tiny_bert, tmp_path_factory.mktemp("releases"))
+
+
+def test_the_head_of_the_cross_entropy_is_kept_and_its_share_is_stated(release: Release) -> None:
+    model: Any = load(release, dtype="float32").model
+    assert model.support.head.weight.shape == (len(TAGS), model.encoder.dimension)
+    assert model.voting.words_share == release.manifest.configuration["words_share"]
+    assert model.sentence_head is None
+    assert model.voting.threshold == 0.5
+
+
+def test_a_release_may_start_with_the_encoders_of_another_and_add_a_sentence_head(
+    release: Release, corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    start = str(release.path)
+    added = trained(corpus, tiny_bert, tmp_path, start=start, sentence_epochs=1)
+    for name in (ADAPTER, UPPER_ADAPTER):
+        assert added.file(name).read_bytes() == release.file(name).read_bytes()
+    assert {SENTENCE_ADAPTER, SENTENCE_HEAD} <= added.manifest.files.keys()
+    tensors, first = (read_tensors(r.file("support.safetensors")) for r in (added, release))
+    assert all(np.array_equal(tensors[name], first[name]) for name in (*HEAD, "projection"))
+    model: Any = load(added, dtype="float32").model
+    assert model.sentence_head is not None
+    assert model.voting.threshold == added.manifest.configuration["threshold"]
+    with pytest.raises(ReleaseError, match="--start needs"):
+        trained(corpus, tiny_bert, tmp_path / "other", start=start, split="ade_group_1")
+
+
+def test_decoding_as_in_the_paper_leaves_each_word_to_its_neighbours(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    model: Any = load(trained(corpus, tiny_bert, tmp_path, decode="paper"), dtype="float32").model
+    assert model.support.transitions is None
+    assert model.support.head is None
+    assert model.voting.words_share == 1
+
+
+def test_a_release_that_states_neither_share_nor_threshold_answers_by_its_neighbours_alone(
+    release: Release, tmp_path: Path
+) -> None:
+    """Releases from before the heads have none of these entries."""
+    folder = tmp_path / "old"
+    shutil.copytree(release.path, folder)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    for name in ("words_share", "threshold"):
+        del manifest["configuration"][name]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    old, new = (RelationModel.load(open_release(path)) for path in (folder, release.path))
+    assert old.voting == Voting(new.voting.k_words, new.voting.k_pairs)
+    new.voting = old.voting
+    texts = [str(text) for text in release.manifest.canary.inputs]
+    assert old.predict(texts) == new.predict(texts)
+
+
+def test_the_bundled_release_has_no_heads_and_passes_its_canary_check() -> None:
+    opened = open_release(bundled("relation"))
+    model: Any = load(opened, dtype="float32").model
+    assert model.support.head is None
+    assert model.sentence_head is None
+    assert (model.voting.words_share, model.voting.threshold) == (1.0, 0.5)
