@@ -3,9 +3,12 @@
 Mention and preferred term are read by the same table, polarity.tsv. A row has the words for a thing, and what
 they tell of it: a `name` ("weight") nothing without a modifier, a `state` ("hungry") or `symptom` ("sleepy")
 that there is more (+) or less (-) of it. The more of a `name-` ("waking"), the less of its thing. A word that
-ends in * stands for all that begin so. Modifiers are `more`, `less`, `fewer`, `not`, `cannot` and `better`;
-each belongs to the nearest thing of its clause. `fewer` of a symptom is relief, and so is `better` of a
-name; a symptom that went away did happen. `skip` are expressions that contain a modifier without its meaning.
+ends in * stands for all that begin so.
+
+Modifiers are `more`, `rise`, `less`, `fewer`, `not`, `cannot` and `better`; each belongs to the nearest thing
+of its clause. `more` may be more of a loss, while `rise` and `less` of one thing tell nothing. `fewer` of a
+symptom is relief, and so is `better` of a name; a symptom that went away did happen. `skip` are expressions
+that contain a modifier without its meaning.
 
 Other words with hyper- and hypo- tell more and less of what follows, by its first four letters. What a
 preferred term calls increased or decreased is a thing where it is compared, although the table lacks it.
@@ -29,16 +32,16 @@ Reading = Mapping[str, frozenset[str]]
 _FAR, _NEAR = 3, 2
 #: Modifiers that count for a thing, by the kind of its row without the sign.
 _COUNTED = {
-    "name": frozenset({"more", "less", "fewer", "not", "cannot"}),
-    "name-": frozenset({"more", "cannot"}),
+    "name": frozenset({"more", "rise", "less", "fewer", "not", "cannot"}),
+    "name-": frozenset({"more", "rise", "cannot"}),
     "state": frozenset({"less", "fewer", "not", "cannot"}),
     "symptom": frozenset({"fewer", "not"}),
 }
 _TURNING = frozenset({"less", "fewer", "not", "cannot"})
 _NEGATIONS = frozenset({"not", "cannot"})
-_MODIFIERS = _TURNING | {"more", "better"}
+_MODIFIERS = _TURNING | {"more", "rise", "better"}
 #: What a negation makes of the modifier after it.
-_NEGATED = {"more": "less", "less": "more", "fewer": "more", "better": ""}
+_NEGATED = {"more": "less", "rise": "less", "less": "more", "fewer": "more", "better": ""}
 #: Words that end a clause.
 _ENDS = frozenset({
     "after", "also", "and", "because", "but", "cause", "cuz", "from", "or", "plus", "then", "till",
@@ -100,7 +103,7 @@ def _own_thing(pt: str) -> frozenset[str]:
     """
     clauses = _clauses(pt)
     parts = _parts(clauses[0], frozenset()) if len(clauses) == 1 else []
-    if not parts or any(p.thing or p.kind not in ("more", "fewer") for p in parts):
+    if not parts or any(p.thing or p.kind not in ("rise", "fewer") for p in parts):
         return frozenset()
     inside = {i for p in parts for i in range(p.start, p.end)}
     words = [w for i, w in enumerate(clauses[0]) if i not in inside and w not in _FILLERS]
@@ -132,7 +135,7 @@ def _direction(thing: _Part, modifiers: set[str]) -> str | None:
     turned, negated = bool(counted & _TURNING), bool(counted & _NEGATIONS)
     if thing.kind.startswith("symptom") and turned and not negated:
         return RELIEF
-    if negated and counted & {"less", "fewer"}:
+    if counted & {"less", "fewer"} and (negated or "rise" in counted):
         return None
     return LESS if thing.kind.endswith("-") != turned else MORE
 

@@ -14,6 +14,7 @@ from models.types import Query
 
 OPPOSITE = [
     ("lost weight", "Weight increased"),
+    ("rapid weight loss", "Weight increased"),
     ("losing so much weight", "Weight increased"),
     ("I gained 20 pounds", "Weight decreased"),
     ("can't lose weight", "Weight decreased"),
@@ -100,6 +101,8 @@ NOT_OPPOSITE = [
     ("hypothyroid", "Hypothyroidism"),
     ("high blood pressure", "Blood glucose decreased"),
     ("hair falling out", "Alopecia"),
+    ("slowly gaining back weight", "Weight increased"),
+    ("gained all the weight I lost", "Weight increased"),
     ("weight", "Weight increased"),
     ("purple bicycle", "Weight increased"),
     ("lost weight", "Nausea"),
