@@ -21,6 +21,7 @@ from models.normalization import context_refining, patient_phrases
 from models.normalization.context_refining import Refiner
 from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.patient_phrases import Phrases
+from models.normalization.polarity import is_relief, opposes
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -162,7 +163,9 @@ class NormalizationModel:
         return TypeAdapter(list[Coding]).validate_python(stored)
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
-        """The k best preferred terms of each mention; NIL when the best is below the threshold."""
+        """The k best preferred terms of each mention, one that says the opposite never the first; NIL by the
+        rule, where all say the opposite, and where the mention tells the relief of a symptom.
+        """
         if not batch:
             return []
         vectors, weights = self.embed(batch)
@@ -179,8 +182,8 @@ class NormalizationModel:
         found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         out = []
         for query, (cosines, rows) in zip(batch, found, strict=True):
-            first = self._index.ranked(cosines, rows, self.vote)[0]
-            pt = self._index.candidate(int(rows[first]), 0.0).pt
+            (first, *_), _ = self._ranked(query.surface, cosines, rows)
+            pt = self._index.pt(int(rows[first]))
             out.append((self._features(query.surface, cosines, rows, first), pt))
         return out
 
@@ -201,7 +204,7 @@ class NormalizationModel:
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
     ) -> Coding:
         """Of the rows that count; there may be none."""
-        ranked = self._index.ranked(scores, rows, self.vote)[: self.k]
+        ranked, fits = self._ranked(surface, scores, rows)
         candidates = tuple(self._index.candidate(int(rows[i]), float(scores[i])) for i in ranked)
         confidence = None
         if self.nil_rule is not None and candidates:
@@ -209,8 +212,25 @@ class NormalizationModel:
             nil = confidence < self.nil_rule.below
         else:
             nil = not candidates or candidates[0].score < self.nil_below
+        nil = nil or not fits
         serious = bool(candidates) and self._index.is_serious(candidates[0].pt)
         return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
+
+    def _ranked(
+        self, surface: str, cosines: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
+    ) -> tuple[list[int], bool]:
+        """The position of the nearest row of each candidate, best first, but for the first one that does not
+        say the opposite of the mention, which is before the others. And whether there is one; False where the
+        mention tells the relief of a symptom.
+        """
+        ranked = self._index.ranked(cosines, rows, self.vote)[: self.k]
+        if is_relief(surface):
+            return ranked, False
+        for place, position in enumerate(ranked):
+            if not opposes(surface, self._index.pt(int(rows[position]))):
+                ranked.insert(0, ranked.pop(place))
+                return ranked, True
+        return ranked, False
 
     def _features(
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], first: int

@@ -30,6 +30,7 @@ class TermIndex:
         self._index = CosineIndex(torch.cat([vectors, *(p.vectors for p in sets)]).numpy(), device)
         self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
+        self._pts = list(numbers)
         pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
         self.concepts = np.array([numbers[pt] for pt in pts])
         """(rows,): the number of each one's preferred term"""
@@ -80,6 +81,10 @@ class TermIndex:
         text, pt = self._phrases[row - len(self._terms)]
         term = self._own_term[pt]
         return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
+
+    def pt(self, row: int) -> str:
+        """The preferred term of a row."""
+        return self._pts[int(self.concepts[row])]
 
     def is_serious(self, pt: str) -> bool:
         return self._own_term[pt].serious

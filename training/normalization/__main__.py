@@ -56,7 +56,7 @@ def main(
     if calibrate:
         if like is None or data is None:
             raise typer.BadParameter("--calibrate requires --like and --data")
-        release = recalibrated(open_release(like), data, output, place)
+        release = recalibrated(open_release(like), data, output, place, options.nil_loss)
     elif like is not None:
         release = over_terms(open_release(like), options, output, data, place)
     elif zero_shot:

@@ -129,7 +129,7 @@ def publish(
             configuration=configuration,
             training_data=sources,
             canary=CANARY,
-            scores=lambda model: _scores(model, data) if data else [],
+            scores=lambda model: scores(model, data) if data else [],
             root=output,
             device=device,
         )
@@ -150,7 +150,7 @@ def _write(folder: Path, parts: Parts) -> None:
         save_file(content, folder / name)
 
 
-def _scores(model: NormalizationModel, data: Path) -> list[Score]:
+def scores(model: NormalizationModel, data: Path) -> list[Score]:
     """On the held-out mentions over the release's terms, with SIDER's names and with the bundled tagger,
     where their files are in `data`.
     """

@@ -13,6 +13,9 @@ import typer
 from models import terminology
 from training.common.precision import PrecisionOption
 
+#: Share of the right codings that the rule for NIL may lose on the terms it is fitted on.
+ALLOWED_LOSS = 0.08
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -92,6 +95,14 @@ class ReleaseOptions:
             "1: the refined one alone, as in the paper",
         ),
     ] = 1.0
+    nil_loss: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=0.5,
+            help="with --calibrate: share of right codings that may become NIL where the rule is fitted",
+        ),
+    ] = ALLOWED_LOSS
     start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
     start_isolated: Annotated[
         Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")

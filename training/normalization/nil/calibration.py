@@ -22,20 +22,17 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule
-from models.releases.manifest import Manifest, Release, Score, TrainingData
+from models.releases.manifest import Release, TrainingData
 from training.common.codings.removed_terms import Half, draws, shares
 from training.common.codings.split import pts_by_term, query
 from training.common.corpora import GoldCoding
 from training.common.publish import publish_release
-from training.evaluation.coding import end_to_end
-from training.evaluation.evaluate import manifest_scores
 from training.normalization.data import read
 from training.normalization.nil.threshold import decisions, risk_coverage
-from training.normalization.release import CALIBRATION, CANARY
+from training.normalization.release import CALIBRATION, CANARY, scores
+from training.normalization.settings import ALLOWED_LOSS
 from training.teaching.readers import phrases
 
-#: How many of the right codings of known concepts the threshold may turn into NIL, on the development half.
-ALLOWED_LOSS = 0.08
 DRAWS = 12
 PHRASES = TrainingData(
     name="teaching corpus of pvstream, held-out lay phrases, for the rule of NIL only", licence="CC0-1.0"
@@ -68,10 +65,10 @@ def judged(model: NormalizationModel, golds: Sequence[GoldCoding], half: Half) -
     return Judged(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def fitted(rows: Judged) -> NilRule:
+def fitted(rows: Judged, allowed_loss: float = ALLOWED_LOSS) -> NilRule:
     """A logistic regression of known against missing concepts, both weighing the same. The threshold is the
-    confidence that ALLOWED_LOSS of the right codings fall below. Raises typer.BadParameter where there is no
-    right coding or no missing concept.
+    confidence that `allowed_loss`, 0 to 1, of the right codings fall below. Raises typer.BadParameter where
+    there is no right coding or no missing concept.
     """
     if not (rows.right & ~rows.missing).any() or not rows.missing.any():
         raise typer.BadParameter("no mention of the development half is coded right, or none is missing")
@@ -81,7 +78,7 @@ def fitted(rows: Judged) -> NilRule:
     bias = float(found.intercept_[0] - (weights * mean).sum())
     rule = NilRule(tuple(round(float(w), 4) for w in weights), round(bias, 4), 0.0)
     confidences = np.array([rule.confidence(f) for f in rows.features])
-    below = float(np.quantile(confidences[rows.right & ~rows.missing], ALLOWED_LOSS))
+    below = float(np.quantile(confidences[rows.right & ~rows.missing], allowed_loss))
     return NilRule(rule.weights, rule.bias, round(below, 4))
 
 
@@ -103,13 +100,19 @@ def _report(confidences: np.ndarray[Any, Any], below: float, rows: Judged) -> di
     return found | {"accuracy_at_80": round(float(covered.mean()), 4)}
 
 
-def recalibrated(release: Release, data: Path, output: Path, device: torch.device | str = "cpu") -> Release:
+def recalibrated(
+    release: Release,
+    data: Path,
+    output: Path,
+    device: torch.device | str = "cpu",
+    allowed_loss: float = ALLOWED_LOSS,
+) -> Release:
     """The same release with a rule for NIL, and what it does; every file stays as it is."""
     model = NormalizationModel.load(release, device=str(device))
     golds = list(dict.fromkeys([*read(data).valid, *phrases("held_out")]))
     halves: tuple[Half, Half] = ("development", "test")
     development, test = (judged(model, golds, half) for half in halves)
-    rule = fitted(development)
+    rule = fitted(development, allowed_loss)
     reports = {
         "development": report(rule, development),
         "test": report(rule, test),
@@ -120,6 +123,7 @@ def recalibrated(release: Release, data: Path, output: Path, device: torch.devic
     model.nil_rule = rule
     configuration = manifest.configuration | {
         "nil_rule": rule.stored(),
+        "nil_loss": allowed_loss,
         "nil_calibration": reports,
         "risk_coverage": risk_coverage(decisions(model, read(data).valid)),
     }
@@ -135,15 +139,7 @@ def recalibrated(release: Release, data: Path, output: Path, device: torch.devic
             configuration=configuration,
             training_data=list(dict.fromkeys([*manifest.training_data, CALIBRATION, PHRASES])),
             canary=CANARY,
-            scores=lambda loaded: _scores(manifest, loaded, data),
+            scores=lambda loaded: scores(loaded, data),
             root=output,
             device=device,
         )
-
-
-def _scores(manifest: Manifest, model: NormalizationModel, data: Path) -> list[Score]:
-    """The scores of the release that ignore NIL, and those that do not anew."""
-    kept = [s for s in manifest.scores if s.data != end_to_end.DATA]
-    if len(kept) == len(manifest.scores):
-        return kept
-    return kept + manifest_scores("normalization", model, data, [end_to_end.END_TO_END])

@@ -1,0 +1,167 @@
+"""The veto of codes that say the opposite of their mention."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.encoder.model import Encoder
+from models.normalization.model import NormalizationModel
+from models.normalization.polarity import is_relief, opposes
+from models.terminology import Term
+from models.types import Query
+
+OPPOSITE = [
+    ("lost weight", "Weight increased"),
+    ("rapid weight loss", "Weight increased"),
+    ("losing so much weight", "Weight increased"),
+    ("I gained 20 pounds", "Weight decreased"),
+    ("can't lose weight", "Weight decreased"),
+    ("unable to gain weight", "Weight increased"),
+    ("no appetite", "Increased appetite"),
+    ("not hungry at all", "Increased appetite"),
+    ("can't stop eating", "Decreased appetite"),
+    ("always starving", "Decreased appetite"),
+    ("can\u2019t sleep", "Somnolence"),
+    ("trouble falling asleep", "Hypersomnia"),
+    ("can't stay awake", "Insomnia"),
+    ("sleeping way too much", "Insomnia"),
+    ("so sleepy all day", "Middle insomnia"),
+    ("awake all night", "Somnolence"),
+    ("not tired", "Fatigue"),
+    ("exhausted", "Energy increased"),
+    ("so much energy", "Fatigue"),
+    ("no energy", "Energy increased"),
+    ("no sex drive", "Libido increased"),
+    ("higher libido", "Libido decreased"),
+    ("libido gone", "Hypersexuality"),
+    ("blood pressure dropped", "Hypertension"),
+    ("high bp", "Hypotension"),
+    ("low blood pressure", "Blood pressure increased"),
+    ("low blood sugar", "Hyperglycaemia"),
+    ("hyperglycemia", "Blood glucose decreased"),
+    ("hypoglycaemic", "Hyperglycaemia"),
+    ("heart racing, fast heartbeat", "Bradycardia"),
+    ("slow pulse", "Tachycardia"),
+    ("low sodium", "Hypernatraemia"),
+    ("hyponatremia", "Blood sodium increased"),
+    ("potassium was high", "Hypokalaemia"),
+    ("hypothyroid", "Hyperthyroidism"),
+    ("hair loss", "Hypertrichosis"),
+    ("hair growth on my face", "Alopecia"),
+    ("constipated", "Diarrhoea"),
+    ("can't poop", "Diarrhoea"),
+    ("white cells low", "Leukocytosis"),
+    ("low cortisol", "Blood cortisol increased"),
+    ("decreased liver enzymes, hepatic enzymes low", "Hepatic enzyme increased"),
+    ("less mobility", "Mobility increased"),
+    ("sleep went away", "Hypersomnia"),
+    ("less sleepy", "Insomnia"),
+    ("less sleepy", "Somnolence"),
+    ("less tired", "Energy increased"),
+    ("diarrhea went away", "Constipation"),
+    ("sleep got better", "Hypersomnia"),
+]
+
+NOT_OPPOSITE = [
+    ("no appetite", "Decreased appetite"),
+    ("can't sleep", "Insomnia"),
+    ("lost weight", "Weight decreased"),
+    ("can't stop eating", "Increased appetite"),
+    ("can't lose weight", "Weight increased"),
+    ("can't gain weight", "Weight decreased"),
+    ("can't gain weight", "Weight gain poor"),
+    ("tired but can't sleep", "Insomnia"),
+    ("tired", "Insomnia"),
+    ("can't control my eating", "Hyperphagia"),
+    ("can't get enough sleep", "Insomnia"),
+    ("can't get enough food", "Increased appetite"),
+    ("never hungry", "Decreased appetite"),
+    ("awake all night", "Insomnia"),
+    ("can't stay awake", "Somnolence"),
+    ("hard to wake up", "Somnolence"),
+    ("keep waking up", "Middle insomnia"),
+    ("sleepy during the day, no sleep at night", "Insomnia"),
+    ("sleepy during the day, no sleep at night", "Somnolence"),
+    ("no appetite and gained weight", "Weight increased"),
+    ("sleep too much and lost my appetite", "Decreased appetite"),
+    ("lower back pain", "Back pain"),
+    ("pain that won't go away", "Pain"),
+    ("headache went away after two days", "Headache"),
+    ("didn't have much of a libido", "Libido decreased"),
+    ("libido gone out the window", "Loss of libido"),
+    ("bp out of control", "Hypertension"),
+    ("can't hold my pee", "Pollakiuria"),
+    ("pee all the time", "Pollakiuria"),
+    ("legs gone numb", "Hypoaesthesia"),
+    ("heart rate came down a lot", "Heart rate decreased"),
+    ("high blood sugar", "Hyperglycaemia"),
+    ("low sodium", "Hyponatraemia"),
+    ("hypothyroid", "Hypothyroidism"),
+    ("high blood pressure", "Blood glucose decreased"),
+    ("hair falling out", "Alopecia"),
+    ("slowly gaining back weight", "Weight increased"),
+    ("gained all the weight I lost", "Weight increased"),
+    ("weight", "Weight increased"),
+    ("purple bicycle", "Weight increased"),
+    ("lost weight", "Nausea"),
+]
+
+
+@pytest.mark.parametrize(("mention", "pt"), OPPOSITE)
+def test_a_code_that_says_the_opposite_is_refused(mention: str, pt: str) -> None:
+    assert opposes(mention, pt)
+
+
+@pytest.mark.parametrize(("mention", "pt"), NOT_OPPOSITE)
+def test_a_code_that_does_not_clearly_say_the_opposite_is_kept(mention: str, pt: str) -> None:
+    assert not opposes(mention, pt)
+
+
+@pytest.mark.parametrize("mention", ["less tired", "fewer headaches", "reduced anxiety", "sleeping better"])
+def test_less_of_a_symptom_is_relief(mention: str) -> None:
+    assert is_relief(mention)
+
+
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "less energy", "less hungry", "less sleep", "less tired but nauseous", "pain not getting better",
+        "headache went away", "no relief", "nausea", "",
+    ],
+)  # fmt: skip
+def test_less_of_what_is_wanted_is_no_relief(mention: str) -> None:
+    assert not is_relief(mention)
+
+
+@given(st.text(max_size=60), st.text(max_size=30))
+def test_no_text_is_an_error(mention: str, pt: str) -> None:
+    assert opposes(mention, pt) in (True, False)
+    assert is_relief(mention) in (True, False)
+
+
+SLEEP = [Term("Can sleep", "Somnolence", "N"), Term("Insomnia", "Insomnia", "P"), Term("Rash", "Rash", "S")]
+
+
+def coded(encoder: Encoder, terms: list[Term], mention: str) -> tuple[list[str], bool]:
+    model = NormalizationModel(encoder, terms, encoder.embed([t.llt for t in terms]), k=3, nil_below=0.3)
+    (coding,) = model.predict([Query(mention, 0, len(mention), mention)])
+    return [c.pt for c in coding.candidates], coding.nil
+
+
+def test_the_next_candidate_that_says_no_opposite_is_taken(mini: Encoder) -> None:
+    assert coded(mini, SLEEP, "can't sleep") == (["Insomnia", "Somnolence", "Rash"], False)
+    assert coded(mini, SLEEP, "can sleep")[0][0] == "Somnolence"
+
+
+def test_a_mention_is_nil_where_every_candidate_says_the_opposite(mini: Encoder) -> None:
+    assert coded(mini, SLEEP[:1], "can't sleep") == (["Somnolence"], True)
+
+
+def test_relief_is_nil_and_keeps_its_candidates(mini: Encoder) -> None:
+    terms = [*SLEEP, Term("Headache", "Headache", "N")]
+    (first, *_), nil = coded(mini, terms, "fewer headaches")
+    assert first == "Headache"
+    assert nil
+    assert coded(mini, SLEEP, "bad rash") == (["Rash", "Insomnia", "Somnolence"], False)
