@@ -19,7 +19,7 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.ner.decoding import tags_of
 from models.ner.head import Head
-from models.normalization.model import NormalizationModel
+from models.normalization.packed_vectors import PackedVectors
 from models.relation.model import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
 from models.types import LABELS
@@ -112,7 +112,7 @@ def _normalization(folder: Path, base: str) -> dict[str, Any]:
     rows = [f"{term}\t{term}\tSystem" for term in TERMS]
     (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + "\n".join(rows) + "\n", encoding="utf-8")
     vectors = Encoder.load(base, max_pieces=MAX_PIECES).embed(TERMS)
-    save_file(NormalizationModel.pack(vectors), folder / "vectors.safetensors")
+    save_file(PackedVectors.pack(vectors).tensors(), folder / "vectors.safetensors")
     return {"k": 3, "nil_below": 0.1}
 
 

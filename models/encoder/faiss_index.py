@@ -32,27 +32,26 @@ class CosineIndex:
         index.add(unit(vectors))
         self._index = index
 
-    def vectors(self) -> NDArray[np.float32]:
-        """The unit vectors (n, dimension) of all rows."""
-        rows: NDArray[np.float32] = self._index.reconstruct_n(0, self.size)
-        return rows
-
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Cosines and row numbers, each (queries, k), nearest first; k is at most the size of the index.
 
         Raises ValueError on numbers that are not finite: FAISS would return rows that do not exist.
         """
         k = min(k, self.size)
-        if not np.isfinite(queries).all():
-            raise ValueError("a query holds a number that is not finite")
+        asked = checked_queries(queries)
         if not len(queries):
             return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
-        unit_queries = unit(queries)
-        if len(unit_queries) == 1:
-            # FAISS splits a single query over the threads, which changes the last bits: search it twice.
-            unit_queries = np.repeat(unit_queries, 2, axis=0)
-        scores, rows = self._index.search(unit_queries, k)
+        scores, rows = self._index.search(asked, k)
         return scores[: len(queries)], rows[: len(queries)]
+
+
+def checked_queries(queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The queries scaled to length 1, a single one twice: FAISS splits it over the threads, which changes the
+    last bits. Raises ValueError on numbers that are not finite.
+    """
+    if not np.isfinite(queries).all():
+        raise ValueError("a query holds a number that is not finite")
+    return unit(np.repeat(queries, 2, axis=0) if len(queries) == 1 else queries)
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -9,6 +9,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Encoding, Tokenizer
 
+from models.once import once
+
 #: The special tokens of a BERT.
 _SPECIAL = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]"}
 
@@ -68,8 +70,11 @@ class WordPieceTokenizer:
         return int(self._tokenizer.add_tokens(list(tokens)))
 
 
+@once
 def load_wordpiece(folder: Path) -> WordPieceTokenizer | None:
-    """The tokenizer in the folder of a base; None where transformers would make another one of its files."""
+    """The tokenizer in the folder of a base, which all encoders of the process share: to be copied before
+    tokens are added. None where transformers would make another one of its files.
+    """
     try:
         settings = json.loads((folder / "tokenizer_config.json").read_bytes())
         stored = json.loads((folder / "tokenizer.json").read_bytes())

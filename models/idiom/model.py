@@ -59,7 +59,7 @@ def idiom_token(expression: str) -> str:
 
 def add_tokens(encoder: Encoder, tokens: Sequence[str], rows: Tensor) -> ExtendedEmbedding | None:
     """Adds tokens with the embeddings `rows` (tokens, dimension of the embeddings) to an encoder, in place;
-    its model must not be shared with another encoder.
+    its model and tokenizer must not be shared with another encoder.
 
     Raises ValueError when the rows have another shape, or a token is in the vocabulary or twice in the list.
     """
@@ -123,9 +123,9 @@ class IdiomModel:
         encoder = encoder_of(release, device=device, dtype=dtype, packed=pooling == LAST)
         marker = Marker(configuration["expressions"])
         if marker.tokens:
-            if not isinstance(encoder.model, PackedBert):
-                # Without an adapter the model is shared by all encoders of its base and must not be changed.
-                encoder = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
+            # The tokenizer is shared by all encoders of its base, and without an adapter the model too.
+            model = encoder.model if isinstance(encoder.model, PackedBert) else copy.deepcopy(encoder.model)
+            encoder = Encoder(model, copy.deepcopy(encoder.tokenizer), encoder.max_pieces)
             add_tokens(encoder, marker.tokens, read_tensors(release.file(TOKENS))["rows"])
         return cls(with_pooling(encoder, pooling), marker, release.manifest.base, pooling)
 

@@ -20,6 +20,7 @@ from models.encoder.weights import ADAPTER, WEIGHTS, check_base
 from models.normalization import context_refining, patient_phrases
 from models.normalization.context_refining import Refiner
 from models.normalization.nil_rule import Floats, NilRule, features
+from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
 from models.normalization.term_index import TermIndex
@@ -51,7 +52,7 @@ class NormalizationModel:
         self,
         encoder: Encoder,
         terms: Sequence[Term],
-        vectors: torch.Tensor,
+        vectors: Vectors,
         *,
         k: int,
         nil_below: float,
@@ -77,7 +78,7 @@ class NormalizationModel:
         self.refiner = refiner
         self.vote = vote
         sets = [p for p in (self.phrases, self.taught) if p is not None]
-        self._device = device
+        self._device, self._vectors = device, vectors
         self._index = TermIndex(self.terms, vectors, sets, device)
 
     @classmethod
@@ -89,8 +90,7 @@ class NormalizationModel:
         refiner = _load_refiner(release, device, dtype) if DCR in release.manifest.files else None
         encoder = refiner.isolated if refiner else encoder_of(release, device=device, dtype=dtype)
         terms = terminology.load(release.file("terminology.tsv"))
-        stored = read_tensors(release.file("vectors.safetensors"))
-        vectors = unpack(stored)
+        vectors = PackedVectors.from_tensors(read_tensors(release.file("vectors.safetensors")))
         if vectors.shape != (len(terms), encoder.dimension):
             raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(terms)} terms")
         return cls(
@@ -136,7 +136,7 @@ class NormalizationModel:
         return NormalizationModel(
             self.encoder,
             terms,
-            torch.from_numpy(self._index.term_vectors()[kept]),
+            self._vectors[torch.tensor(kept, dtype=torch.long)],
             k=self.k,
             nil_below=self.nil_below,
             device=self._device,
@@ -194,12 +194,6 @@ class NormalizationModel:
         vectors, weights = self.refiner.embed(batch)
         return vectors.numpy(), weights
 
-    @staticmethod
-    def pack(vectors: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Unit vectors (terms, dimension) in 8 bits with a scale per row; cosines change by about 0.001."""
-        scales = vectors.abs().amax(1).clamp(min=1e-12) / 127
-        return {"terms": (vectors / scales.unsqueeze(1)).round().to(torch.int8), "scales": scales}
-
     def _coding(
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
     ) -> Coding:
@@ -241,15 +235,6 @@ class NormalizationModel:
         return features(surface, best.phrase or best.llt, scores.astype(np.float64), same)
 
 
-def unpack(stored: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The vectors (rows, dimension) that `NormalizationModel.pack` packed; raises ReleaseError for others,
-    whose product could be far larger than both.
-    """
-    if stored["terms"].ndim != 2 or stored["scales"].shape != stored["terms"].shape[:1]:  # noqa: PLR2004
-        raise ReleaseError("the packed vectors are not a matrix with a scale for each row")
-    return stored["terms"].float() * stored["scales"].float().unsqueeze(1)
-
-
 def _load_phrases(
     release: Release, terms: Sequence[Term], dimension: int, table: str, packed: str
 ) -> Phrases | None:
@@ -259,7 +244,7 @@ def _load_phrases(
     texts, pts = patient_phrases.read(release.file(table))
     if unknown := set(pts) - {t.pt for t in terms}:
         raise ReleaseError(f"{release.version}: a phrase has the unknown preferred term {min(unknown)!r}")
-    vectors = unpack(read_tensors(release.file(packed)))
+    vectors = PackedVectors.from_tensors(read_tensors(release.file(packed)))
     if vectors.shape != (len(texts), dimension):
         raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(texts)} phrases")
     configuration = release.manifest.configuration

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
+from models.normalization.packed_vectors import Vectors
 from models.terminology import Term
 
 HEADER = ["phrase", "pt"]
@@ -27,7 +27,7 @@ class Phrases:
 
     texts: tuple[str, ...]
     pts: tuple[str, ...]
-    vectors: Tensor
+    vectors: Vectors
     min_cosine: float
     """cosine with a mention from which a phrase is a candidate"""
     penalty: float = 0.0

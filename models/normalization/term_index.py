@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-from models.encoder.faiss_index import CosineIndex
+from models.normalization.packed_vectors import Vectors, index_of
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
 from models.types import Candidate
@@ -21,13 +20,13 @@ class TermIndex:
     """The rows are those of the terms, then those of each set of phrases; each has a preferred term."""
 
     def __init__(
-        self, terms: Sequence[Term], vectors: torch.Tensor, sets: Sequence[Phrases], device: str = "cpu"
+        self, terms: Sequence[Term], vectors: Vectors, sets: Sequence[Phrases], device: str = "cpu"
     ) -> None:
         """`vectors` (terms, dimension) are unit vectors of the terms."""
         self._terms = terms
         # Phrases are coded to the lowest-level term of the same name, which models.terminology.load ensures.
         self._own_term = {t.pt: t for t in reversed(terms)} | {t.pt: t for t in terms if t.llt == t.pt}
-        self._index = CosineIndex(torch.cat([vectors, *(p.vectors for p in sets)]).numpy(), device)
+        self._index = index_of([vectors, *(p.vectors for p in sets)], device)
         self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
         self._pts = list(numbers)
@@ -38,10 +37,6 @@ class TermIndex:
         sizes = [len(terms), *(len(p.texts) for p in sets)]
         self._least = np.repeat([-2.0, *(p.min_cosine for p in sets)], sizes)
         self._penalties = np.repeat(np.array([0.0, *(p.penalty for p in sets)], np.float32), sizes)
-
-    def term_vectors(self) -> Array:
-        """(terms, dimension): the unit vectors of the terms."""
-        return self._index.vectors()[: len(self._terms)]
 
     def of_terms(self) -> TermIndex:
         """The same index without phrases, which shares its vectors."""

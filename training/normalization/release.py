@@ -26,6 +26,7 @@ from models.normalization.model import (
     TAUGHT_VECTORS,
     NormalizationModel,
 )
+from models.normalization.packed_vectors import PackedVectors
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import Query
@@ -138,14 +139,14 @@ def publish(
 def _write(folder: Path, parts: Parts) -> None:
     rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\t{t.serious:d}\n" for t in parts.terms)
     (folder / "terminology.tsv").write_text("llt\tpt\tsoc\tserious\n" + rows, encoding="utf-8")
-    save_file(NormalizationModel.pack(parts.vectors), folder / "vectors.safetensors")
+    save_file(PackedVectors.pack(parts.vectors).tensors(), folder / "vectors.safetensors")
     for phrases, table, packed in (
         (parts.phrases, PHRASES, PHRASE_VECTORS),
         (parts.taught, TAUGHT, TAUGHT_VECTORS),
     ):
         if phrases is not None and phrases.texts:
             patient_phrases.write(folder / table, phrases.texts, phrases.pts)
-            save_file(NormalizationModel.pack(phrases.vectors), folder / packed)
+            save_file(PackedVectors.pack(phrases.vectors).tensors(), folder / packed)
     for name, content in parts.trained.items():
         save_file(content, folder / name)
 

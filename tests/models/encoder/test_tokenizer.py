@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 from models.encoder.base_files import resolve_base
+from models.encoder.model import Encoder
 from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
 from models.encoder.weights import load_tokenizer
 from streams.cli.demo.run import samples
@@ -62,9 +64,12 @@ def test_words_have_the_pieces_of_transformers(own: WordPieceTokenizer, texts: l
         assert ours.word_ids(i) == theirs.word_ids(i)
 
 
+def test_encoders_of_a_base_share_its_tokenizer(own: WordPieceTokenizer) -> None:
+    assert all(Encoder.for_inference("mini", max_pieces=n).tokenizer is own for n in (16, 128))
+
+
 def test_an_added_token_is_one_piece_of_this_tokenizer_only(own: WordPieceTokenizer) -> None:
-    other = load_wordpiece(Path(resolve_base("mini")))
-    assert other is not None
+    other = copy.deepcopy(own)
     assert other.add_tokens([AddedToken("IDbigfishID", normalized=False, special=False)]) == 1
     assert other(["a IDbigfishID"])["input_ids"] == [[1037, len(own)]]
     assert len(other) == len(own) + 1

@@ -157,11 +157,14 @@ def published(base: str, tmp_path: Path, **configuration: Any) -> Release:
     return publish(folder, manifest(base, folder, configuration=settings, canary=canary), tmp_path / "root")
 
 
-@pytest.mark.parametrize("base", ["tiny_bert", "tiny_roberta"])
+@pytest.mark.parametrize(
+    ("base", "pooling"), [("tiny_bert", LAST_TWO), ("tiny_bert", LAST), ("tiny_roberta", LAST_TWO)]
+)
 def test_a_release_loads_passes_its_canary_check_and_marks_idioms(
-    base: str, tmp_path: Path, request: pytest.FixtureRequest
+    base: str, pooling: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    release = published(request.getfixturevalue(base), tmp_path, expressions=["home run", "big fish"])
+    expressions = ["home run", "big fish"]
+    release = published(request.getfixturevalue(base), tmp_path, pooling=pooling, expressions=expressions)
     loaded = load(release, dtype="float32")
     assert (loaded.task, loaded.passes_canary()) == ("idiom", True)
     vectors = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])

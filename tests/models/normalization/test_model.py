@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
-from models.normalization.model import NormalizationModel, unpack
+from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
 from models.types import Query
@@ -107,31 +104,6 @@ def test_an_empty_batch_has_no_codings(model: NormalizationModel) -> None:
 def test_stored_canary_inputs_become_queries() -> None:
     stored = [{"text": "HA", "start": 0, "end": 2, "surface": "headache"}]
     assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
-
-
-def test_packing_changes_the_cosines_of_real_terms_by_less_than_half_a_percent(mini: Encoder) -> None:
-    vectors = mini.embed([t.llt for t in TERMS])
-    packed = NormalizationModel.pack(vectors)
-    assert packed["terms"].dtype == torch.int8
-    queries = mini.embed(["couldn't sleep", "head is killing me", *(t.llt for t in TERMS)])
-    assert (queries @ unpack(packed).T - queries @ vectors.T).abs().max() < 0.005
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(0, 2**31), st.integers(1, 20), st.integers(128, 400))
-def test_packing_changes_the_cosines_of_random_unit_vectors_little(
-    seed: int, rows: int, dimension: int
-) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    vectors = torch.nn.functional.normalize(torch.randn(rows, dimension, generator=generator))
-    queries = torch.randn(5, dimension, generator=generator).numpy()
-    before, _ = CosineIndex(vectors.numpy()).search(queries, rows)
-    after, _ = CosineIndex(unpack(NormalizationModel.pack(vectors)).numpy()).search(queries, rows)
-    assert abs(before - after).max() < 0.005
-
-
-def test_packing_keeps_a_zero_row_zero() -> None:
-    assert unpack(NormalizationModel.pack(torch.zeros(1, 4))).tolist() == [[0.0] * 4]
 
 
 def test_a_phrase_is_a_candidate_from_its_minimum_cosine(mini: Encoder) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.encoder.base_files import base_digest
-from models.normalization.model import unpack
+from models.normalization.packed_vectors import PackedVectors
 from models.releases.loading import (
     FLOAT32_ONLY,
     Loaded,
@@ -307,4 +307,4 @@ def test_a_configuration_that_needs_more_than_is_stored_is_refused_before_it_is_
 def test_packed_vectors_whose_product_is_far_larger_are_refused() -> None:
     stored = {"terms": torch.zeros(1_000_000, dtype=torch.int8), "scales": torch.zeros(1_000_000)}
     with pytest.raises(ReleaseError, match="not a matrix with a scale for each row"):
-        unpack(stored)
+        PackedVectors.from_tensors(stored)

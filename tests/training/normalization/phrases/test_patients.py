@@ -121,4 +121,5 @@ def test_phrases_of_unknown_terms_are_left_out() -> None:
     phrases = Phrases(("a", "b", "c"), ("Rash", "Unknown", "HEADACHE"), torch.eye(3), 0.5)
     kept = phrases.within(TERMS)
     assert (kept.texts, kept.pts) == (("a", "c"), ("Rash", "Headache"))
+    assert isinstance(kept.vectors, torch.Tensor)
     assert torch.equal(kept.vectors, torch.eye(3)[[0, 2]])
