@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,12 @@ import numpy as np
 
 from models.scores import Counts, spearman
 from training.evaluation.result import Part, Result
+from training.teaching.batches import PARTS
+from training.teaching.readers import idioms
 
-#: Training selects its epoch on the first, third, ... STS row; `heldout` has the other rows.
-SPLITS = ("dev_en", "dev_en_heldout", "dev_pt")
+#: Training selects its epoch on the first, third, ... STS row; `heldout` has the other rows, and `unwritten`
+#: no pair with an expression of the teaching corpus: a release that learned from that alone saw none of them.
+SPLITS = ("dev_en", "dev_en_heldout", "dev_en_unwritten", "dev_pt")
 PRIMARY = "spearman_idiom"
 STS = "spearman_sts"
 FOLDER = "idioms"
@@ -59,8 +62,9 @@ class Corpus(NamedTuple):
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The pairs of a split, in the order of the gold file."""
     language = split.split("_")[1].upper()
-    pairs = read_pairs(data / FOLDER, language)
-    name = f"SemEval-2022 task 2B, dev, {language}"
+    unwritten = split.endswith("_unwritten")
+    pairs = read_pairs(data / FOLDER, language, without=_written() if unwritten else frozenset())
+    name = f"SemEval-2022 task 2B, dev, {language}" + unwritten * ", no expression of the teaching corpus"
     if split.endswith("_heldout"):
         _, sts = halves(pairs)
         pairs = [p for p in pairs if p.idiom] + sts
@@ -68,15 +72,27 @@ def read(data: Path, split: str, limit: int) -> Corpus:
     return Corpus(name, pairs[:limit] if limit else pairs)
 
 
-def read_pairs(folder: Path, language: str) -> list[Pair]:
-    """Rows of the dev gold file in one language, with the sentences of the dev file."""
+def _written() -> frozenset[str]:
+    """The expressions of the teaching corpus, without articles."""
+    return frozenset(_plain(i.expression) for part in PARTS for i in idioms(part))
+
+
+def _plain(expression: str) -> str:
+    words = expression.lower().replace("-", " ").split()
+    return " ".join(w for w in words if w not in ("a", "an", "the"))
+
+
+def read_pairs(folder: Path, language: str, without: Container[str] = frozenset()) -> list[Pair]:
+    """Rows of the dev gold file in one language, with the sentences of the dev file, but for those with an
+    expression of `without`.
+    """
     with (folder / "semeval22_dev.csv").open(encoding="utf-8", newline="") as file:
         sentences = {r["ID"]: (r["sentence1"], r["sentence2"], r["MWE1"]) for r in csv.DictReader(file)}
     pairs = []
     with (folder / "semeval22_dev_gold.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["Language"] == language:
-                first, second, expression = sentences[row["ID"]]
+            first, second, expression = sentences[row["ID"]]
+            if row["Language"] == language and _plain(expression) not in without:
                 gold = float(row["sim"]) if row["sim"] else None
                 other = None if row["sim"] else sentences[row["otherID"]][:2]
                 pairs.append(Pair(first, second, gold, other, expression != "None"))

@@ -36,6 +36,8 @@ def main(
         bool, typer.Option(help="print the dev scores by both poolings, marked or not")
     ] = True,
 ) -> None:
+    if not (settings.semeval or settings.teaching):
+        raise typer.BadParameter("nothing to learn from: --no-semeval is for --teaching")
     place = device_of(device)
     check_base(settings.base, Need(own_layers=settings.layers > 0))
     settings = replace(settings, precision=resolved(settings.precision, place))

@@ -22,9 +22,11 @@ from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.idiom import FOLDER, halves, pair_counts, read_pairs, scores
-from training.idiom.data import read_groups
+from training.idiom.data import read_groups, written_groups
 from training.idiom.settings import Settings
 from training.idiom.trainer import IdiomTrainee
+from training.teaching.batches import PARTS
+from training.teaching.readers import idioms, teaching_source
 
 console = Console()
 SEMEVAL = TrainingData(
@@ -47,8 +49,9 @@ def train(
     before training where no epoch was kept.
     """
     sts, _ = halves(read_pairs(data / FOLDER, settings.language))
-    groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language)
-    trainee = IdiomTrainee(settings, groups, sts, device)
+    groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language) if settings.semeval else []
+    written = {part: written_groups(idioms(part)) if settings.teaching else [] for part in PARTS}
+    trainee = IdiomTrainee(settings, groups, sts, device, written=written)
     console.print(f"{len(trainee.data)} rows, {len(trainee.validation)} pairs for validation")
     untrained = trainee.weights()
     loop = TrainingLoop(trainee, asdict(settings), run)
@@ -134,9 +137,14 @@ def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, ro
             "training_seconds": seconds,
             "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "pooling"}},
         },
-        training_data=[SEMEVAL],
+        training_data=_sources(settings),
         canary=CANARY,
         scores=lambda model: manifest_scores("idiom", model, data, splits),
         root=root,
         device=trainee.device,
     )
+
+
+def _sources(settings: Settings) -> list[TrainingData]:
+    written = [teaching_source(len(idioms("train")))] if settings.teaching else []
+    return [*([SEMEVAL] if settings.semeval else []), *written]

@@ -1,16 +1,19 @@
-"""Sentences with an idiom and their paraphrases, from the training file of SemEval-2022 task 2B."""
+"""Sentences with an idiom and their paraphrases, from the training file of SemEval-2022 task 2B and from the
+teaching corpus.
+"""
 
 from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from models.idiom.model import Marker, idiom_token
 from training.evaluation.idiom import Pair
+from training.teaching.batches import Idiom
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,20 @@ def read_groups(path: Path, language: str = "EN") -> list[Group]:
             else:
                 group.wrong.append(row["sentence_2"])
     return [g for g in groups.values() if g.right]
+
+
+def written_groups(idioms: Iterable[Idiom]) -> list[Group]:
+    """The groups of the teaching corpus. The right paraphrase of an idiom has its meaning in its place, the
+    wrong one the gloss of its words; of words that are meant literally it is the other way round.
+    """
+    groups = []
+    for i in idioms:
+        for use, meaning in i.figurative:
+            groups.append(Group(i.expression, use.text, False, [use.put(meaning)], [use.put(i.gloss)]))
+        _, meaning = i.figurative[0]
+        for use in i.literal:
+            groups.append(Group(i.expression, use.text, False, [use.put(i.gloss)], [use.put(meaning)]))
+    return groups
 
 
 def split_by_expression(groups: Sequence[Group], share: float, seed: int) -> tuple[list[Group], list[Group]]:

@@ -16,6 +16,8 @@ class Settings:
     """What determines the weights of a run; the defaults are those of the bundled release."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
+    semeval: Annotated[bool, typer.Option(help="learn from SemEval-2022's training part")] = True
+    teaching: Annotated[bool, typer.Option(help="learn from the idioms of the teaching corpus")] = False
     language: Annotated[str, typer.Option(help="EN, or PT over a multilingual base")] = "EN"
     pooling: Annotated[str, typer.Option(help="last_two as in the paper, or last")] = LAST
     single_token: Annotated[

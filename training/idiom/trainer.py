@@ -28,6 +28,9 @@ from training.idiom.data import (
 from training.idiom.encoder import mean_vectors, trainable_encoder
 from training.idiom.losses import TripletLoss, cosine_change
 from training.idiom.settings import Settings
+from training.teaching.batches import Part
+
+NO_TEXTS: Mapping[Part, Sequence[Group]] = {"train": (), "held_out": ()}
 
 
 class IdiomTrainee(Trainee):
@@ -41,13 +44,17 @@ class IdiomTrainee(Trainee):
         groups: Sequence[Group],
         sts: Sequence[Pair],
         device: torch.device | str = "cpu",
+        *,
+        written: Mapping[Part, Sequence[Group]] = NO_TEXTS,
     ) -> None:
-        """`sts`: pairs of the STS benchmarks, for validation."""
+        """`sts`: pairs of the STS benchmarks, for validation; `written`: groups of the teaching corpus, those
+        that are held out for validation.
+        """
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         training, held_out = split_by_expression(groups, settings.held_out, settings.seed)
-        training = limit_sentences(training, settings.sentences)
-        held_out = limit_sentences(held_out, 2 * settings.sentences)
+        training = limit_sentences([*training, *written["train"]], settings.sentences)
+        held_out = limit_sentences([*held_out, *written["held_out"]], 2 * settings.sentences)
         self.validation = [*validation_pairs(held_out), *sts]
         self.marker = Marker(sorted({g.expression for g in training}) if settings.single_token else [])
         self.data = training_rows(training, self.marker)

@@ -51,7 +51,7 @@ def check(
 def take_in(
     files: Annotated[
         list[Path],
-        typer.Argument(help="posts_*.txt, clinical_*.txt, questions_*.jsonl, phrases_*.tsv, acronyms_*.tsv"),
+        typer.Argument(help="files named KIND_*, with the ending of their kind: posts_*.txt, idioms_*.tsv"),
     ],
     data: Data = None,
     folder: Folder = FOLDER,

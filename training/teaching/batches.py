@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from training.teaching.markup import MarkedText, MarkupError, parse
 
-Kind = Literal["posts", "clinical", "questions", "phrases", "acronyms"]
+Kind = Literal["posts", "clinical", "questions", "phrases", "acronyms", "idioms"]
 Part = Literal["train", "held_out"]
+PARTS: tuple[Part, Part] = ("train", "held_out")
 #: Ids of the corpus' texts begin so.
 ID = "teaching-"
 FOLDER = Path(__file__).parent
@@ -23,6 +25,7 @@ SUFFIX: dict[Kind, str] = {
     "questions": ".jsonl",
     "phrases": ".tsv",
     "acronyms": ".tsv",
+    "idioms": ".tsv",
 }
 MARKED: tuple[Kind, Kind] = ("posts", "clinical")
 QUESTION_KINDS = (
@@ -71,6 +74,38 @@ class AcronymContext:
     short_form: str
     long_form: str
     text: str
+
+
+class Use(NamedTuple):
+    """A sentence with an expression: what is before it, its words there, and what is after it."""
+
+    before: str
+    words: str
+    after: str
+
+    @property
+    def text(self) -> str:
+        return self.put(self.words)
+
+    def put(self, words: str) -> str:
+        """The sentence with other words in place of the expression."""
+        return f"{self.before}{words}{self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Idiom:
+    """An idiom, and sentences in which its words are meant as an idiom and literally."""
+
+    expression: str
+    gloss: str
+    """plain words for the literal sense"""
+    figurative: tuple[tuple[Use, str], ...]
+    """sentences with plain words for the idiomatic sense that fit there"""
+    literal: tuple[Use, ...]
+
+    def texts(self) -> list[str]:
+        """All sentences, without marks."""
+        return [use.text for use in (*(use for use, _ in self.figurative), *self.literal)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +188,30 @@ def acronym_context(line: Line) -> AcronymContext:
     if len(cells) != len(fields(AcronymContext)) or not all(c and c == c.strip() for c in cells):
         raise MarkupError(f"{line.place}: not a short form, a long form and a sentence separated by tabs")
     return AcronymContext(*cells)
+
+
+_USE = re.compile(r"([^][]*)\[([^][=]+)\]([^][]*)")
+_MEANING = re.compile(r"([^][]*)\[([^][=]+) = ([^][=]+)\]([^][]*)")
+
+
+def idiom(line: Line) -> Idiom:
+    """Raises MarkupError with file and line where it is not an expression, words for its literal sense, two
+    sentences `... [words = meaning] ...` and two `... [words] ...`, separated by tabs; `-` for a literal
+    sentence that there cannot be.
+    """
+    cells = line.content.split("\t")
+    if len(cells) != len(("expression", "gloss", "figurative", "figurative", "literal", "literal")):
+        raise MarkupError(f"{line.place}: not an expression, a gloss and four sentences separated by tabs")
+    if not all(c and c == c.strip() for c in cells):
+        raise MarkupError(f"{line.place}: an empty cell, or one with spaces around it")
+    expression, gloss, *sentences = cells
+    figurative = [_MEANING.fullmatch(text) for text in sentences[:2]]
+    literal = [_USE.fullmatch(text) for text in sentences[2:] if text != "-"]
+    if not all(figurative) or not all(literal):
+        raise MarkupError(f"{line.place}: a sentence without exactly one mark of its kind")
+    return Idiom(
+        expression,
+        gloss,
+        tuple((Use(m[1], m[2], m[4]), m[3]) for m in figurative if m),
+        tuple(Use(m[1], m[2], m[3]) for m in literal if m),
+    )

@@ -13,7 +13,7 @@ from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import GoldCoding, GoldMention, GoldText
 from training.teaching import batches
-from training.teaching.batches import FOLDER, AcronymContext, Kind, Part, Question
+from training.teaching.batches import FOLDER, AcronymContext, Idiom, Kind, Part, Question
 from training.teaching.markup import NONE, Mark, MarkedText
 
 #: Flags with which a mark is a mention of its label all the same. An indication stays one when the medicine
@@ -98,6 +98,11 @@ def phrases(part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
 def acronym_contexts(part: Part, folder: Path = FOLDER) -> list[AcronymContext]:
     """Sentences with an acronym and what it stands for in them."""
     return [batches.acronym_context(line) for line in batches.lines("acronyms", part, folder)]
+
+
+def idioms(part: Part, folder: Path = FOLDER) -> list[Idiom]:
+    """Idioms with sentences in which they are meant as such and literally."""
+    return [batches.idiom(line) for line in batches.lines("idioms", part, folder)]
 
 
 def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> list[GoldCoding]:

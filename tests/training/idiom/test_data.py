@@ -16,7 +16,9 @@ from training.idiom.data import (
     split_by_expression,
     training_rows,
     validation_pairs,
+    written_groups,
 )
+from training.teaching.batches import Idiom, Use
 
 
 def test_rows_of_one_sentence_are_one_group(semeval: Path) -> None:
@@ -30,6 +32,16 @@ def test_rows_of_one_sentence_are_one_group(semeval: Path) -> None:
     assert [g.expression for g in groups if g.one_shot] == ["night owl"]
     (portuguese,) = read_groups(semeval / "idioms/semeval22_train.csv", "PT")
     assert (portuguese.right, portuguese.wrong) == (["uma vista"], [])
+
+
+def test_what_an_idiom_means_is_right_where_it_is_meant_and_wrong_where_its_words_are() -> None:
+    figurative = ((Use("I got ", "cold feet", "."), "afraid"), (Use("", "Cold feet", "!"), "Fear"))
+    idiom = Idiom("cold feet", "chilly toes", figurative, (Use("A rug for ", "cold feet", "."),))
+    assert written_groups([idiom]) == [
+        Group("cold feet", "I got cold feet.", False, ["I got afraid."], ["I got chilly toes."]),
+        Group("cold feet", "Cold feet!", False, ["Fear!"], ["chilly toes!"]),
+        Group("cold feet", "A rug for cold feet.", False, ["A rug for chilly toes."], ["A rug for afraid."]),
+    ]
 
 
 def test_one_sentence_of_a_held_out_expression_stays_in_training(semeval: Path) -> None:

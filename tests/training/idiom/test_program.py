@@ -16,10 +16,11 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.models import tiny
 from tests.training.idiom.corpus import EXPRESSIONS
-from training.evaluation.idiom import PRIMARY, STS
+from training.evaluation.idiom import PRIMARY, STS, Pair
 from training.idiom.__main__ import main
 from training.idiom.assemble import CANARY
 from training.idiom.trainer import IdiomTrainee
+from training.teaching.batches import Idiom, Part, Use
 
 
 def only_release(root: Path) -> Release:
@@ -81,3 +82,33 @@ def test_untrained_tokens_are_published_where_no_epoch_is_kept(semeval: Path, tm
     # The second half of an untrained adapter is zero.
     assert halves
     assert not any(bool(torch.any(tensor)) for tensor in halves)
+
+
+def test_a_run_learns_from_the_teaching_corpus_alone(
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written(part: Part) -> list[Idiom]:
+        name = {"train": "night owl", "held_out": "big fish"}[part]
+        return [Idiom(name, "dark bird", ((Use("a ", name, ""), "late person"),), (Use("", name, ""),))]
+
+    monkeypatch.setattr("training.idiom.assemble.idioms", written)
+    validated: list[list[Pair]] = []
+
+    def validate(trainee: IdiomTrainee, number: int) -> dict[str, float]:
+        validated.append(trainee.validation)
+        return {PRIMARY: 0.1 * number, STS: 0.5}
+
+    monkeypatch.setattr(IdiomTrainee, "validate", validate)
+    main(
+        data=semeval, output=tmp_path, base=tiny.bert(tmp_path / "base"), semeval=False, teaching=True,
+        epochs=1, rank=2, compare=False,
+    )  # fmt: skip
+    manifest = only_release(tmp_path).manifest
+    assert [source.licence for source in manifest.training_data] == ["CC0-1.0"]
+    assert manifest.configuration["expressions"] == ["night owl"]
+    assert [p.first for p in validated[-1] if p.idiom] == ["a big fish", "a big fish", "big fish", "big fish"]
+
+
+def test_a_run_with_nothing_to_learn_from_is_refused(semeval: Path, tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="nothing to learn from"):
+        main(data=semeval, output=tmp_path, semeval=False)

@@ -15,6 +15,7 @@ from training.teaching.readers import (
     acronym_contexts,
     codings,
     gold_texts,
+    idioms,
     marked_texts,
     own_event,
     phrases,
@@ -44,6 +45,11 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "phrases/phrases_1.tsv").write_text("Insomnia\tlying awake\n", encoding="utf-8")
     (tmp_path / "acronyms/acronyms_1.tsv").write_text(
         "RA\tright atrium\tThe RA was large.\n", encoding="utf-8"
+    )
+    (tmp_path / "idioms/idioms_1.tsv").write_text(
+        "cold feet\tchilly toes\tI got [cold feet = afraid].\t[Cold feet = Fear] again!\t"
+        "A rug for [cold feet].\t-\n",
+        encoding="utf-8",
     )
     return tmp_path
 
@@ -149,3 +155,13 @@ def test_the_corpus_is_read_in_both_parts() -> None:
     assert any(t.relations for t in gold_texts("clinical", "train"))
     assert len(questions("train")) > 100
     assert all((FOLDER / kind).is_dir() for kind in SUFFIX)
+
+
+def test_the_words_of_an_idiom_are_replaced_in_its_sentences(folder: Path) -> None:
+    (idiom,) = idioms("train", folder)
+    assert idioms("held_out", folder) == []
+    assert (idiom.expression, idiom.gloss) == ("cold feet", "chilly toes")
+    assert idiom.texts() == ["I got cold feet.", "Cold feet again!", "A rug for cold feet."]
+    assert [use.put(meaning) for use, meaning in idiom.figurative] == ["I got afraid.", "Fear again!"]
+    (use,) = idiom.literal
+    assert use.put(idiom.gloss) == "A rug for chilly toes."

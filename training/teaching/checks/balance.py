@@ -73,9 +73,8 @@ def _bounds(bounds: tuple[float, float]) -> str:
 
 
 def _lines(corpus: Corpus, kind: str) -> list[Line]:
-    return [
-        x for x in (*corpus.marked, *corpus.questions, *corpus.phrases, *corpus.acronyms) if x.kind == kind
-    ]
+    tables = (corpus.marked, corpus.questions, corpus.phrases, corpus.acronyms, corpus.idioms)
+    return [line for table in tables for line in table if line.kind == kind]
 
 
 def _sizes(corpus: Corpus) -> Iterator[str]:

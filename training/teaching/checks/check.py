@@ -14,7 +14,7 @@ from models.drugs import DrugLexicon
 from models.text import words
 from training.common import long_forms
 from training.teaching import batches
-from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Kind, Line, Phrase, Question
+from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Idiom, Kind, Line, Phrase, Question
 from training.teaching.checks import evaluation_texts
 from training.teaching.checks.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
 from training.teaching.checks.personal import personal_data
@@ -40,13 +40,17 @@ class Corpus:
     questions: dict[Line, Question] = field(default_factory=dict)
     phrases: dict[Line, Phrase] = field(default_factory=dict)
     acronyms: dict[Line, AcronymContext] = field(default_factory=dict)
+    idioms: dict[Line, Idiom] = field(default_factory=dict)
     unreadable: list[Finding] = field(default_factory=list)
 
-    def texts(self) -> dict[Line, str]:
-        """Posts, clinical sentences, questions and sentences with an acronym, without markup."""
-        texts = {line: m.text for line, m in self.marked.items()}
-        texts |= {line: q.question for line, q in self.questions.items()}
-        return texts | {line: a.text for line, a in self.acronyms.items()}
+    def texts(self) -> list[tuple[Line, str]]:
+        """Posts, clinical sentences, questions, and sentences with an acronym or an idiom, without markup."""
+        return [
+            *((line, m.text) for line, m in self.marked.items()),
+            *((line, q.question) for line, q in self.questions.items()),
+            *((line, a.text) for line, a in self.acronyms.items()),
+            *((line, text) for line, i in self.idioms.items() for text in i.texts()),
+        ]
 
 
 def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
@@ -66,6 +70,8 @@ def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
                 corpus.phrases[line] = batches.phrase(line)
             elif line.kind == "acronyms":
                 corpus.acronyms[line] = batches.acronym_context(line)
+            elif line.kind == "idioms":
+                corpus.idioms[line] = batches.idiom(line)
             else:
                 corpus.marked[line] = batches.marked(line)
         except MarkupError as error:
@@ -87,6 +93,7 @@ def findings(corpus: Corpus, data: Path | None = None) -> list[Finding]:
         *_duplicates(corpus.texts(), folders),
         *_phrases(corpus.phrases, terms, folders),
         *_acronyms(corpus.acronyms),
+        *_idioms(corpus.idioms),
     ]
 
 
@@ -108,16 +115,16 @@ def _cut_words(corpus: Corpus) -> Iterator[Finding]:
 
 def _personal(corpus: Corpus) -> Iterator[Finding]:
     lexicon = DrugLexicon.load()
-    texts = corpus.texts() | {line: f"{q.question} {q.summary}" for line, q in corpus.questions.items()}
-    for line, text in (texts | {line: p.phrase for line, p in corpus.phrases.items()}).items():
+    short_forms = [(line, q.summary) for line, q in corpus.questions.items()]
+    for line, text in (*corpus.texts(), *short_forms, *((x, p.phrase) for x, p in corpus.phrases.items())):
         for what in personal_data(text, lexicon):
             yield Finding(line, what)
 
 
-def _duplicates(texts: dict[Line, str], folders: Sequence[Path]) -> Iterator[Finding]:
-    lines, contents = list(texts), list(texts.values())
+def _duplicates(texts: Sequence[tuple[Line, str]], folders: Sequence[Path]) -> Iterator[Finding]:
+    lines, contents = [line for line, _ in texts], [content for _, content in texts]
     first: dict[str, Line] = {}
-    for line, content in texts.items():
+    for line, content in texts:
         earlier = first.setdefault(normalised(content), line)
         if earlier is not line:
             yield Finding(line, f"the same words as {earlier.place}")
@@ -186,6 +193,20 @@ def _acronyms(contexts: dict[Line, AcronymContext]) -> Iterator[Finding]:
         earlier = first.setdefault((c.short_form, long_forms.key(c.long_form)), line)
         if contexts[earlier].long_form != c.long_form:
             yield Finding(line, f"another spelling of {contexts[earlier].long_form!r} of {earlier.place}")
+
+
+def _idioms(idioms: dict[Line, Idiom]) -> Iterator[Finding]:
+    """Expressions that occur twice, glosses that repeat them, and meanings that do not replace them."""
+    first: dict[str, Line] = {}
+    for line, i in idioms.items():
+        earlier = first.setdefault(normalised(i.expression), line)
+        if earlier is not line:
+            yield Finding(line, f"the idiom of {earlier.place}")
+        if normalised(i.expression) in normalised(i.gloss):
+            yield Finding(line, f"a gloss that repeats {i.expression!r}")
+        for use, meaning in i.figurative:
+            if normalised(use.words) == normalised(meaning):
+                yield Finding(line, f"a meaning that repeats {use.words!r}")
 
 
 def kind_of(file: Path) -> Kind:

@@ -17,16 +17,21 @@ from training.teaching.checks.check import findings, read
 from training.teaching.checks.personal import personal_data
 
 CHALLENGE = Path(__file__).parents[3] / "data/challenge/posts.jsonl"
+IDIOM = (
+    "in a pickle\tinside a gherkin\tMy aunt was [in a pickle = in trouble] over the rent.\t"
+    "ugh [in a pickle = stuck] again\tThere is a seed [in a pickle] like this.\t-"
+)
 POST = "Third night on [DRUG#1 zoloft] and I was [ADE<1 awake til dawn = Insomnia] counting cracks"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A corpus with one post and one phrase."""
+    """A corpus with one post, phrase, idiom and sentence with an acronym."""
     for kind in SUFFIX:
         (tmp_path / "corpus" / kind).mkdir(parents=True)
     add(tmp_path / "corpus", "posts/posts_1.txt", POST)
     add(tmp_path / "corpus", "acronyms/acronyms_1.tsv", "RA\tright atrium\tA large RA was seen on echo.")
+    add(tmp_path / "corpus", "idioms/idioms_1.tsv", IDIOM)
     add(tmp_path / "corpus", "phrases/phrases_1.tsv", "Insomnia\tstaring at the ceiling till dawn")
     return tmp_path / "corpus"
 
@@ -99,6 +104,23 @@ def test_nothing_is_wrong_with_a_sound_corpus(folder: Path) -> None:
             "spelling of 'right atrium' of acronyms_1",
         ),
         ("phrases/phrases_2.tsv", "Insomnia\tNausea", "a name of 'Nausea'"),
+        ("idioms/idioms_2.tsv", "in a jam\tin fruit", "not an expression, a gloss and four sentences"),
+        ("idioms/idioms_2.tsv", "a\t\tx [a = b]\tx [a = b]\t-\t-", "an empty cell"),
+        ("idioms/idioms_2.tsv", "a\tc\tx [a = b]\tx [a]\t-\t-", "a sentence without exactly one mark"),
+        ("idioms/idioms_2.tsv", "a\tc\tx [a = b]\tx [a = b] y [a]\t-\t-", "without exactly one mark"),
+        ("idioms/idioms_2.tsv", "a\tc\tx [a = b]\ty [a = b]\t[a = b]\t-", "without exactly one mark"),
+        ("idioms/idioms_2.tsv", "in a jam\tin a jam\tx [so = b]\ty [so = b]\t-\t-", "a gloss that repeats"),
+        (
+            "idioms/idioms_2.tsv",
+            "in a jam\tin fruit\tx [Jam = jam]\ty [a = b]\t-\t-",
+            "a meaning that repeats",
+        ),
+        ("idioms/idioms_2.tsv", "In a pickle\tin it\tx [so = b]\ty [so = b]\t-\t-", "the idiom of idioms_1"),
+        (
+            "idioms/idioms_2.tsv",
+            "sour note\tacid tone\tMy aunt was [in a pickle = in a mess] over the rent.\ta [b = c]\t-\t-",
+            "the same words as idioms_1.tsv, line 1",
+        ),
     ],
 )
 def test_what_is_wrong_is_found(folder: Path, name: str, line: str, message: str) -> None:
@@ -201,6 +223,7 @@ def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: P
     assert "Insomnia: 1 phrases\n" in output
     assert "posts: 2 lines of 2 files; held out 1 (50%: posts_5.txt)" in output
     assert "acronyms: 1 lines of 1 files" in output
+    assert "idioms: 1 lines of 1 files" in output
     assert "posts without an event of the writer or patient: 1 (50%)" in output
     assert "preferred terms of events: 1 of " in output
     assert "zolofft (1), most like zoloft" in output
