@@ -230,9 +230,9 @@ class NormalizationModel:
         self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], first: int
     ) -> Floats:
         """`first`: the position of the nearest row of the preferred term that is judged."""
-        best = self._index.candidate(int(rows[first]), 0.0)
         same = self._index.concepts[rows] == self._index.concepts[rows[first]]
-        return features(surface, best.phrase or best.llt, scores.astype(np.float64), same)
+        names = [self._index.name(int(row)) for row in rows[same]]
+        return features(surface, names, scores.astype(np.float64), same)
 
 
 def _load_phrases(

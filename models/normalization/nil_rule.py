@@ -2,19 +2,26 @@
 
 The best cosine alone says little: a concept that is missing usually has a near neighbour, and rare words for
 a known one have a low cosine. The rule also asks how far the next preferred term is, how much of the
-neighbourhood belongs to the best one, whether both share letters, and how long the mention is.
+neighbourhood belongs to the best one, whether both share letters, how long the mention is, and how many of
+its words the names of the best one have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
-FEATURES = ("cosine", "margin", "share", "overlap", "words")
+FEATURES = ("cosine", "margin", "share", "overlap", "words", "covered")
+#: Features that the rules of older releases have not.
+_LATER = frozenset({"covered"})
+#: Letters by which two words are the same.
+_STEM = 5
+_WORD = re.compile(r"[\w']+")
 #: Temperature of the softmax over the nearest rows, as in training.
 TEMPERATURE = 0.05
 Floats = NDArray[np.float64]
@@ -31,8 +38,9 @@ class NilRule:
 
     @classmethod
     def of(cls, stored: Mapping[str, float]) -> NilRule:
-        """The rule in a manifest's configuration; KeyError where a weight is missing."""
-        return cls(tuple(stored[name] for name in FEATURES), stored["bias"], stored["below"])
+        """The rule in a manifest's configuration; KeyError where a weight is missing that all rules have."""
+        weights = (0.0 if name in _LATER and name not in stored else stored[name] for name in FEATURES)
+        return cls(tuple(weights), stored["bias"], stored["below"])
 
     def stored(self) -> dict[str, float]:
         """The form in which a manifest has it."""
@@ -44,9 +52,9 @@ class NilRule:
         return round(1 / (1 + exp(-min(max(logit, -50.0), 50.0))), 4)
 
 
-def features(surface: str, name: str, cosines: Floats, same: NDArray[np.bool_]) -> Floats:
-    """(5,) FEATURES. `name`: the nearest term or phrase of the preferred term that is judged; `cosines`: of
-    the nearest rows, best first, at least one; `same`: which of them have that preferred term, at least one.
+def features(surface: str, names: Sequence[str], cosines: Floats, same: NDArray[np.bool_]) -> Floats:
+    """(6,) FEATURES. `cosines`: of the nearest rows, best first, at least one; `same`: which of them have the
+    preferred term that is judged, at least one; `names`: the terms or phrases of these.
     """
     best, others = cosines[same][0], cosines[~same]
     near = np.exp((cosines - cosines[0]) / TEMPERATURE)
@@ -55,8 +63,9 @@ def features(surface: str, name: str, cosines: Floats, same: NDArray[np.bool_]) 
             best,
             best - (others[0] if len(others) else cosines[-1]),
             np.log(near[same].sum() / near.sum()),
-            overlap(surface, name),
+            overlap(surface, names[0]),
             len(surface.split()),
+            covered(surface, names),
         ]
     )
 
@@ -65,6 +74,16 @@ def overlap(one: str, other: str) -> float:
     """Jaccard index of the 3- and 4-grams of characters, 0 to 1, case ignored."""
     left, right = _grams(one), _grams(other)
     return len(left & right) / max(1, len(left | right))
+
+
+def covered(surface: str, names: Sequence[str]) -> float:
+    """The share of the words of `surface` that one of the names has, 0 to 1, by their first letters."""
+    words = _stems(surface)
+    return len(words & {word for name in names for word in _stems(name)}) / max(1, len(words))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in _WORD.findall(text.lower())}
 
 
 def _grams(text: str) -> set[str]:

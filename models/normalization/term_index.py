@@ -77,6 +77,11 @@ class TermIndex:
         term = self._own_term[pt]
         return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
 
+    def name(self, row: int) -> str:
+        """The lowest-level term or the phrase of a row."""
+        terms = len(self._terms)
+        return self._terms[row].llt if row < terms else self._phrases[row - terms][0]
+
     def pt(self, row: int) -> str:
         """The preferred term of a row."""
         return self._pts[int(self.concepts[row])]

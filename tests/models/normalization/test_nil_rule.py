@@ -8,7 +8,7 @@ import torch
 
 from models.encoder.model import Encoder
 from models.normalization.model import NormalizationModel
-from models.normalization.nil_rule import FEATURES, NilRule, features, overlap
+from models.normalization.nil_rule import FEATURES, NilRule, covered, features, overlap
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
 from models.types import Query
@@ -29,15 +29,23 @@ def model_of(encoder: Encoder, rule: NilRule | None) -> NormalizationModel:
 
 
 def test_the_features_are_of_the_nearest_rows() -> None:
-    found = features("no sleep", "No sleep", np.array([0.9, 0.85, 0.7]), np.array([True, True, False]))
+    names = ["No sleep", "Sleepless"]
+    found = features("no sleep today", names, np.array([0.9, 0.85, 0.7]), np.array([True, True, False]))
     near = np.exp((np.array([0.9, 0.85, 0.7]) - 0.9) / 0.05)
     assert dict(zip(FEATURES, found.tolist(), strict=True)) == pytest.approx(
-        {"cosine": 0.9, "margin": 0.2, "share": np.log(near[:2].sum() / near.sum()), "overlap": 1, "words": 2}
+        {
+            "cosine": 0.9,
+            "margin": 0.2,
+            "share": np.log(near[:2].sum() / near.sum()),
+            "overlap": overlap("no sleep today", "No sleep"),
+            "words": 3,
+            "covered": 2 / 3,
+        }
     )
 
 
 def test_the_margin_to_the_last_row_counts_where_all_are_one_preferred_term() -> None:
-    assert features("a", "b", np.array([0.9, 0.5]), np.array([True, True]))[1] == pytest.approx(0.4)
+    assert features("a", ["b", "c"], np.array([0.9, 0.5]), np.array([True, True]))[1] == pytest.approx(0.4)
 
 
 def test_letters_overlap_by_their_3_and_4_grams() -> None:
@@ -46,15 +54,30 @@ def test_letters_overlap_by_their_3_and_4_grams() -> None:
     assert 0 < overlap("rashes", "rash") < 1
 
 
+def test_words_are_covered_by_any_name_and_by_their_first_letters() -> None:
+    assert covered("Sleepless nights", ["sleepy", "night sweats"]) == 1
+    assert covered("no sleep", ["Insomnia"]) == 0
+    assert covered("", ["Insomnia"]) == 0
+
+
+def test_a_rule_of_an_older_release_does_not_count_the_words_covered() -> None:
+    stored = MARGIN.stored()
+    del stored["covered"]
+    assert NilRule.of(stored) == MARGIN
+    del stored["words"]
+    with pytest.raises(KeyError):
+        NilRule.of(stored)
+
+
 def test_the_confidence_rises_with_the_features_and_never_overflows() -> None:
-    low, high = (MARGIN.confidence(np.array([0, margin, 0, 0, 0])) for margin in (-1e6, 1e6))
+    low, high = (MARGIN.confidence(np.array([0, margin, 0, 0, 0, 0])) for margin in (-1e6, 1e6))
     assert (low, high) == (0.0, 1.0)
-    assert MARGIN.confidence(np.zeros(5)) == 0.5
+    assert MARGIN.confidence(np.zeros(len(FEATURES))) == 0.5
     assert NilRule.of(MARGIN.stored()) == MARGIN
 
 
 def test_a_rule_decides_instead_of_the_cosine(mini: Encoder) -> None:
-    never, always = (NilRule((0.0,) * 5, 0.0, below) for below in (0.4, 0.6))
+    never, always = (NilRule((0.0,) * len(FEATURES), 0.0, below) for below in (0.4, 0.6))
     asked = [query("sleepless"), query("rash")]
     by_cosine, coded, nil = (model_of(mini, rule).predict(asked) for rule in (None, never, always))
     assert [c.nil for c in by_cosine] == [True, False]
