@@ -96,7 +96,8 @@ def _finished(
     """The parts of a release over a trained network, and what was chosen on the mentions for its phrases and
     its NIL threshold.
     """
-    phrases, chosen = None, {}
+    phrases: Phrases | None = None
+    chosen: dict[str, Any] = {}
     if options.phrases:
         phrases, chosen = phrases_of_training(network, split.train, seed)
     taught_entries = (
