@@ -2,6 +2,8 @@
 
 import os
 
+from models.memory import share_arenas
+
 # MKL's strict mode, which must be set before torch is imported: the bits of a row of a matrix product do not
 # depend on the number of rows, on Intel for any product, on AMD for products of four rows or more (those of
 # one to three rows differ). A record that is delivered again in another batch then gets the same bits; where
@@ -12,3 +14,6 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 # which a few dozen are in use at a time. Five stages in one process then peak at 1.8 GB instead of 2.1 GB, at
 # the same speed.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+
+# Before any library starts threads.
+share_arenas()

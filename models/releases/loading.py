@@ -11,6 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from models.drift import Reference, read_reference
+from models.memory import give_back
 from models.releases.manifest import Release, ReleaseError
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
                 f"{release.task} {release.version}: {type(error).__name__}: {error}"
             ) from error
         if passed:
+            give_back()  # what the loading needed beside the model
             return loaded
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
