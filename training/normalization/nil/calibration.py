@@ -110,19 +110,10 @@ def recalibrated(
     """The same release with a rule for NIL, and what it does; every file stays as it is."""
     model = NormalizationModel.load(release, device=str(device))
     golds = list(dict.fromkeys([*read(data).valid, *phrases("held_out")]))
-    halves: tuple[Half, Half] = ("development", "test")
-    development, test = (judged(model, golds, half) for half in halves)
-    rule = fitted(development, allowed_loss)
-    reports = {
-        "development": report(rule, development),
-        "test": report(rule, test),
-        "test_by_cosine": by_cosine(model.nil_below, test),
-    }
-    console.print(reports)
+    model.nil_rule, reports = _rule_and_reports(model, golds, allowed_loss)
     manifest = release.manifest
-    model.nil_rule = rule
     configuration = manifest.configuration | {
-        "nil_rule": rule.stored(),
+        "nil_rule": model.nil_rule.stored(),
         "nil_loss": allowed_loss,
         "nil_calibration": reports,
         "risk_coverage": risk_coverage(decisions(model, read(data).valid)),
@@ -143,3 +134,19 @@ def recalibrated(
             root=output,
             device=device,
         )
+
+
+def _rule_and_reports(
+    model: NormalizationModel, golds: Sequence[GoldCoding], allowed_loss: float
+) -> tuple[NilRule, dict[str, Any]]:
+    """The rule fitted on one half of the terms, and what it and the cosine alone do on either half."""
+    halves: tuple[Half, Half] = ("development", "test")
+    development, test = (judged(model, golds, half) for half in halves)
+    rule = fitted(development, allowed_loss)
+    reports = {
+        "development": report(rule, development),
+        "test": report(rule, test),
+        "test_by_cosine": by_cosine(model.nil_below, test),
+    }
+    console.print(reports)
+    return rule, reports
