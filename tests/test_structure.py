@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,33 +13,26 @@ SOURCES = ["benchmarks", "docs", "models", "streams", "tests", "training"]
 MOST_FILES, MOST_LINES = 12, 40
 
 
-def modules() -> list[Path]:
-    return [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
-
-
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node
-
-
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines from the signature to the end; decorators are left out."""
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
 def test_no_folder_holds_more_than_a_dozen_modules() -> None:
-    found = Counter(path.parent for path in modules() if path.name != "__init__.py")
-    assert sum(found.values()) > 500
+    modules = [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
+    found = Counter(path.parent for path in modules if path.name != "__init__.py")
+    assert found.keys() >= {ROOT / "tests", ROOT / "benchmarks"}
     assert {str(folder.relative_to(ROOT)): n for folder, n in found.items() if n > MOST_FILES} == {}
 
 
 @pytest.mark.parametrize("folder", SOURCES)
 def test_no_function_is_longer_than_forty_lines(folder: str) -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{function.lineno} {function.name}, {lines(function)} lines"
+    functions = [
+        (path, node)
         for path in (ROOT / folder).rglob("*.py")
-        for function in functions(path)
-        if lines(function) > MOST_LINES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
+    assert functions
+    long = [(path, node.name, lines(node)) for path, node in functions if lines(node) > MOST_LINES]
     assert long == []

@@ -38,8 +38,6 @@ def main(
         raise typer.BadParameter("--factor and --eight-bit are for --rank 0")
     if settings.factor and settings.eight_bit:
         raise typer.BadParameter("--factor and --eight-bit are two ways of storing the same changes")
-    if settings.start_share and not settings.start:
-        raise typer.BadParameter("--start-share needs --start")
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)

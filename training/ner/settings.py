@@ -25,10 +25,6 @@ class Settings:
             help="release on the same base that the run begins with: its folder, or the --output of its run"
         ),
     ] = ""
-    start_share: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="share of the weights of --start in the weights that are released"),
-    ] = 0.0
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")

@@ -1,9 +1,8 @@
 """CONORM-NER in training (CONORM, section 3.1): a tagging head over an encoder, in two phases.
 
 Each phase has its own AdamW and its own linear schedule with 10 % warm-up; the loss is the cross-entropy over
-all pieces. The weights of the last epochs may be averaged (Izmailov et al. 2018), and mixed with those of the
-release that training began with (Wortsman et al. 2022). What is validated is the model as a release holds it;
-the epoch with the best strict F1 on the validation part is kept.
+all pieces. The weights of the last epochs may be averaged (Izmailov et al. 2018). What is validated is the
+model as a release holds it; the epoch with the best strict F1 on the validation part is kept.
 """
 
 from __future__ import annotations
@@ -57,18 +56,17 @@ class TaggerTrainee(Trainee):
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        encoder, self.head, event_head, status_head = _beginning(settings)
+        encoder, self.head = _beginning(settings)
         self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
-        self.event_head = (event_head or EventHead(encoder.dimension)) if settings.event_head else None
-        self.status_head = (status_head or StatusHead(encoder.dimension)) if settings.status_head else None
+        self.event_head = EventHead(self.encoder.dimension) if settings.event_head else None
+        self.status_head = StatusHead(self.encoder.dimension) if settings.status_head else None
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._number = 0
         self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
-        self._first = self.weights() if settings.start_share else None
 
     def modules(self) -> Sequence[nn.Module]:
         heads = [h for h in (self.event_head, self.status_head) if h is not None]
@@ -110,16 +108,10 @@ class TaggerTrainee(Trainee):
         return "not the last epoch" if self.settings.keep == "last" and self._number < self.epochs else ""
 
     def kept_weights(self) -> list[dict[str, Tensor]]:
-        """The means over the last epochs, mixed with the weights of the beginning."""
-        means = [
+        """The means over the last epochs."""
+        return [
             {name: torch.stack([epoch[i][name] for epoch in self._last_epochs]).mean(0) for name in module}
             for i, module in enumerate(self._last_epochs[-1])
-        ]
-        if self._first is None:
-            return means
-        return [
-            {name: mean.lerp(first[name], self.settings.start_share) for name, mean in module.items()}
-            for first, module in zip(self._first, means, strict=True)
         ]
 
     def state(self) -> dict[str, Any]:
@@ -191,19 +183,18 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
-def _beginning(settings: Settings) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
-    """The base with a new head, or encoder and heads of the release to start with.
+def _beginning(settings: Settings) -> tuple[Encoder, Head]:
+    """The base with a new head, or encoder and head of the release to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
     low-rank adapter could not hold what its own changed.
     """
     if not settings.start:
         encoder = Encoder.load(settings.base)
-        return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
+        return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
     folder = Path(settings.start)
     made = list((folder / "ner").glob("*"))
     release = open_release(made[0] if len(made) == 1 else folder)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
-    model = NerModel.load(release)
-    return encoder_of(release, packed=False), model.head, model.event_head, model.status_head
+    return encoder_of(release, packed=False), NerModel.load(release).head

@@ -9,7 +9,6 @@ import pytest
 import torch
 import typer
 from safetensors.torch import load_file
-from torch import Tensor
 
 from models.encoder.model import Encoder, encoder_of
 from models.ner.decoding import TRANSITIONS
@@ -27,7 +26,6 @@ from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.settings import Settings
-from training.ner.trainer import TaggerTrainee
 
 
 @pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
@@ -148,47 +146,6 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
         loop_of(base, rank=4, start=str(start))
     with pytest.raises(ReleaseError, match="mini"):
         loop_of("mini", rank=0, start=str(start))
-
-
-def test_a_run_continues_all_heads_of_a_release_and_mixes_its_weights_with_them(
-    corpus: Path, tmp_path: Path
-) -> None:
-    base = tiny.bert(tmp_path / "base")
-    main(
-        data=corpus, output=tmp_path, base=base, epochs=1, rank=0, batch=4, event_head=True, status_head=True
-    )
-    (start,) = (tmp_path / "ner").iterdir()
-
-    def run(share: float) -> TaggerTrainee:
-        loop = loop_of(
-            base,
-            epochs=1,
-            phases=1,
-            rank=0,
-            lr=5e-3,
-            start=str(start),
-            start_share=share,
-            event_head=True,
-            status_head=True,
-        )
-        begun.append(tagger(loop).weights())
-        loop.run()
-        return tagger(loop)
-
-    begun = list[list[dict[str, Tensor]]]()
-    trained, mixed = (run(share).weights() for share in (0.0, 0.25))
-    model = NerModel.load(open_release(start))
-    for stored, first in zip((model.event_head, model.status_head), begun[0][2:], strict=True):
-        assert stored is not None
-        assert all(torch.equal(tensor, first[name]) for name, tensor in stored.state_dict().items())
-    moved = 0.0
-    for before, after, kept in zip(begun[0], trained, mixed, strict=True):
-        for name in before:
-            torch.testing.assert_close(kept[name], 0.75 * after[name] + 0.25 * before[name])
-            moved += float((after[name] - before[name]).abs().sum())
-    assert moved > 0
-    with pytest.raises(typer.BadParameter, match="--start-share needs --start"):
-        main(data=corpus, output=tmp_path, base=base, rank=0, start_share=0.5)
 
 
 def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:

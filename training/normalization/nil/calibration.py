@@ -109,14 +109,15 @@ def recalibrated(
 ) -> Release:
     """The same release with a rule for NIL, and what it does; every file stays as it is."""
     model = NormalizationModel.load(release, device=str(device))
-    golds = list(dict.fromkeys([*read(data).valid, *phrases("held_out")]))
+    valid = read(data).valid
+    golds = list(dict.fromkeys([*valid, *phrases("held_out")]))
     model.nil_rule, reports = _rule_and_reports(model, golds, allowed_loss)
     manifest = release.manifest
     configuration = manifest.configuration | {
         "nil_rule": model.nil_rule.stored(),
         "nil_loss": allowed_loss,
         "nil_calibration": reports,
-        "risk_coverage": risk_coverage(decisions(model, read(data).valid)),
+        "risk_coverage": risk_coverage(decisions(model, valid)),
     }
     with tempfile.TemporaryDirectory(prefix="normalization-") as name:
         for file in manifest.files:
