@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from models.encoder.precision import in_32_bits
+
 
 class Head(nn.Module):
     """Dropout on the hidden state, the sub-word flag (1 for later pieces of a word) and a linear layer."""
@@ -21,7 +23,10 @@ class Head(nn.Module):
 
 
 class EventHead(nn.Module):
-    """Whether a sentence reports an adverse event: attention over its pieces, then a linear layer."""
+    """Whether a sentence reports an adverse event: attention over its pieces, then a linear layer.
+
+    It computes in 32 bits, under autocast too: see `in_32_bits`.
+    """
 
     def __init__(self, dimension: int, dropout: float = 0.1) -> None:
         super().__init__()
@@ -33,10 +38,11 @@ class EventHead(nn.Module):
         """Logits (...) from hidden states (..., pieces, dimension); `inside`, (..., pieces), is false for
         padding.
         """
-        hidden = self.dropout(hidden)
-        scores = self.attention(hidden).squeeze(-1)
-        if inside is not None:
-            scores = scores.masked_fill(~inside, -torch.inf)
-        pooled = (scores.softmax(-1).unsqueeze(-1) * hidden).sum(-2)
-        logits: Tensor = self.linear(pooled).squeeze(-1)
-        return logits
+        with in_32_bits(hidden.device):
+            hidden = self.dropout(hidden.float())
+            scores = self.attention(hidden).squeeze(-1)
+            if inside is not None:
+                scores = scores.masked_fill(~inside, -torch.inf)
+            pooled = (scores.softmax(-1).unsqueeze(-1) * hidden).sum(-2)
+            logits: Tensor = self.linear(pooled).squeeze(-1)
+            return logits

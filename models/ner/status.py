@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.assertion.rules import assertion
+from models.encoder.precision import in_32_bits
 from models.encoder.word_pieces import WordPieces
 from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
 
@@ -48,7 +49,12 @@ class StatusHead(nn.Module):
         """Logits (mentions, statuses) and (mentions, drugs) from the hidden states (pieces, dimension) of one
         text and `rules`, (mentions, N_RULES) of 0 and 1.
         """
-        hidden = self.dropout(hidden)
+        with in_32_bits(hidden.device):
+            return self._logits(self.dropout(hidden.float()), mentions, drugs, rules.float())
+
+    def _logits(
+        self, hidden: Tensor, mentions: Sequence[Pieces], drugs: Sequence[Pieces], rules: Tensor
+    ) -> tuple[Tensor, Tensor]:
         own = torch.stack([hidden[m.first : m.last].mean(0) for m in mentions])
         scores = self.query(own) @ hidden.T / self.dimension**0.5
         context = scores.softmax(-1) @ hidden

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,8 @@ from training.teaching.readers import gold_texts, marked_texts, own_event, sampl
 from training.teaching.reviewed import read_reviewed, reviewed_texts
 
 NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
+#: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
+WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
 #: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
@@ -49,6 +52,8 @@ class Corpus:
     """tags the drugs of a corpus that does not annotate them"""
     unknown: DrugLexicon | None = None
     """drugs that the corpus does not annotate and that are not trained on"""
+    unsettled: re.Pattern[str] | None = None
+    """other words that the corpus does not annotate, which are not trained on either"""
     marked: Mapping[str, MarkedText] = field(default_factory=dict)
     """of the teaching corpus: id to the text with all of its marks"""
 
@@ -68,7 +73,8 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         held_out |= tested
         train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
         posts = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
-        corpora["posts"] = replace(posts, train=joined(posts.train, settings.joined, settings.seed))
+        train = joined(posts.train, settings.joined, settings.seed)
+        corpora["posts"] = replace(posts, train=train, unsettled=WITHDRAWAL_WORD)
     if settings.negatives:
         texts, _ = split_negatives(data / "ade", settings.split)
         chosen = hold_out(texts, min(1.0, settings.negatives / len(texts)), settings.seed)[1]
@@ -136,8 +142,8 @@ class Example:
     """gold tags, or UNKNOWN"""
     flags: list[int]
     """1 for every piece that does not begin a word"""
-    event: bool
-    """whether the text reports an adverse event of its writer or patient"""
+    event: bool | None
+    """whether the text reports an adverse event of its writer or patient; None: not known"""
     effects: tuple[Effect, ...] = ()
     """what the status head learns from"""
     drugs: tuple[Pieces, ...] = ()
@@ -167,6 +173,8 @@ def examples(
             for i, word in enumerate(ws):
                 if word.start < drug.end and drug.start < word.end:
                     numbers[i] = UNKNOWN
+        for i in _unsettled(corpus, text, ws):
+            numbers[i] = UNKNOWN
         piece_tags, flags = _pieces(split, numbers, tags, biox=biox, flag=flag)
         effects, drugs = _effects(corpus, text, split, ws, limit)
         made.append(
@@ -177,10 +185,22 @@ def examples(
     return made
 
 
-def _event(corpus: Corpus, text: GoldText) -> bool:
+def _unsettled(corpus: Corpus, text: GoldText, spans: Sequence[Span]) -> list[int]:
+    """Which of the spans hold a word that the corpus does not annotate, and no mention."""
+    if corpus.unsettled is None:
+        return []
+    taken = text.mentions
+    found = [m.span() for m in corpus.unsettled.finditer(text.text)]
+    free = [(a, b) for a, b in found if not any(a < m.end and m.start < b for m in taken)]
+    return [i for i, s in enumerate(spans) if any(s.start < b and a < s.end for a, b in free)]
+
+
+def _event(corpus: Corpus, text: GoldText) -> bool | None:
     if marked := corpus.marked.get(text.id):
         return own_event(marked)
-    return any(m.label in CODED_LABELS for m in text.mentions)
+    if any(m.label in CODED_LABELS for m in text.mentions):
+        return True
+    return None if _unsettled(corpus, text, [Span(0, len(text.text))]) else False
 
 
 def _effects(
@@ -189,6 +209,8 @@ def _effects(
     """The effects and the drugs of a text that are not cut off."""
     marked = corpus.marked.get(text.id)
     targets = marked_targets(marked) if marked else corpus_targets(text)
+    unsettled = set(_unsettled(corpus, text, [Span(t.start, t.end) for t in targets]))
+    targets = [t for i, t in enumerate(targets) if i not in unsettled]
     lexicon = corpus.lexicon or corpus.unknown
     spans = drugs_of(text, [s for s, _ in lexicon.find(text.text)] if lexicon else [])
     drugs = [_within(piece_range(split, ws, s), limit) for s in spans]
@@ -238,12 +260,18 @@ def losses_of(
         "tags": nn.functional.cross_entropy(head(hidden[inside], flags).float(), tags, ignore_index=UNKNOWN)
     }
     if event_head is not None:
-        events = torch.tensor([float(e.event) for e in batch], device=hidden.device)
-        logits = event_head(hidden, inside).float()
-        losses["event"] = EVENT_WEIGHT * nn.functional.binary_cross_entropy_with_logits(logits, events)
+        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch)
     if status_head is not None:
         losses |= _status_losses(status_head, hidden, batch)
     return losses
+
+
+def _event_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+    """The mean over the texts of which it is known whether they report an event; 0 without any."""
+    known = [i for i, e in enumerate(batch) if e.event is not None]
+    events = torch.tensor([float(bool(batch[i].event)) for i in known], device=logits.device)
+    sums = nn.functional.binary_cross_entropy_with_logits(logits[known].float(), events, reduction="sum")
+    return sums / max(1, len(known))
 
 
 def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from models.encoder.precision import in_32_bits
 from models.summarization.decoding.decoder_layers import Cache, DecoderConfig, DecoderLayer, Masks, Source
 
 #: The smallest probability in a logarithm.
@@ -113,7 +114,10 @@ class PointerDecoder(nn.Module):
         generated = (self.say(x) @ self.generated.T + self.bias).float().softmax(-1)
         copied, allowed = self._copy_attention(x, cache, last, earlier)
         context = copied.to(source.memory.dtype) @ source.memory
-        gate = torch.sigmoid(self.gate(torch.cat([x, context.to(x.dtype)], -1)).float())
+        with in_32_bits(x.device):
+            gate = torch.sigmoid(
+                self.gate(torch.cat([x, context.to(x.dtype)], -1).to(self.gate.weight.dtype))
+            )
         gate = torch.where(allowed.any(-1, keepdim=True), gate, 1.0)
         numbers = source.copy_numbers.clamp(min=0).unsqueeze(1).expand_as(copied)
         probabilities = nn.functional.pad(gate * generated, (0, source.memory.shape[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
+from models.ner.head import EventHead, Head
 from models.text import words
-from models.types import ADE, DRUG, INDICATION, LABELS
+from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import GoldMention, GoldText
 from training.common.tagging.word_tags import word_tags
-from training.ner.data import UNKNOWN, Corpus, examples, read
+from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, losses_of, read
 from training.ner.settings import Settings
 from training.teaching.readers import gold_texts
 
@@ -178,3 +180,40 @@ def test_drugs_that_a_corpus_does_not_annotate_are_not_trained_on(mini: Encoder)
 def test_a_sentence_with_a_mention_that_is_coded_reports_an_event(mini: Encoder) -> None:
     texts = [gold("a rash", ("rash", ADE)), gold("took it for pain", ("pain", INDICATION)), gold("fine")]
     assert [e.event for e in examples(corpus_of(texts), mini, TAGS)] == [True, False, False]
+
+
+def test_the_word_withdrawal_is_not_trained_on_where_the_corpus_never_annotates_it(mini: Encoder) -> None:
+    texts = [
+        gold("awful withdrawals today"),
+        gold("withdrawal gave me zaps", ("zaps", WITHDRAWAL)),
+        gold("Withdrawl symptoms", ("Withdrawl symptoms", WITHDRAWAL)),
+        gold("he was withdrawn"),
+    ]
+    made = examples(replace(corpus_of(texts), unsettled=WITHDRAWAL_WORD), mini, TAGS)
+    unknown = [
+        [
+            p
+            for p, tag in zip(mini.tokenizer.convert_ids_to_tokens(e.pieces), e.tags, strict=True)
+            if tag == UNKNOWN
+        ]
+        for e in made
+    ]
+    assert unknown == [["withdrawal", "##s"], ["withdrawal"], [], []]
+    assert [e.event for e in made] == [None, True, True, False]
+    # A name of the terminology that is not annotated is no event, unless it is such a word.
+    assert [len(e.effects) for e in made[:3]] == [0, 1, 1]
+    assert [len(e.effects) for e in examples(corpus_of(texts[:1]), mini, TAGS)] == [1]
+
+
+def test_a_text_of_which_it_is_not_known_whether_it_reports_an_event_teaches_the_event_head_nothing(
+    mini: Encoder,
+) -> None:
+    texts = [gold("awful withdrawals today"), gold("a rash", ("rash", ADE))]
+    made = examples(replace(corpus_of(texts), unsettled=WITHDRAWAL_WORD), mini, TAGS)
+    head, event_head = Head(mini.dimension, len(TAGS)).eval(), EventHead(mini.dimension).eval()
+
+    def loss(*batch: Example) -> float:
+        return losses_of(mini, head, batch, event_head)["event"].item()
+
+    assert loss(made[0]) == 0
+    assert loss(*made) == pytest.approx(loss(made[1]), rel=1e-4)
