@@ -8,7 +8,7 @@ import torch
 from models.assertion.status import asserted
 from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
-from models.ner.head import Head
+from models.ner.head import EventHead, Head
 from models.ner.model import NerModel
 from models.ner.reading import read_together
 from models.ner.status import N_RULES, Pieces, StatusHead
@@ -129,3 +129,17 @@ def test_drugs_are_not_judged(small: Encoder) -> None:
     model.head.linear.bias.data[model.tags.index(f"I-{DRUG}")] = 12.0
     [[mention]] = model.predict(["zoloft"])
     assert (mention.label, mention.status) == (DRUG, None)
+
+
+def test_heads_compute_in_32_bits_under_autocast() -> None:
+    """Else gradients of their layers with one output are written beyond their memory (AMX, oneDNN 3.12)."""
+    torch.manual_seed(0)
+    status, event = StatusHead(16).eval(), EventHead(16).eval()
+    hidden = torch.randn(9, 16)
+    arguments = ([Pieces(0, 2)], [Pieces(3, 4), Pieces(7, 9)], torch.zeros(1, N_RULES))
+    plain = (*status(hidden, *arguments), event(hidden))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = (*status(hidden, *arguments), event(hidden))
+        assert status.query(hidden).dtype == torch.bfloat16
+    assert [m.dtype for m in mixed] == [torch.float32] * 3
+    assert all(torch.equal(a, b) for a, b in zip(plain, mixed, strict=True))
