@@ -29,9 +29,10 @@ test: install
 unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
-# Without the unit tests of more than ten seconds, and those of a training program over one more encoder.
+# Without the unit tests of more than ten seconds, and with one run of each training program. Three at once,
+# because a third of the time is waiting.
 unit-check: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 2 --dist worksteal --durations 12
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 3 --dist worksteal --durations 12
 
 # Two at once, each with a Kafka broker of its own.
 integration: install
@@ -43,7 +44,7 @@ lint: install
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
-# What to run before a commit; most of lint uses one core only.
+# What to run before a commit; most of lint uses one core only, and seconds where mypy has its cache.
 check: install
 	$(MAKE) --jobs 2 lint unit-check
 
