@@ -2,6 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# Python keeps the compiled sources and rewritten tests, also where the environment asks it not to: the tests
+# start some hundred processes, each of which would compile them anew.
+export PYTHONDONTWRITEBYTECODE :=
 # Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
 
@@ -18,15 +21,18 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install
 	$(BIN)/pvstream demo --report demo-report.json
 
-# Unit tests two at once, each on one core; then those that start servers, which are mostly waiting.
-test: unit integration
+# Both kinds at the same time: those that start servers are mostly waiting.
+test: install
+	$(BIN)/python -m tests.side_by_side '$(MAKE) unit' '$(MAKE) integration'
 
+# Two at once, each on one core.
 unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
-# Without the unit tests of more than ten seconds, and those of a training program over one more encoder.
+# Without the unit tests of more than ten seconds, and with one run of each training program. Three at once,
+# because a third of the time is waiting.
 unit-check: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 2 --dist worksteal --durations 12
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 3 --dist worksteal --durations 12
 
 # Two at once, each with a Kafka broker of its own.
 integration: install
@@ -38,7 +44,7 @@ lint: install
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
-# What to run before a commit; most of lint uses one core only.
+# What to run before a commit; most of lint uses one core only, and seconds where mypy has its cache.
 check: install
 	$(MAKE) --jobs 2 lint unit-check
 

@@ -95,6 +95,7 @@ class Worker:
         self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
         self._alone = alone
+        self._topics_exist = asyncio.Event()
         self._loaded = {stage.name: asyncio.Event() for stage in stages}
         self.beside: list[asyncio.Task[None]] = []
         """What the caller runs and ends, and without which the worker fails."""
@@ -111,6 +112,7 @@ class Worker:
             # What the models import takes longer than to ask the broker.
             importing = asyncio.create_task(self._inference.run(partial(import_models, missing)))
             await topics.require(self.settings, (topics.RELEASES, *required))
+            self._topics_exist.set()
             remove_abandoned()
             announced = await announcements.read_announcements(self.settings)
             await importing
@@ -190,15 +192,19 @@ class Worker:
 
     async def _start(self, on_loaded: Callable[[str], None]) -> None:
         """Joins the groups while the models are loaded; where another process works in them, afterwards: it
-        can process the partitions until then.
+        can process the partitions until then. No group is joined before the topics are known to exist: an
+        app whose threads are still starting cannot be stopped.
         """
         loading = asyncio.create_task(self.load(on_loaded))
+        exist = asyncio.create_task(self._topics_exist.wait())
         try:
-            if await self._others_work():
+            await asyncio.wait((loading, exist), return_when=asyncio.FIRST_COMPLETED)
+            if loading.done() or await self._others_work():
                 await loading
             await asyncio.gather(loading, *(a.app.start() for a in self._apps))
         finally:
             loading.cancel()
+            exist.cancel()
 
     async def _others_work(self) -> bool:
         """Whether another process may work in the groups; True where the broker does not say."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from models.tables import read_separated, read_tsv
@@ -29,10 +30,19 @@ class TerminologyError(ValueError):
 def load(path: Path = BUNDLED) -> list[Term]:
     """The terms of a `.tsv` file with the header llt, pt, soc and, if it likes, serious (1 or 0), or of a
     folder with MedDRA's files llt.asc, pt.asc and soc.asc, which do not say what is serious. A preferred term
-    without a lowest-level term of its own name gets one.
+    without a lowest-level term of its own name gets one. The bundled terminology is read once in a process.
 
     Raises TerminologyError when a file is missing, malformed or without terms.
     """
+    return list(_bundled()) if path == BUNDLED else _read(path)
+
+
+@cache
+def _bundled() -> tuple[Term, ...]:
+    return tuple(_read(BUNDLED))
+
+
+def _read(path: Path) -> list[Term]:
     try:
         terms = list(_meddra(path) if path.is_dir() else _table(path))
     except (OSError, ValueError) as error:

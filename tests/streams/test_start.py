@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from models.releases.manifest import ReleaseError
-from streams import metrics, worker
+from streams import metrics, topics, worker
 from streams.agents import ner
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.run import Outcome, process_started
@@ -24,7 +24,7 @@ from streams.records import Report
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
-from streams.topics import MENTIONS, POSTS, by_name, group_id
+from streams.topics import MENTIONS, POSTS, TopicsError, by_name, group_id
 from streams.worker import Worker
 from tests.fakes import FakeTagger, loaded
 from tests.streams.polling import until
@@ -105,6 +105,23 @@ async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
     with pytest.raises(ReleaseError, match="damaged"):
         await run(process, lambda: asyncio.sleep(60))
     assert process.readiness() == {}
+
+
+async def test_where_topics_are_missing_no_group_is_joined(
+    broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missing(*_: Any) -> None:
+        await asyncio.sleep(0.2)
+        raise TopicsError("no topic posts")
+
+    monkeypatch.setattr(topics, "require", missing)
+    process = Worker((STAGE,), broker, alone=True)
+    apps = [process._stage_app(STAGE)]
+    monkeypatch.setattr(process, "_stage_app", lambda stage: apps[0])
+    with pytest.raises(TopicsError, match="no topic posts"):
+        await run(process, lambda: asyncio.sleep(60))
+    assert [made.app.started for made in apps] == [False]
+    assert not loading.started.is_set()
 
 
 async def test_where_another_process_works_the_group_is_joined_after_loading(

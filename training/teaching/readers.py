@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from models.releases.manifest import TrainingData
@@ -26,9 +27,20 @@ AFFIRMED: dict[str, tuple[str | None, ...]] = {
 }
 
 
-def marked_texts(kind: Kind, part: Part, folder: Path = FOLDER) -> list[tuple[str, MarkedText]]:
-    """Posts or clinical sentences with their ids and all their marks, flagged ones too."""
-    return [(line.id, batches.marked(line)) for line in batches.lines(kind, part, folder)]
+def marked_texts(kind: Kind, part: Part, folder: Path = FOLDER) -> Sequence[tuple[str, MarkedText]]:
+    """Posts or clinical sentences with their ids and all their marks, flagged ones too. The corpus itself is
+    read once in a process.
+    """
+    return _own_marked_texts(kind, part) if folder == FOLDER else _marked_texts(kind, part, folder)
+
+
+def _marked_texts(kind: Kind, part: Part, folder: Path) -> Sequence[tuple[str, MarkedText]]:
+    return tuple((line.id, batches.marked(line)) for line in batches.lines(kind, part, folder))
+
+
+@cache
+def _own_marked_texts(kind: Kind, part: Part) -> Sequence[tuple[str, MarkedText]]:
+    return _marked_texts(kind, part, FOLDER)
 
 
 def own_event(marked: MarkedText) -> bool:
@@ -90,9 +102,20 @@ def questions(part: Part, folder: Path = FOLDER) -> list[tuple[str, Question]]:
 
 
 def phrases(part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
-    """Lay phrases with their preferred term; the sentence is the phrase itself."""
+    """Lay phrases with their preferred term; the sentence is the phrase itself. The corpus itself is read
+    once in a process.
+    """
+    return list(_own_phrases(part) if folder == FOLDER else _phrases(part, folder))
+
+
+def _phrases(part: Part, folder: Path) -> Sequence[GoldCoding]:
     found = (batches.phrase(line) for line in batches.lines("phrases", part, folder))
-    return [GoldCoding(p.phrase, p.phrase, "", (p.pt,)) for p in found]
+    return tuple(GoldCoding(p.phrase, p.phrase, "", (p.pt,)) for p in found)
+
+
+@cache
+def _own_phrases(part: Part) -> Sequence[GoldCoding]:
+    return _phrases(part, FOLDER)
 
 
 def acronym_contexts(part: Part, folder: Path = FOLDER) -> list[AcronymContext]:

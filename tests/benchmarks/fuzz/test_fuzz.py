@@ -10,6 +10,7 @@ from benchmarks.fuzz import __main__ as fuzz
 from streams import stage
 
 
+@pytest.mark.slow
 def test_of_fuzzed_records_each_has_one_outcome_and_none_stops_a_stage() -> None:
     found = fuzz.run(20_000, number=7, examples=300)
     assert found.clean, found

@@ -139,3 +139,9 @@ def test_the_error_names_a_file_in_another_encoding(tmp_path: Path) -> None:
     (meddra(tmp_path) / "llt.asc").write_bytes(b"700001$Caf\xe9$800001$$$$$$$Y$$\n")
     with pytest.raises(TerminologyError, match=r"llt\.asc"):
         terminology.load(tmp_path)
+
+
+def test_a_list_that_is_changed_changes_no_later_one() -> None:
+    first = terminology.load()
+    first.clear()
+    assert len(terminology.load()) > 1000

@@ -22,6 +22,8 @@ from training.idiom.assemble import CANARY
 from training.idiom.trainer import IdiomTrainee
 from training.teaching.batches import Idiom, Part, Use
 
+pytestmark = pytest.mark.matrix
+
 
 def only_release(root: Path) -> Release:
     (path,) = (root / "idiom").iterdir()

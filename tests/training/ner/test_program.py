@@ -27,6 +27,8 @@ from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.settings import Settings
 
+pytestmark = pytest.mark.matrix
+
 
 @pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
 def test_a_training_run_publishes_a_tagger_that_loads(

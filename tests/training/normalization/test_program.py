@@ -23,6 +23,8 @@ from training.normalization.__main__ import main
 from training.normalization.nil.threshold import DEFAULT_NIL
 from training.teaching.readers import phrases
 
+pytestmark = pytest.mark.matrix
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

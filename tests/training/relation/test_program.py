@@ -22,6 +22,8 @@ from training.relation.data import TAGS, examples, read
 from training.relation.settings import Objective
 from training.relation.support_set import transitions_of
 
+pytestmark = pytest.mark.matrix
+
 
 def only_release(root: Path) -> Release:
     (path,) = (root / "relation").iterdir()

@@ -22,7 +22,7 @@ from training.summarization.data import Corpora, Pair
 from training.summarization.release import SOURCES, known_words
 
 #: The guard has the tagger of the bundled NER release, whose answers do not matter here.
-pytestmark = pytest.mark.usefixtures("tiny_bundled")
+pytestmark = [pytest.mark.usefixtures("tiny_bundled"), pytest.mark.matrix]
 
 
 @pytest.fixture

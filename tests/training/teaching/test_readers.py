@@ -165,3 +165,9 @@ def test_the_words_of_an_idiom_are_replaced_in_its_sentences(folder: Path) -> No
     assert [use.put(meaning) for use, meaning in idiom.figurative] == ["I got afraid.", "Fear again!"]
     (use,) = idiom.literal
     assert use.put(idiom.gloss) == "A rug for chilly toes."
+
+
+def test_a_list_of_phrases_that_is_changed_changes_no_later_one() -> None:
+    first = phrases("held_out")
+    first.clear()
+    assert len(phrases("held_out")) > 100

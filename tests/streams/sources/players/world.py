@@ -59,11 +59,10 @@ class World:
         return cls([happening for _, happening in slots], final=final, about=about)
 
     def publish(self, n: int) -> None:
-        """Lets the next `n` happen now, each a microsecond after the one before."""
-        # Whole microseconds: else two of them could be equal once they are rounded.
-        now = round(time.time(), 6)
+        """Lets the next `n` happen now, each in a microsecond of its own."""
+        now = round(time.time() * 1e6)
         for i in range(self.published, min(len(self.happenings), self.published + n)):
-            self.happenings[i].at = now + i * 1e-6
+            self.happenings[i].at = (now + i) / 1e6
         self.published = min(len(self.happenings), self.published + n)
 
     @property

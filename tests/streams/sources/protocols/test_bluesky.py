@@ -72,6 +72,15 @@ def test_what_is_no_event_is_malformed(data: bytes) -> None:
         read_event(data)
 
 
+def test_no_two_events_have_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Between two numbers that floating point has, 49 microseconds after which one more is rounded away.
+    monkeypatch.setattr(time, "time", lambda: 1790000000.5979395)
+    world = World([Happening(kind="create", number=n) for n in range(50)])
+    world.publish(50)
+    times = [read_event(commit(happening))[0] for happening in world.happenings]
+    assert times == list(range(times[0], times[0] + 50))
+
+
 async def test_it_resumes_at_its_position_and_repeats_only_a_few_seconds() -> None:
     world = World([Happening(kind="create", number=n, text=f"post {n}") for n in range(50)])
     async with Jetstream(world) as server:
