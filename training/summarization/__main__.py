@@ -5,7 +5,8 @@ First stage: long questions and their short forms from the entailed pairs of RQE
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
 release that extracts: three linear rankers are fitted over the frozen encoder, to
-MeQSum and the teaching corpus.
+MeQSum and the teaching corpus. `--edited` makes the one that edits what it extracts: kinds of question and a
+ranker of edits are fitted too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main(
         Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
     ] = None,
     extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
+    edited: Annotated[bool, typer.Option(help="make the release that edits what it extracts")] = False,
     start: Annotated[
         Path | None, typer.Option(help="folder of a run whose last weights are the first")
     ] = None,
@@ -43,9 +45,9 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
-    if extractive:
+    if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings.backbone, settings.limit, place)
+        release = publish_extractive(data, output, settings, place, edits=edited)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

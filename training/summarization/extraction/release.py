@@ -1,5 +1,5 @@
-"""Trains the extractor and writes its release: the weights of the rankers and the lexicons that they were
-fitted with. The encoder stays as it is.
+"""Trains the extractor, and the editor if there shall be one, and writes the release: the weights of the
+rankers and the lexicons that they were fitted with. The encoder stays as it is.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
+from safetensors.torch import save_file
 
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
-from models.summarization.extraction.extractor import ANSWER_RANKER, FOCUS_RANKER, INSERTION_RANKER
+from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
+from models.summarization.extraction.extractor import (
+    ANSWER_RANKER,
+    FOCUS_RANKER,
+    INSERTION_RANKER,
+    Extractor,
+)
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import (
@@ -25,24 +32,37 @@ from training.summarization.data import (
     without_duplicates,
     without_leaks,
 )
+from training.summarization.editing.teach import EditorWeights, train_editor
 from training.summarization.extraction.teach import train
-from training.summarization.release import SOURCES, WHY_EXTRACTIVE, publish
+from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
+from training.summarization.settings import Settings
 from training.teaching.batches import ID, Part
 from training.teaching.readers import questions, teaching_source
 
 MAX_PIECES = 256
+EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
+EDITING = "edited: the asking clause by a trained ranker, with the names that it lacks, as a plain question"
 console = Console()
 
 
 def publish_extractive(
-    data: Path | None, root: Path, base: str, limit: int = 0, device: torch.device | str = "cpu"
+    data: Path | None, root: Path, settings: Settings, device: torch.device | str = "cpu", *, edits: bool
 ) -> Release:
-    """The release that extracts. It learns from the teaching corpus, and from MeQSum where there is `data`;
-    at most `limit` questions of each, if that is not 0.
+    """The release that extracts, and with `edits` the one that edits what it extracts. It learns from the
+    teaching corpus, and from MeQSum where there is `data`; at most `settings.limit` questions of each, if
+    that is not 0.
     """
+    base, limit = settings.backbone, settings.limit
     pairs = training_pairs(data, limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
-    weights = train(encoder, OwnRecogniser.bundled(None), pairs)
+    lexicons = OwnRecogniser.bundled(None)
+    weights = train(encoder, lexicons, pairs)
+    configuration = {
+        "max_pieces": MAX_PIECES,
+        "thresholds": weights.thresholds._asdict(),
+        "questions": len(pairs),
+        "why_extractive": WHY_EDITED if edits else WHY_EXTRACTIVE,
+    }
     console.print(
         f"{len(pairs)} questions; a name is inserted from probability {weights.thresholds.behind} on"
     )
@@ -52,21 +72,26 @@ def publish_extractive(
         save(weights.answer, folder / ANSWER_RANKER)
         save(weights.insertion, folder / INSERTION_RANKER)
         medical_entities.write_lexicons(folder)
+        if edits:
+            extractor = Extractor(encoder, lexicons, weights.rankers(), weights.thresholds)
+            configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
         return publish(
             folder,
-            kind="extractive: the asking clause by a trained ranker, with the names that it lacks",
+            kind=EDITING if edits else EXTRACTING,
             base=base,
-            configuration={
-                "max_pieces": MAX_PIECES,
-                "thresholds": weights.thresholds._asdict(),
-                "questions": len(pairs),
-                "why_extractive": WHY_EXTRACTIVE,
-            },
+            configuration=configuration,
             training_data=sources(pairs),
             data=data,
             root=root,
             device=device,
         )
+
+
+def _write_editor(weights: EditorWeights, folder: Path) -> float:
+    """Writes what the editor has learnt; returns its margin."""
+    save(weights.ranker, folder / EDIT_RANKER)
+    save_file({KINDS_TENSOR: weights.kinds.contiguous()}, folder / KIND_WEIGHTS)
+    return weights.margin
 
 
 def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
