@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.summarization.editing.openings import listed
+from models.summarization.editing.openings import CUES, listed
+from models.summarization.editing.slots import objects
 from models.summarization.extraction.extractor import Found, Kept
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
 from models.summarization.extraction.message import Message
@@ -30,7 +31,11 @@ ASKING_WORDS = frozenset(
         "want need wish like know learn hear wonder wondering interested hope hoping trying question answer "
         "reply respond available possible best good better great other kind type sort way thing just also "
         "really still even ever now more much many most some any such there here go going make new own "
-        "help appreciate appreciated let us option options exist regarding related relating",
+        "help appreciate appreciated let us option options exist regarding related relating guidance assist "
+        "assistance support problem condition disease disorder illness issue case suffer suffered suffering "
+        "totally completely properly currently recently pill tablet capsule product deal mail email visit "
+        "greatly highly much apprec grateful indepth depth detail kindness soon asap quick quickly person "
+        "rid",
     )
 )
 #: Words that tell who asks, and for whom.
@@ -41,6 +46,8 @@ _PERSONAL = frozenset(
         "mother father husband wife mom mum dad sister brother friend boy girl man woman name patient",
     )
 )
+#: A name behind "treatment for" begins with these.
+_MOST_OBJECT = 2
 _UNASKED = FUNCTION_WORDS | ASKING_WORDS | _PERSONAL
 
 
@@ -64,16 +71,24 @@ class Asked(NamedTuple):
     """medicines that the clause names"""
     terms: Sequence[str]
     """other names of the terminology in it"""
+    objects: Sequence[frozenset[str]]
+    """the first two words with content of what stands behind "treatment for" and the like"""
     nouns: tuple[str, ...]
     """see `openings.listed`"""
 
     @property
     def asks(self) -> bool:
-        return self.kept.chosen.asks
+        """Whether the clause is a question that says what it asks, unlike "Can you help us?"."""
+        return self.kept.chosen.asks and bool(self.content)
+
+    @property
+    def question(self) -> str:
+        """The clause as it is shown, without the sentence in front."""
+        return self.clause if self.kept.chosen.lead else self.kept.chosen.text
 
     @property
     def yes_no(self) -> bool:
-        return _YES_NO.match(self.kept.chosen.text) is not None
+        return _YES_NO.match(self.question) is not None
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -101,6 +116,7 @@ def asked(found: Found, kept: Kept, kinds: Sequence[float]) -> Asked:
         content(lead),
         drugs,
         terms,
+        [own for s in objects(message, chosen) if (own := _object(message.text[s.start : s.end]))],
         listed(f"{lead} {clause}"),
     )
 
@@ -108,6 +124,12 @@ def asked(found: Found, kept: Kept, kinds: Sequence[float]) -> Asked:
 def content(text: str) -> frozenset[str]:
     """The words that say what is asked."""
     return frozenset(word_keys(text)) - _UNASKED
+
+
+def _object(text: str) -> frozenset[str]:
+    """The first words that say what is asked about, without those that ask."""
+    words = [w for w in word_keys(text) if w not in _UNASKED and not any(c.fullmatch(w) for c in CUES)]
+    return frozenset(words[:_MOST_OBJECT])
 
 
 def _inside(message: Message, part: Span, spans: Sequence[Span]) -> list[str]:

@@ -104,7 +104,7 @@ def shortened(question: str, *, asks: bool, names: Sequence[str]) -> str:
     is for, unless one of the `names` or a number is in them.
     """
     question = _FILLERS.sub("", question)
-    for pattern in _BEHIND if asks else ():
+    for pattern in _BEHIND if asks and question.endswith("?") else ():
         found = pattern.search(question)
         if found is None or re.search(r"\d{3}", found.group()):
             continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from models.summarization.editing.asked import NEGATION, NUMBER, PRONOUN, Asked, content
 from models.summarization.editing.guard import allowed
-from models.summarization.editing.openings import CUES, INFORMATION, KINDS, Plan
+from models.summarization.editing.openings import CONTENTS, CUES, INFORMATION, KINDS, Plan
 from models.summarization.editing.slots import Slot, slots
 from models.summarization.extraction.focus import FUNCTION_WORDS
 from models.summarization.medical_entities import word_keys
@@ -116,7 +116,9 @@ def _plans(asked: Asked) -> list[Plan]:
     kinds = asked.kinds
     order = sorted(range(len(kinds)), key=lambda i: (-round(kinds[i], 9), i))[:_MOST_KINDS]
     single = [i for i in order if kinds[i] >= _LEAST_KIND] or order[:1]
-    pairs = [(a, b) for a in single for b in single if a != b and kinds[b] >= _LEAST_FURTHER]
+    pairs = [
+        (a, b) for a in single for b in single if a != b and kinds[b] >= _LEAST_FURTHER and {a, b} != CONTENTS
+    ]
     plans = [Plan(own, ()) for own in (*((i,) for i in single), *pairs)]
     return [*plans, Plan((INFORMATION,), asked.nouns)] if len(asked.nouns) >= _LEAST_NOUNS else plans
 

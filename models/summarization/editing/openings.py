@@ -38,7 +38,7 @@ OPENINGS = (
         "Where can I find information on {}?",
         "where can I find information on it",
         r"info|informations?|learn|know (?:more|everything|all)|details?|literature|articles?|brochures?|"
-        r"materials?|resources?",
+        r"books?|pam\w+ets?|leaflets?|materials?|resources?",
     ),
     Opening(
         "cause",
@@ -69,13 +69,14 @@ OPENINGS = (
         "diagnosis",
         "How is {} diagnosed?",
         "how is it diagnosed",
-        r"tests?|tested|testing|diagnos\w+|detect\w*|check(?:ed)?|scan|know if",
+        r"tests?|testing|tested for|diagnos(?:e|is|ing)|how (?:[\w'-]+ ){1,4}diagnosed|detect\w*|know if",
     ),
     Opening(
         "inheritance",
         "Is {} inherited?",
         "is it inherited",
-        r"inherit\w*|heredit\w+|genetic\w*|pass(?:ed)?|carriers?|runs? in|genes?|handed|get it from",
+        r"inherit\w*|heredit\w+|genetic|pass(?:ed)? (?:it |this |that )?(?:on|down)|carriers?|"
+        r"runs? in|handed",
     ),
     Opening(
         "symptoms",
@@ -93,7 +94,7 @@ OPENINGS = (
         "ingredients",
         "What are the ingredients of {}?",
         "what are its ingredients",
-        r"ingredients?|contain\w*|made (?:of|from)|dye|lactose|soy|gelatin",
+        r"ingredients?|contain\w*|made (?:of|from)",
     ),
     Opening(
         "gluten",
@@ -122,6 +123,8 @@ OPENINGS = (
 )
 KINDS = tuple(o.kind for o in OPENINGS)
 INFORMATION = KINDS.index("information")
+#: The question of one of these asks the other.
+CONTENTS = frozenset((KINDS.index("ingredients"), KINDS.index("gluten")))
 #: For each opening the pattern of words that ask so.
 CUES = tuple(re.compile(rf"\b(?:{o.cue})\b", re.IGNORECASE) for o in OPENINGS)
 _IS = re.compile(r"^(?:Is|How is) (?=\{)")
@@ -129,10 +132,10 @@ _IS = re.compile(r"^(?:Is|How is) (?=\{)")
 LISTED = tuple(
     (noun, kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
     for noun, kind, words in (
-        ("causes", "cause", r"causes?|caused"),
+        ("causes", "cause", r"causes?"),
         ("symptoms", "symptoms", r"symptoms?|signs"),
-        ("diagnosis", "diagnosis", r"diagnosis|detection|diagnosed"),
-        ("tests", "diagnosis", r"tests|testing|test for"),
+        ("diagnosis", "diagnosis", r"diagnosis|detection"),
+        ("tests", "diagnosis", r"tests(?! (?:his|her|my|positive))|testing|test for"),
         ("treatments", "treatment", r"treatments?|treat|treated|cures?|therap(?:y|ies)"),
         ("prognosis", "prognosis", r"prognosis|life expectancy|outlook|long[- ]term"),
         ("inheritance", "inheritance", r"inheritance|inherited|hereditary|purely genetic"),

@@ -48,6 +48,25 @@ _END = re.compile(
 _NO_PART = re.compile(
     r"since|when|where|who|which|that|because|ago|please|is|are|was|were|has|have", re.IGNORECASE
 )
+#: Words behind a name that ask: "gout treatment".
+_ASKS = re.compile(
+    r"treatments?|cures?|remed(?:y|ies)|medicines?|medications?|symptoms?|causes?|information|info|help|"
+    r"questions?|diagnosis|prognosis|research|advice",
+    re.IGNORECASE,
+)
+#: What someone is, not what someone has.
+_QUALITY = re.compile(
+    r"allergic|upset|scared|depressed|worr(?:y|ied)|tired|sick|ill|falls?|hurts?|painful|swollen|pregnan(?:t|cy)|"
+    r"allergy|severe|bleed|diabetic|stress|normal|common|better|worse|(?:.* )?(?:yrs|type)",
+    re.IGNORECASE,
+)
+#: First words of what is no name: "following basal cell carcinoma", "needed on polio".
+_NO_FIRST = re.compile(
+    r"following|without|solve|solving|stop\w*|need\w*|battl\w+|fight\w*|treat\w*|cur(?:e|ing)|get\w*|find\w*|"
+    r"have|having|suffer\w*|diagnosed|tested|positive|negative|undergone|deal\w*|look\w*|try\w*|caused|"
+    r"doing|done|being|been|ever|very|so|too|more|less|other|same|any|than",
+    re.IGNORECASE,
+)
 _DETERMINER = re.compile(r"(?:the|an?|my|his|her|our|your|their|some|any|such|all)", re.IGNORECASE)
 _SMALL = frozenset(
     {"for", "of", "on", "about", "in", "with", "by", "from", "up", "out", "off", "be", "being"}
@@ -69,7 +88,9 @@ _NO_SLOT = re.compile(
     r"\b(?:clinicaltrials|questions?|general information|customer|service|request|inquiry|hello|hi|dear|"
     r"sir|madam|thanks?|please|help|urgent|doctors?|physicians?|hospitals?|specialists?|ingredients?|"
     r"information|treatments?|medicines?|medications?|suggestions?|myself|anything|something|gov|"
-    r"pretty|sure|\w+['\u2019](?:ve|m|re|ll|d|t)|greetings?|iam|etc|see|want|know|like|would|ago|article|sons?|daughters?|mother|father|wife|husband|patients?|people|"
+    r"pretty|sure|\w+['\u2019](?:ve|m|re|ll|d|t)|anyone|someone|somebody|nobody|"
+    r"greetings?|iam|etc|see|want|know|like|would|ago|article|sons?|daughters?|mother|father|wife|husband|"
+    r"patients?|people|stud(?:y|ies)|"
     r"[a-z]+_[a-z]+)\b|[\[:]",
     re.IGNORECASE,
 )
@@ -97,9 +118,26 @@ def slots(
     out: dict[str, Slot] = {}
     for slot in _all(message, chosen, found, probabilities):
         own = _without_asking(message.text, slot)
-        if own is not None and not _NO_SLOT.search(own.text):
+        if own is not None and _is_name(own.text):
             out.setdefault(own.text.lower(), own)
     return list(out.values())
+
+
+def _is_name(text: str) -> bool:
+    """Whether the words of a slot may be the name of something that one asks about."""
+    first = text.split(maxsplit=1)[0]
+    return not (_NO_SLOT.search(text) or _QUALITY.fullmatch(text) or _NO_FIRST.fullmatch(first))
+
+
+def objects(message: Message, chosen: Candidate) -> list[Span]:
+    """What stands behind "treatment for", "information on" and the like in the chosen sentence."""
+    sentence = chosen.sentence
+    found = (
+        _trimmed(message.text, Span(*match.span("phrase")))
+        for match in _BEHIND.finditer(message.text, sentence.start, sentence.end)
+        if match["for"]
+    )
+    return [span for span in found if span is not None]
 
 
 def _without_asking(text: str, slot: Slot) -> Slot | None:
@@ -108,10 +146,15 @@ def _without_asking(text: str, slot: Slot) -> Slot | None:
     start = slot.span.start + (front.end() if front else 0)
     inside = [Span(*m.span()) for m in _WORD.finditer(text, start, slot.span.end)]
     end = next((i for i, w in enumerate(inside) if i and _NO_PART.fullmatch(_of(text, w))), len(inside))
+    while end > 1 and _ASKS.fullmatch(_of(text, inside[end - 1])):
+        end -= 1
+    while inside[:end] and _of(text, inside[0]).lower() in _SMALL:
+        inside.pop(0)
+        end -= 1
     if not inside[:end]:
         return None
     last = inside[end - 1].end if end < len(inside) else slot.span.end
-    span = Span(start, last)
+    span = Span(inside[0].start, last)
     return slot._replace(span=span, text=_flat(text, span))
 
 

@@ -30,7 +30,7 @@ TEMPERATURE = 0.1
 #: How much F1 of words, recall of the words with content, and asking the right kind count.
 F1_WEIGHT, RECALL_WEIGHT, KIND_WEIGHT = 0.7, 0.7, 0.3
 #: Of the edits on questions that nothing was fitted to, at least this share shall ask a right kind.
-RIGHT = 0.8
+RIGHT = 0.75
 
 
 class EditorWeights(NamedTuple):
@@ -105,9 +105,9 @@ def logistic(x: Tensor, y: Tensor, penalty: float = PENALTY) -> Tensor:
 
 
 def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) -> float:
-    """The lowest margin from 0 on of which so large a share of the edits is right; `found`: margin, right."""
+    """The lowest margin from which on so large a share of the edits is right; `found`: margin, right."""
     right, least = 0, float("inf")
-    for n, (margin, is_right) in enumerate(sorted((f for f in found if f[0] > 0), reverse=True), 1):
+    for n, (margin, is_right) in enumerate(sorted(found, reverse=True), 1):
         right += is_right
         if right >= precision * n:
             least = margin
