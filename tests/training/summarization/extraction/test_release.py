@@ -74,7 +74,22 @@ def test_the_release_extracts_and_states_what_it_learnt_from(release: Release) -
 
 
 def test_a_release_may_edit_what_it_extracts(data: Path, tiny_bert: str) -> None:
-    main(data=data, output=data / "out", backbone=tiny_bert, edited=True, limit=60)
+    lines = [
+        json.dumps(
+            {
+                "id": f"c{i}",
+                "split": "train",
+                "question": f"My {who} is ill with {name}. Is there any cure for {name}?",
+                "summary": f"What are the treatments for {name}?",
+            }
+        )
+        for i, (who, name) in enumerate(
+            [("son", "gout"), ("aunt", "asthma"), ("dad", "eczema"), ("wife", "migraine"), ("cat", "anemia")]
+        )
+    ]
+    with (data / "questions/meqsum.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n" + "\n".join(lines))
+    main(data=data, output=data / "out", backbone=tiny_bert, edited=True, limit=12)
     (path,) = (data / "out/summarization").iterdir()
     release = open_release(path)
     assert {"edit_ranker.tsv", "kinds.safetensors", "answer_ranker.tsv"} <= set(release.manifest.files)
