@@ -75,7 +75,7 @@ OPENINGS = (
         "inheritance",
         "Is {} inherited?",
         "is it inherited",
-        r"inherit\w*|heredit\w+|genetic|pass(?:ed)? (?:it |this |that )?(?:on|down)|carriers?|"
+        r"inherit\w*|heredit\w+|(?:it|this|that|be) genetic|pass(?:ed)? (?:it |this |that )?(?:on|down)|carriers?|"
         r"runs? in|handed",
     ),
     Opening(

@@ -31,7 +31,12 @@ def test_words_that_ask_show_the_kind(clause: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clause", "kind"), [("does it pass", "inheritance"), ("I was diagnosed in May", "diagnosis")]
+    ("clause", "kind"),
+    [
+        ("does it pass", "inheritance"),
+        ("I was diagnosed in May", "diagnosis"),
+        ("is there a genetic test", "inheritance"),
+    ],
 )
 def test_the_same_words_with_another_meaning_do_not(clause: str, kind: str) -> None:
     assert not CUES[KINDS.index(kind)].search(clause)
