@@ -75,8 +75,8 @@ OPENINGS = (
         "inheritance",
         "Is {} inherited?",
         "is it inherited",
-        r"inherit\w*|heredit\w+|(?:it|this|that|be) genetic|pass(?:ed)? (?:it |this |that )?(?:on|down)|carriers?|"
-        r"runs? in|handed",
+        r"inherit\w*|heredit\w+|(?:it|this|that|be) genetic|pass(?:ed)? (?:it |this |that )?(?:on|down)|"
+        r"carriers?|runs? in|handed",
     ),
     Opening(
         "symptoms",
