@@ -6,7 +6,7 @@ messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
 release that extracts: three linear rankers are fitted over the frozen encoder, to
 MeQSum and the teaching corpus. `--edited` makes the one that edits what it extracts: kinds of question and a
-ranker of edits are fitted too.
+ranker of edits are fitted too, to the answers of rankers that are fitted anew or kept (`--start RELEASE`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
-from training.summarization.extraction.release import publish_extractive
+from training.summarization.extraction.release import Editing, publish_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
 from training.summarization.settings import ReleaseOptions, Settings
 
@@ -37,7 +37,11 @@ def main(
     extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
     edited: Annotated[bool, typer.Option(help="make the release that edits what it extracts")] = False,
     start: Annotated[
-        Path | None, typer.Option(help="folder of a run whose last weights are the first")
+        Path | None,
+        typer.Option(
+            help="folder of a run whose last weights are the first; with --edited a release whose rankers "
+            "are kept"
+        ),
     ] = None,
     output: Output = RELEASES,
     run: Run = None,
@@ -47,7 +51,9 @@ def main(
     place = device_of(device)
     if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings, place, edits=edited)
+        release = publish_extractive(
+            data, output, settings, place, editing=Editing(start) if edited else None
+        )
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
 from models.encoder.model import Encoder
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Release, ReleaseError, TrainingData
+from models.releases.store import open_release
 from models.summarization import medical_entities
 from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
 from models.summarization.extraction.extractor import (
@@ -21,9 +23,11 @@ from models.summarization.extraction.extractor import (
     FOCUS_RANKER,
     INSERTION_RANKER,
     Extractor,
+    Thresholds,
 )
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
+from models.tables import read_tsv
 from training.summarization.data import (
     Pair,
     read_mediqa,
@@ -33,7 +37,7 @@ from training.summarization.data import (
     without_leaks,
 )
 from training.summarization.editing.teach import EditorWeights, train_editor
-from training.summarization.extraction.teach import train
+from training.summarization.extraction.teach import Weights, train
 from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
 from training.summarization.settings import Settings
 from training.teaching.batches import ID, Part
@@ -45,39 +49,49 @@ EDITING = "edited: the asking clause by a trained ranker, with the names that it
 console = Console()
 
 
+class Editing(NamedTuple):
+    """That the release shall edit."""
+
+    rankers: Path | None
+    """a release whose rankers are kept; None: they are fitted anew"""
+
+
 def publish_extractive(
-    data: Path | None, root: Path, settings: Settings, device: torch.device | str = "cpu", *, edits: bool
+    data: Path | None,
+    root: Path,
+    settings: Settings,
+    device: torch.device | str = "cpu",
+    *,
+    editing: Editing | None = None,
 ) -> Release:
-    """The release that extracts, and with `edits` the one that edits what it extracts. It learns from the
+    """The release that extracts, and with `editing` the one that edits what it extracts. It learns from the
     teaching corpus, and from MeQSum where there is `data`; at most `settings.limit` questions of each, if
     that is not 0.
     """
-    base, limit = settings.backbone, settings.limit
-    pairs = training_pairs(data, limit)
+    base, pairs = settings.backbone, training_pairs(data, settings.limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     lexicons = OwnRecogniser.bundled(None)
-    weights = train(encoder, lexicons, pairs)
+    kept = editing.rankers if editing else None
+    weights = train(encoder, lexicons, pairs) if kept is None else weights_of(open_release(kept))
     configuration = {
         "max_pieces": MAX_PIECES,
         "thresholds": weights.thresholds._asdict(),
         "questions": len(pairs),
-        "why_extractive": WHY_EDITED if edits else WHY_EXTRACTIVE,
+        "why_extractive": WHY_EDITED if editing else WHY_EXTRACTIVE,
     }
     console.print(
         f"{len(pairs)} questions; a name is inserted from probability {weights.thresholds.behind} on"
     )
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
-        save(weights.focus, folder / FOCUS_RANKER)
-        save(weights.answer, folder / ANSWER_RANKER)
-        save(weights.insertion, folder / INSERTION_RANKER)
-        medical_entities.write_lexicons(folder)
-        if edits:
+        _write_rankers(weights, folder)
+        if editing:
             extractor = Extractor(encoder, lexicons, weights.rankers(), weights.thresholds)
             configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
+            configuration["rankers"] = kept.name if kept else None
         return publish(
             folder,
-            kind=EDITING if edits else EXTRACTING,
+            kind=EDITING if editing else EXTRACTING,
             base=base,
             configuration=configuration,
             training_data=sources(pairs),
@@ -85,6 +99,25 @@ def publish_extractive(
             root=root,
             device=device,
         )
+
+
+def weights_of(release: Release) -> Weights:
+    """The rankers of a release that extracts. Raises ReleaseError where it has none."""
+    if FOCUS_RANKER not in release.manifest.files:
+        raise ReleaseError(f"{release.version} has no rankers")
+    tables = (
+        {name: float(weight) for name, weight in read_tsv(release.file(file), ("feature", "weight"))}
+        for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
+    )
+    return Weights(*tables, Thresholds(**release.manifest.configuration["thresholds"]))
+
+
+def _write_rankers(weights: Weights, folder: Path) -> None:
+    """Writes the three rankers, and the lexicons that they were fitted with."""
+    save(weights.focus, folder / FOCUS_RANKER)
+    save(weights.answer, folder / ANSWER_RANKER)
+    save(weights.insertion, folder / INSERTION_RANKER)
+    medical_entities.write_lexicons(folder)
 
 
 def _write_editor(weights: EditorWeights, folder: Path) -> float:
