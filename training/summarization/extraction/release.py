@@ -73,27 +73,21 @@ def publish_extractive(
     lexicons = OwnRecogniser.bundled(None)
     kept = editing.rankers if editing else None
     weights = train(encoder, lexicons, pairs) if kept is None else weights_of(open_release(kept))
-    configuration = {
-        "max_pieces": MAX_PIECES,
-        "thresholds": weights.thresholds._asdict(),
-        "questions": len(pairs),
-        "why_extractive": WHY_EDITED if editing else WHY_EXTRACTIVE,
-    }
-    console.print(
-        f"{len(pairs)} questions; a name is inserted from probability {weights.thresholds.behind} on"
-    )
+    least = weights.thresholds
+    console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
+    configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
         _write_rankers(weights, folder)
         if editing:
-            extractor = Extractor(encoder, lexicons, weights.rankers(), weights.thresholds)
+            extractor = Extractor(encoder, lexicons, weights.rankers(), least)
             configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
             configuration["rankers"] = kept.name if kept else None
         return publish(
             folder,
             kind=EDITING if editing else EXTRACTING,
             base=base,
-            configuration=configuration,
+            configuration={**configuration, "why_extractive": WHY_EDITED if editing else WHY_EXTRACTIVE},
             training_data=sources(pairs),
             data=data,
             root=root,
