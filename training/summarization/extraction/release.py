@@ -99,11 +99,12 @@ def weights_of(release: Release) -> Weights:
     """The rankers of a release that extracts. Raises ReleaseError where it has none."""
     if FOCUS_RANKER not in release.manifest.files:
         raise ReleaseError(f"{release.version} has no rankers")
-    tables = (
+    focus, answer, insertion = (
         {name: float(weight) for name, weight in read_tsv(release.file(file), ("feature", "weight"))}
         for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
     )
-    return Weights(*tables, Thresholds(**release.manifest.configuration["thresholds"]))
+    thresholds = Thresholds(**release.manifest.configuration["thresholds"])
+    return Weights(focus, answer, insertion, thresholds)
 
 
 def _write_rankers(weights: Weights, folder: Path) -> None:
