@@ -70,7 +70,7 @@ train: install
 	$(BIN)/python -m training.relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --phrase-epochs 2 --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --no-distance --no-fit --layers 0 --rows 2 --candidates 0 --batch 32 --epochs 8 --head-lr 1e-2 --dropout 0 --max-pieces 128 --validate 300 --output runs
-	$(BIN)/python -m training.summarization --data $(DATA) --output runs --extractive
+	$(BIN)/python -m training.summarization --data $(DATA) --output runs --edited
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,5 @@
-"""The short question in a long one: written by a decoder where the release has one, else a sentence of it.
+"""The short question in a long one: written by a decoder where the release has one, else a sentence of it,
+which an editor may change.
 
 A written summary is accepted only if the text names every drug and every condition of the summary. Where no
 hypothesis is accepted, the answer is extracted from the text, and the record says which of the two it is.
@@ -17,6 +18,7 @@ from models.releases.manifest import Release
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.generation import DECODER, PointerWriter, Summary, Writer
 from models.summarization.decoding.hub_generation import CHANGED, HubWriter
+from models.summarization.editing.editor import EDIT_RANKER, Editor
 from models.summarization.extraction.extractor import FOCUS_RANKER, Extractor
 from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
 from models.summarization.question_templates import TEMPLATES, TemplateWriter
@@ -65,7 +67,9 @@ class SummarizationModel:
         files, configuration = release.manifest.files, release.manifest.configuration
         if DECODER not in files and CHANGED not in files:
             encoder = encoder_of(release, device=device, dtype=dtype)
-            return cls(encoder, extractor=Extractor.load(release, encoder) if FOCUS_RANKER in files else None)
+            editor = Editor.load(release) if EDIT_RANKER in files else None
+            extracts = FOCUS_RANKER in files
+            return cls(encoder, extractor=Extractor.load(release, encoder, editor) if extracts else None)
         recogniser = OwnRecogniser.load(release, device=device, dtype=dtype)
         base, max_pieces = configuration["sentence_base"], configuration["max_pieces"]
         encoder = Encoder.for_inference(base, device=device, dtype=dtype, max_pieces=max_pieces)
@@ -90,8 +94,8 @@ class SummarizationModel:
         return TypeAdapter(list[ShortQuestion]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
-        """One short question for each text; `method` is "abstractive" if it was written and "extractive" if
-        it is a part of the text.
+        """One short question for each text; `method` is "abstractive" if a decoder wrote it, "extractive"
+        if it is a part of the text and "edited" if it is one with changes.
         """
         if self.writer is None or not batch:
             return self.extract(batch)

@@ -5,7 +5,8 @@ First stage: long questions and their short forms from the entailed pairs of RQE
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
 MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
 release that extracts: three linear rankers are fitted over the frozen encoder, to
-MeQSum and the teaching corpus.
+MeQSum and the teaching corpus. `--edited` makes the one that edits what it extracts: kinds of question and a
+ranker of edits are fitted too, to the answers of rankers that are fitted anew or kept (`--start RELEASE`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
-from training.summarization.extraction.release import publish_extractive
+from training.summarization.extraction.release import Editing, publish_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
 from training.summarization.settings import ReleaseOptions, Settings
 
@@ -34,8 +35,13 @@ def main(
         Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
     ] = None,
     extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
+    edited: Annotated[bool, typer.Option(help="make the release that edits what it extracts")] = False,
     start: Annotated[
-        Path | None, typer.Option(help="folder of a run whose last weights are the first")
+        Path | None,
+        typer.Option(
+            help="folder of a run whose last weights are the first; with --edited a release whose rankers "
+            "are kept"
+        ),
     ] = None,
     output: Output = RELEASES,
     run: Run = None,
@@ -43,9 +49,11 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
-    if extractive:
+    if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings.backbone, settings.limit, place)
+        release = publish_extractive(
+            data, output, settings, place, editing=Editing(start) if edited else None
+        )
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
@@ -57,17 +57,62 @@ class Answers(NamedTuple):
     features: list[list[float]]
 
 
+class Kept(NamedTuple):
+    """The answer that is a part of a message."""
+
+    chosen: Candidate
+    text: str
+    """the question with the names that it lacks"""
+    score: float
+    names: Sequence[Focus]
+    """that it lacks"""
+    sure: bool
+    """whether the first of them stands in the question or in front of it"""
+
+    def short(self) -> ShortQuestion:
+        """As a record shows it, with the offsets of its sentence and of the first inserted name."""
+        sentence = self.chosen.sentence
+        short = ShortQuestion(self.text, "extractive", round(self.score, 4), sentence.start, sentence.end)
+        if not self.names:
+            return short
+        span = self.names[0].span
+        return replace(short, focus=self.names[0].text, focus_start=span.start, focus_end=span.end)
+
+
+class Found(NamedTuple):
+    """What the extractor finds in a message."""
+
+    message: Message
+    names: Sequence[Focus]
+    """what the message may be about"""
+    probabilities: Sequence[float]
+    """of each of them"""
+    kept: Kept
+
+
+class Edits(Protocol):
+    """Changes the answers that are found."""
+
+    def edit(self, found: Sequence[Found]) -> list[ShortQuestion]: ...
+
+
 class Extractor:
-    """Short questions made of the text's own words."""
+    """Short questions made of the text's own words, which an editor may change."""
 
     def __init__(
-        self, encoder: Encoder, lexicons: OwnRecogniser, rankers: Rankers, thresholds: Thresholds
+        self,
+        encoder: Encoder,
+        lexicons: OwnRecogniser,
+        rankers: Rankers,
+        thresholds: Thresholds,
+        editor: Edits | None = None,
     ) -> None:
         self.encoder, self.lexicons = encoder, lexicons
         self.rankers, self.thresholds = rankers, thresholds
+        self.editor = editor
 
     @classmethod
-    def load(cls, release: Release, encoder: Encoder) -> Extractor:
+    def load(cls, release: Release, encoder: Encoder, editor: Edits | None = None) -> Extractor:
         """Raises ReleaseError where the weights are of other features."""
         lexicons = OwnRecogniser.load(release)
         try:
@@ -78,19 +123,26 @@ class Extractor:
             )
             stored = release.manifest.configuration["thresholds"]
             thresholds = Thresholds(**{name: float(stored[name]) for name in Thresholds._fields})
-            return cls(encoder, lexicons, rankers, thresholds)
+            return cls(encoder, lexicons, rankers, thresholds, editor)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
     def extract(self, texts: Sequence[str]) -> list[ShortQuestion]:
-        """The best answer to each text; its score is its probability among the candidates."""
+        """The answer to each text, edited if there is an editor; without one its score is its probability
+        among the candidates.
+        """
+        found = self.find(texts)
+        return self.editor.edit(found) if self.editor else [one.kept.short() for one in found]
+
+    def find(self, texts: Sequence[str]) -> list[Found]:
+        """What is found in each text; the score of an answer is its probability among the candidates."""
         read = messages(self.encoder, self.lexicons, texts)
         return [
-            self._answer(message, about)
+            self._found(message, about)
             for message, about in zip(read, topics(self.encoder, read), strict=True)
         ]
 
-    def _answer(self, message: Message, about: Topics) -> ShortQuestion:
+    def _found(self, message: Message, about: Topics) -> Found:
         probabilities = softmax(self.rankers.focus.scores(about.features))
         found, rows = answers(message, likely(about, probabilities, self.thresholds.likely))
         likelihood = softmax(self.rankers.answer.scores(rows))
@@ -103,11 +155,7 @@ class Extractor:
         text = filled(
             chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
         )
-        short = ShortQuestion(text, "extractive", round(score, 4), chosen.sentence.start, chosen.sentence.end)
-        if not names:
-            return short
-        span = names[0].span
-        return replace(short, focus=names[0].text, focus_start=span.start, focus_end=span.end)
+        return Found(message, about.found, probabilities, Kept(chosen, text, score, names, sure))
 
 
 def choice(

@@ -38,14 +38,15 @@ class Message(NamedTuple):
         """
         if not parts:
             return []
-        means = torch.stack([self._sum(spans) for spans in parts])
+        means = torch.stack([self.total(spans) for spans in parts])
         return torch.nn.functional.cosine_similarity(means, self.sums[-1:]).tolist()
 
     def cosine(self, vector: Tensor) -> float:
         """The cosine of a vector (dimension) to the whole text."""
         return float(torch.nn.functional.cosine_similarity(vector, self.sums[-1], dim=0))
 
-    def _sum(self, spans: Sequence[Span]) -> Tensor:
+    def total(self, spans: Sequence[Span]) -> Tensor:
+        """(dimension): the sum of the vectors of the words in these spans."""
         total = torch.zeros_like(self.sums[0])
         for span in spans:
             first = bisect_right(self.words, span.start, key=lambda w: w.end)

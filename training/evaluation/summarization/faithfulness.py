@@ -15,6 +15,7 @@ from models.scores import Counts
 
 if TYPE_CHECKING:
     from models.encoder.model import Encoder
+    from models.summarization.medical_entities import Entity
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|nor|nothing|without|cannot)\b|n['\u2019]?t\b", re.IGNORECASE)
@@ -39,6 +40,24 @@ def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:
         )
 
     rows = [invents(answer, text) for answer, text in zip(answers, texts, strict=True)]
+    return np.array(rows, np.float64).reshape(-1, 1)
+
+
+def losses(answers: Sequence[str], sources: Sequence[str], entities: Sequence[Sequence[Entity]]) -> Counts:
+    """(texts, 1): 1 where an answer has no word of one of the `entities` of its source, lacks a number of it,
+    or has no negation although the source has one.
+    """
+    from models.summarization.medical_entities import word_keys  # noqa: PLC0415  a model library
+
+    def loses(answer: str, source: str, own: Sequence[Entity]) -> bool:
+        keys = set(word_keys(answer))
+        return (
+            any(not keys & set(word_keys(e.text)) for e in own)
+            or not set(_NUMBER.findall(source)) <= set(_NUMBER.findall(answer))
+            or (_NEGATION.search(source) is not None and _NEGATION.search(answer) is None)
+        )
+
+    rows = [loses(*one) for one in zip(answers, sources, entities, strict=True)]
     return np.array(rows, np.float64).reshape(-1, 1)
 
 

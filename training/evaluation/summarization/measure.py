@@ -17,12 +17,18 @@ from models.scores import Counts, Measure, ratio
 from models.text import sentences
 from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization.baselines import centroid_sentence, template
-from training.evaluation.summarization.faithfulness import inventions, nearest_sentences, similarities
+from training.evaluation.summarization.faithfulness import (
+    inventions,
+    losses,
+    nearest_sentences,
+    similarities,
+)
 from training.teaching.readers import questions
 
 if TYPE_CHECKING:
     from models.releases.manifest import Release
     from models.summarization.medical_entities import Entity
+    from models.types import ShortQuestion
 
 SPLITS = ("meqsum_test", "mediqa_valid", "teaching_held_out")
 NAMES = dict(
@@ -48,6 +54,8 @@ _FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
 _COSINE, _INVENTED = 11, 12
 #: The columns of three trivial methods: ROUGE, the beginning and the cosine.
 _CENTROID, _TEMPLATE, _NEAREST = 13, 18, 23
+#: Whether the answer is an edited part of the question, and whether something of its sentence is lost.
+_EDITED, _LOST = 28, 29
 #: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
 KIND = 4
 BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
@@ -97,6 +105,18 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
         ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
         *_entity_measures(f"entities by {recogniser}"),
         ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
+        ratio(
+            "edited",
+            "share of answers that are parts of the question with an opening of the closed set, a name in "
+            "place of a pronoun, or words left out",
+            (_EDITED, _ONE),
+        ),
+        ratio(
+            "lost",
+            "share of answers without any word of an entity of the sentence that they were made from, or "
+            f"without a number or a negation of it; entities by {recogniser}",
+            (_LOST, _ONE),
+        ),
         ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
         ratio("similarity", SIMILAR, (_COSINE, _ONE)),
         ratio(
@@ -152,22 +172,35 @@ def measure(model: Any, corpus: Corpus) -> Result:
     gold = found_by.entities(references)
     trivial = _trivial_counts(texts, references, found_by.entities(texts))
 
-    def counts(answers: Sequence[str], extractive: Sequence[bool]) -> Counts:
+    def counts(answers: Sequence[str], methods: Sequence[str], sources: Sequence[str]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
-        flags = np.array(extractive, np.float64).reshape(-1, 1)
+        extractive, edited = (_is_method(methods, m) for m in ("extractive", "edited"))
         begun = beginnings(answers, references)
         others = (similarities(answers, references), inventions(answers, texts))
-        return np.hstack([summary_counts(answers, references), entities, flags, begun, *others, *trivial])
+        lost = losses(answers, sources, found_by.entities(sources))
+        own = [summary_counts(answers, references), entities, extractive, begun, *others]
+        return np.hstack([*own, *trivial, edited, lost])
 
     scores = measures(found_by.name)
     ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
+    first = [first_sentence(t) for t in texts]
     return Result(
-        counts([s.text for s in found], [s.method == "extractive" for s in found]),
-        counts([first_sentence(t) for t in texts], [True] * len(texts)),
+        counts([s.text for s in found], [s.method for s in found], list(map(_source, texts, found))),
+        counts(first, ["extractive"] * len(texts), first),
         scores,
         dict.fromkeys(ours, "first sentence"),
         seconds,
     )
+
+
+def _is_method(methods: Sequence[str], method: str) -> Counts:
+    """(texts, 1): 1 where an answer was made so."""
+    return np.array([m == method for m in methods], np.float64).reshape(-1, 1)
+
+
+def _source(text: str, short: ShortQuestion) -> str:
+    """The sentence or sentences that an answer was made from; empty where it states none."""
+    return "" if short.start is None else text[short.start : short.end]
 
 
 def _trivial_counts(texts: Sequence[str], references: Sequence[str], named: Sequence[Any]) -> list[Counts]:

@@ -1,5 +1,5 @@
-"""Trains the extractor and writes its release: the weights of the rankers and the lexicons that they were
-fitted with. The encoder stays as it is.
+"""Trains the extractor, and the editor if there shall be one, and writes the release: the weights of the
+rankers and the lexicons that they were fitted with. The encoder stays as it is.
 """
 
 from __future__ import annotations
@@ -7,16 +7,27 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from rich.console import Console
+from safetensors.torch import save_file
 
 from models.encoder.model import Encoder
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Release, ReleaseError, TrainingData
+from models.releases.store import open_release
 from models.summarization import medical_entities
-from models.summarization.extraction.extractor import ANSWER_RANKER, FOCUS_RANKER, INSERTION_RANKER
+from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
+from models.summarization.extraction.extractor import (
+    ANSWER_RANKER,
+    FOCUS_RANKER,
+    INSERTION_RANKER,
+    Extractor,
+    Thresholds,
+)
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
+from models.tables import read_tsv
 from training.summarization.data import (
     Pair,
     read_mediqa,
@@ -25,48 +36,90 @@ from training.summarization.data import (
     without_duplicates,
     without_leaks,
 )
-from training.summarization.extraction.teach import train
-from training.summarization.release import SOURCES, WHY_EXTRACTIVE, publish
+from training.summarization.editing.teach import EditorWeights, train_editor
+from training.summarization.extraction.teach import Weights, train
+from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
+from training.summarization.settings import Settings
 from training.teaching.batches import ID, Part
 from training.teaching.readers import questions, teaching_source
 
 MAX_PIECES = 256
+EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
+EDITING = "edited: the asking clause by a trained ranker, with the names that it lacks, as a plain question"
 console = Console()
 
 
+class Editing(NamedTuple):
+    """That the release shall edit."""
+
+    rankers: Path | None
+    """a release whose rankers are kept; None: they are fitted anew"""
+
+
 def publish_extractive(
-    data: Path | None, root: Path, base: str, limit: int = 0, device: torch.device | str = "cpu"
+    data: Path | None,
+    root: Path,
+    settings: Settings,
+    device: torch.device | str = "cpu",
+    *,
+    editing: Editing | None = None,
 ) -> Release:
-    """The release that extracts. It learns from the teaching corpus, and from MeQSum where there is `data`;
-    at most `limit` questions of each, if that is not 0.
+    """The release that extracts, and with `editing` the one that edits what it extracts. It learns from the
+    teaching corpus, and from MeQSum where there is `data`; at most `settings.limit` questions of each, if
+    that is not 0.
     """
-    pairs = training_pairs(data, limit)
+    base, pairs = settings.backbone, training_pairs(data, settings.limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
-    weights = train(encoder, OwnRecogniser.bundled(None), pairs)
-    console.print(
-        f"{len(pairs)} questions; a name is inserted from probability {weights.thresholds.behind} on"
-    )
+    lexicons = OwnRecogniser.bundled(None)
+    kept = editing.rankers if editing else None
+    weights = train(encoder, lexicons, pairs) if kept is None else weights_of(open_release(kept))
+    least = weights.thresholds
+    console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
+    configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
-        save(weights.focus, folder / FOCUS_RANKER)
-        save(weights.answer, folder / ANSWER_RANKER)
-        save(weights.insertion, folder / INSERTION_RANKER)
-        medical_entities.write_lexicons(folder)
+        _write_rankers(weights, folder)
+        if editing:
+            extractor = Extractor(encoder, lexicons, weights.rankers(), least)
+            configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
+            configuration["rankers"] = kept.name if kept else None
         return publish(
             folder,
-            kind="extractive: the asking clause by a trained ranker, with the names that it lacks",
+            kind=EDITING if editing else EXTRACTING,
             base=base,
-            configuration={
-                "max_pieces": MAX_PIECES,
-                "thresholds": weights.thresholds._asdict(),
-                "questions": len(pairs),
-                "why_extractive": WHY_EXTRACTIVE,
-            },
+            configuration={**configuration, "why_extractive": WHY_EDITED if editing else WHY_EXTRACTIVE},
             training_data=sources(pairs),
             data=data,
             root=root,
             device=device,
         )
+
+
+def weights_of(release: Release) -> Weights:
+    """The rankers of a release that extracts. Raises ReleaseError where it has none."""
+    if FOCUS_RANKER not in release.manifest.files:
+        raise ReleaseError(f"{release.version} has no rankers")
+    focus, answer, insertion = (
+        {name: float(weight) for name, weight in read_tsv(release.file(file), ("feature", "weight"))}
+        for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
+    )
+    thresholds = Thresholds(**release.manifest.configuration["thresholds"])
+    return Weights(focus, answer, insertion, thresholds)
+
+
+def _write_rankers(weights: Weights, folder: Path) -> None:
+    """Writes the three rankers, and the lexicons that they were fitted with."""
+    save(weights.focus, folder / FOCUS_RANKER)
+    save(weights.answer, folder / ANSWER_RANKER)
+    save(weights.insertion, folder / INSERTION_RANKER)
+    medical_entities.write_lexicons(folder)
+
+
+def _write_editor(weights: EditorWeights, folder: Path) -> float:
+    """Writes what the editor has learnt; returns its margin."""
+    save(weights.ranker, folder / EDIT_RANKER)
+    save_file({KINDS_TENSOR: weights.kinds.contiguous()}, folder / KIND_WEIGHTS)
+    return weights.margin
 
 
 def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:

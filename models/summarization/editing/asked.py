@@ -1,0 +1,136 @@
+"""What a message asks, as the rules and features of its edits see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from models.summarization.editing.openings import CUES, listed
+from models.summarization.editing.slots import objects
+from models.summarization.extraction.extractor import Found, Kept
+from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.message import Message
+from models.summarization.medical_entities import word_keys
+from models.types import Span
+
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nor|nothing|without|cannot|non)\b|n['\u2019]?t\b", re.IGNORECASE
+)
+PRONOUN = re.compile(r"\b(?:it|this|that|these|those|them|they|one)\b", re.IGNORECASE)
+_YES_NO = re.compile(
+    r"(?:is|are|am|was|were|do|does|did|can|could|should|will|would|may|might|has|have|had)\b", re.IGNORECASE
+)
+#: Words that ask or thank: leaving them out loses nothing.
+ASKING_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "thank thanks hi hello please kindly sir madam dear regard anyone anybody someone somebody something "
+        "anything everything someone one tell advise suggest recommend give send find look looking search "
+        "want need wish like know learn hear wonder wondering interested hope hoping trying question answer "
+        "reply respond available possible best good better great other kind type sort way thing just also "
+        "really still even ever now more much many most some any such there here go going make new own "
+        "help appreciate appreciated let us option options exist regarding related relating guidance assist "
+        "assistance support problem condition disease disorder illness issue case suffer suffered suffering "
+        "totally completely properly currently recently pill tablet capsule product deal mail email visit "
+        "greatly highly much apprec grateful indepth depth detail kindness soon asap quick quickly person "
+        "rid",
+    )
+)
+#: Words that tell who asks, and for whom.
+_PERSONAL = frozenset(
+    re.findall(
+        r"\w+",
+        "i my me mine we our us he him his she her year old years yr month months age aged son daughter "
+        "mother father husband wife mom mum dad sister brother friend boy girl man woman name patient",
+    )
+)
+#: A name behind "treatment for" begins with these.
+_MOST_OBJECT = 2
+_UNASKED = FUNCTION_WORDS | ASKING_WORDS | _PERSONAL
+
+
+class Asked(NamedTuple):
+    """A message with the clause that is chosen from it."""
+
+    message: Message
+    kept: Kept
+    names: Sequence[Focus]
+    """what the message may be about"""
+    probabilities: Sequence[float]
+    """of each of them"""
+    kinds: Sequence[float]
+    """the probability of each of KINDS"""
+    clause: str
+    content: frozenset[str]
+    """words of the clause that say what is asked, as `word_keys`"""
+    lead: frozenset[str]
+    """those of the sentence in front that is a part of the answer"""
+    drugs: Sequence[str]
+    """medicines that the clause names"""
+    terms: Sequence[str]
+    """other names of the terminology in it"""
+    objects: Sequence[frozenset[str]]
+    """the first two words with content of what stands behind "treatment for" and the like"""
+    nouns: tuple[str, ...]
+    """see `openings.listed`"""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the clause is a question that says what it asks, unlike "Can you help us?"."""
+        return self.kept.chosen.asks and bool(self.content)
+
+    @property
+    def question(self) -> str:
+        """The clause as it is shown, without the sentence in front."""
+        return self.clause if self.kept.chosen.lead else self.kept.chosen.text
+
+    @property
+    def yes_no(self) -> bool:
+        return _YES_NO.match(self.question) is not None
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        return frozenset(NUMBER.findall(self.clause))
+
+    @property
+    def negated(self) -> bool:
+        return NEGATION.search(self.clause) is not None
+
+
+def asked(found: Found, kept: Kept, kinds: Sequence[float]) -> Asked:
+    """What a message asks; `kept` is the answer found in it, `kinds` are the probabilities of KINDS."""
+    message, chosen = found.message, kept.chosen
+    clause = message.text[chosen.part.start : chosen.part.end]
+    drugs, terms = (_inside(message, chosen.part, spans) for spans in (message.drugs, message.terms))
+    lead = "" if chosen.lead is None else chosen.lead.text
+    return Asked(
+        message,
+        kept,
+        found.names,
+        found.probabilities,
+        kinds,
+        clause,
+        content(clause),
+        content(lead),
+        drugs,
+        terms,
+        [own for s in objects(message, chosen) if (own := _object(message.text[s.start : s.end]))],
+        listed(f"{lead} {clause}"),
+    )
+
+
+def content(text: str) -> frozenset[str]:
+    """The words that say what is asked."""
+    return frozenset(word_keys(text)) - _UNASKED
+
+
+def _object(text: str) -> frozenset[str]:
+    """The first words that say what is asked about, without those that ask."""
+    words = [w for w in word_keys(text) if w not in _UNASKED and not any(c.fullmatch(w) for c in CUES)]
+    return frozenset(words[:_MOST_OBJECT])
+
+
+def _inside(message: Message, part: Span, spans: Sequence[Span]) -> list[str]:
+    return [message.text[s.start : s.end] for s in spans if part.start <= s.start and s.end <= part.end]

@@ -1,0 +1,172 @@
+"""The answers with an opening that a message offers, and the features by which a ranker compares them with
+the answer that is a part of the message.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from models.summarization.editing.asked import NEGATION, NUMBER, PRONOUN, Asked, content
+from models.summarization.editing.guard import allowed
+from models.summarization.editing.openings import CONTENTS, CUES, INFORMATION, KINDS, Plan
+from models.summarization.editing.slots import Slot, slots
+from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.medical_entities import word_keys
+
+#: Kinds less probable than so are not offered, and of each message so many are; from the last probability on
+#: a kind may be the second of a question.
+_LEAST_KIND, _MOST_KINDS, _LEAST_FURTHER = 0.12, 3, 0.3
+#: Nouns from which on a question for information lists what it is about.
+_LEAST_NOUNS = 2
+#: Larger counts are alike.
+_MOST_CONTENT, _MOST_LOST, _MOST_NAMES = 10, 8, 3
+KEPT = (
+    "kept",
+    "kept_score",
+    "kept_words",
+    "kept_asks",
+    "kept_names",
+    "kept_sure",
+    "kept_pronoun",
+    "kept_yes_no",
+    "kept_content",
+    "kept_best_kind",
+)
+OPENED = (
+    "kind",
+    "kind_best",
+    "further",
+    "further_kind",
+    "left_kind",
+    "cue_in_clause",
+    "cue_in_text",
+    "slot",
+    "slot_first",
+    "slot_log",
+    "slot_joined",
+    "slot_phrase",
+    "slot_in_clause",
+    "slot_inserted",
+    "slot_words",
+    "slot_drug",
+    "slot_term",
+    "slot_subject",
+    "slot_capitals",
+    "lost",
+    "lost_asked",
+    "lost_yes_no",
+    "lost_names",
+    "lost_number",
+    "lost_negation",
+    "slot_share_in_clause",
+    "slot_in_longer",
+    "nouns",
+)
+#: The features of an answer, in the order of `kept_features` and `edits`.
+FEATURES = (*KEPT, *OPENED, *(f"is_{kind}" for kind in KINDS))
+
+
+class Edit(NamedTuple):
+    """An answer with an opening."""
+
+    text: str
+    kinds: tuple[int, ...]
+    """places in KINDS"""
+    slot: Slot
+    features: list[float]
+
+
+def kept_features(asked: Asked) -> list[float]:
+    """FEATURES of the answer that is a part of the message."""
+    kept = asked.kept
+    own = [
+        1.0,
+        kept.score,
+        math.log(max(1, len(kept.text.split()))),
+        float(asked.asks),
+        float(len(kept.names)),
+        float(kept.sure),
+        float(PRONOUN.search(kept.chosen.text) is not None),
+        float(asked.yes_no),
+        float(min(len(content(kept.text)), _MOST_CONTENT)),
+        max(asked.kinds),
+    ]
+    return [*own, *[0.0] * (len(FEATURES) - len(KEPT))]
+
+
+def edits(asked: Asked) -> list[Edit]:
+    """The answers with an opening that a message allows."""
+    offered = slots(asked.message, asked.kept.chosen, asked.names, asked.probabilities)
+    out = []
+    for plan in _plans(asked):
+        for slot in offered:
+            text = plan.worded(slot.text)
+            if allowed(asked, plan, slot, text):
+                longer = any(slot.text.lower() in o.text.lower() and o.text != slot.text for o in offered)
+                row = [*_kind_features(asked, plan), *_slot_features(asked, slot)]
+                row += [*_lost_features(asked, plan, slot, text), float(longer), float(len(plan.nouns))]
+                of_kind = [float(i == plan.kinds[0]) for i in range(len(KINDS))]
+                out.append(Edit(text, plan.kinds, slot, [*[0.0] * len(KEPT), *row, *of_kind]))
+    return out
+
+
+def _plans(asked: Asked) -> list[Plan]:
+    """What may be asked: the likely kinds, two of them, and information with what it shall be about."""
+    kinds = asked.kinds
+    order = sorted(range(len(kinds)), key=lambda i: (-round(kinds[i], 9), i))[:_MOST_KINDS]
+    single = [i for i in order if kinds[i] >= _LEAST_KIND] or order[:1]
+    pairs = [
+        (a, b) for a in single for b in single if a != b and kinds[b] >= _LEAST_FURTHER and {a, b} != CONTENTS
+    ]
+    plans = [Plan(own, ()) for own in (*((i,) for i in single), *pairs)]
+    return [*plans, Plan((INFORMATION,), asked.nouns)] if len(asked.nouns) >= _LEAST_NOUNS else plans
+
+
+def _kind_features(asked: Asked, plan: Plan) -> list[float]:
+    """From `kind` to `cue_in_text`."""
+    kinds, first = asked.kinds, plan.kinds[0]
+    p = min(max(kinds[first], 0.01), 0.99)
+    return [
+        math.log(p / (1 - p)),
+        float(kinds[first] >= max(kinds)),
+        float(len(plan.kinds) > 1),
+        kinds[plan.kinds[1]] if len(plan.kinds) > 1 else 0.0,
+        max((k for i, k in enumerate(kinds) if i not in plan.kinds), default=0.0),
+        float(CUES[first].search(asked.clause) is not None),
+        float(CUES[first].search(asked.message.text) is not None),
+    ]
+
+
+def _slot_features(asked: Asked, slot: Slot) -> list[float]:
+    """From `slot` to `slot_capitals`."""
+    part = asked.kept.chosen.part
+    return [
+        slot.probability,
+        float(slot.rank == 0),
+        math.log(max(slot.probability, 0.01)),
+        float(slot.source == "joined"),
+        float(slot.source == "phrase"),
+        float(part.start <= slot.span.start and slot.span.end <= part.end),
+        float(any(slot.text.lower() == n.text.lower() for n in asked.kept.names)),
+        float(len(slot.text.split())),
+        *(float(source in slot.sources) for source in ("drug", "term", "subject", "capitals")),
+    ]
+
+
+def _lost_features(asked: Asked, plan: Plan, slot: Slot, text: str) -> list[float]:
+    """From `lost` to `slot_share_in_clause`."""
+    keys = frozenset(word_keys(text))
+    own = frozenset(word_keys(slot.text)) - FUNCTION_WORDS
+    lost = sum(not any(CUES[k].fullmatch(w) for k in plan.kinds) for w in asked.content - keys)
+    lost = min(lost, _MOST_LOST)
+    names = sum(not set(word_keys(n)) & keys for n in (*asked.drugs, *asked.terms))
+    return [
+        float(lost),
+        lost * float(asked.asks),
+        lost * float(asked.yes_no),
+        float(min(names, _MOST_NAMES)),
+        float(not asked.numbers <= set(NUMBER.findall(text))),
+        float(asked.negated and NEGATION.search(text) is None),
+        len(own & frozenset(word_keys(asked.clause))) / max(1, len(own)),
+    ]

@@ -1,0 +1,185 @@
+"""Which openings a message allows: its kinds of question must be asked in words, what it asks about must be
+of the right type, and nothing that matters of a clause that asks may be lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from models.summarization.editing.asked import NEGATION, NUMBER, Asked
+from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked
+from models.summarization.editing.slots import Slot
+from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.medical_entities import GENERAL, word_keys
+
+_OF_MEDICINES = frozenset(("ingredients", "gluten", "side_effects"))
+_OF_ILLNESSES = frozenset(
+    ("treatment", "cause", "who_to_see", "prognosis", "diagnosis", "inheritance", "symptoms", "complications")
+)
+_OF_PERSONS = frozenset(("who_to_see", "specialist"))
+#: Kinds that a question for yes or no asks.
+_OF_YES_NO = frozenset(("inheritance", "gluten", "ingredients"))
+#: Kinds that may be asked for in another sentence than the chosen one, if that one does not ask.
+_ANYWHERE = frozenset(("treatment", "information"))
+#: Words that ask for a treatment, unlike "help", and those that ask for information.
+_STRONG = re.compile(
+    r"\b(?:treat\w*|cur(?:e|es|ed|ing|able)|remed\w+|relie\w+|get rid|medicines?|medications?|therap\w+)\b",
+    re.IGNORECASE,
+)
+#: The name of a substance or a gene: "EPI743".
+_CODE = re.compile(r"[a-z]+\d\w*|\d+[a-z]{2}\w*")
+_INFORMATION = re.compile(r"\b(?:info|information|literature|articles?)\b", re.IGNORECASE)
+#: A question for yes or no that asks for more.
+_OPEN = re.compile(
+    r"(?:is|are) there\b|(?:can|could|would|will|do|does|have) (?:you|u|any(?:one|body)|some(?:one|body))\b|"
+    r"is it (?:curable|treatable)",
+    re.IGNORECASE,
+)
+#: A question about one of several things, and one about a person.
+_CHOICE = re.compile(r"\bwhich of\b|\bor not\b", re.IGNORECASE)
+_WHO = re.compile(
+    r"who\b|(?:what|which) (?:(?:kind|type|sort) of )?(?:a )?(?:doctor|specialist|clinic)", re.IGNORECASE
+)
+#: Someone is sought: no other kind asks that.
+_HELPER = re.compile(
+    r"\b(?:clinics?|hospitals?|specialists?|surgeons?|physicians?|experts?|who to contact|cent(?:er|re)s?)\b",
+    re.IGNORECASE,
+)
+#: What stands in front of "done much" in "I have done much".
+_HAVE = re.compile(r"\b(?:have|has|had)(?: been)?\s+$", re.IGNORECASE)
+#: A further question behind the first.
+_SECOND = re.compile(
+    r"(?:\b(?:and|or)\b|,)\s+(?:what|how|why|where|who|which|when|is|are|can|do|does|will|should|would|could)\b",
+    re.IGNORECASE,
+)
+_PROCEDURE = re.compile(
+    r"(?:surgery|operation|transplant(?:ation)?|replacement|removal|exam|tests?|scan|mri|vaccines?|"
+    r"vaccination|biopsy|therapy|treatment)$",
+    re.IGNORECASE,
+)
+#: Least probabilities of a name: alone by its capitals; outside of the sentence; to be what the sentence is
+#: about; of a sentence that does not ask; and the least of that one's kind.
+_CAPITALS, _SURE, _ABOUT, _UNASKED, _UNASKED_KIND = 0.5, 0.5, 0.2, 0.25, 0.6
+#: Words that the sentence in front of a question may lose, and a statement. A clause that asks loses none.
+_LEAD_LOST, _STATED_LOST = 2, 3
+
+
+def allowed(asked: Asked, plan: Plan, slot: Slot, text: str) -> bool:
+    """Whether the `text` that asks the kinds of a plan about a slot may be the answer."""
+    keys = frozenset(word_keys(text))
+    fits = all(_fits(KINDS[kind], slot, asked.message.text) for kind in plan.kinds) and _is_about(asked, slot)
+    if not fits or not _names_all(asked.drugs, keys):
+        return False
+    if not asked.asks and slot.probability < _UNASKED and slot.source == "name":
+        return False
+    if plan.nouns:
+        return not asked.asks or _lists_all(asked, keys)
+    if not _is_worded(asked, plan):
+        return False
+    if asked.asks:
+        return _keeps_the_question(asked, plan, text, keys) and _is_this_kind(asked, plan)
+    return _keeps_the_statement(asked, plan, keys)
+
+
+def _is_worded(asked: Asked, plan: Plan) -> bool:
+    """Whether the clause asks these kinds in words, and no other kind by name. Where it does not ask, what
+    most messages ask may be in another sentence.
+    """
+    if not all_asked(asked.nouns, plan.kinds):
+        return False
+    if _HELPER.search(asked.clause) and not {KINDS[k] for k in plan.kinds} & _OF_PERSONS:
+        return False
+    if all(CUES[kind].search(asked.clause) for kind in plan.kinds):
+        return True
+    first = plan.kinds[0]
+    anywhere = not asked.asks and len(plan.kinds) == 1 and KINDS[first] in _ANYWHERE
+    return anywhere and CUES[first].search(asked.message.text) is not None
+
+
+def _fits(kind: str, slot: Slot, text: str) -> bool:
+    """Whether the slot, a part of the text, can be what a question of this kind is about."""
+    if GENERAL.fullmatch(slot.text.lower()):
+        return False
+    if kind in _OF_MEDICINES:
+        return "drug" in slot.sources or "term" not in slot.sources
+    if kind in _OF_ILLNESSES and ("drug" in slot.sources or _PROCEDURE.search(slot.text)):
+        return False
+    if slot.source == "phrase" or slot.sources - {"capitals", "cue"}:
+        return True
+    if "cue" in slot.sources and _HAVE.search(text[max(0, slot.span.start - 20) : slot.span.start]):
+        return False
+    return slot.text.isupper() or slot.probability >= _CAPITALS
+
+
+def _is_about(asked: Asked, slot: Slot) -> bool:
+    """Whether a slot is what the chosen sentence is about: the name that it surely lacks, or named in it, or
+    what shares a word with a likely name in it; any likely name where it has none.
+    """
+    kept, sentence = asked.kept, asked.kept.chosen.sentence
+    keys = set(word_keys(slot.text)) - FUNCTION_WORDS
+    if asked.objects and not any(keys & own for own in asked.objects):
+        return False
+    if kept.sure:
+        return bool(keys & set(word_keys(kept.names[0].text)))
+    if keys and keys <= set(word_keys(asked.message.text[sentence.start : sentence.end])):
+        return True
+    if slot.probability < _SURE or "subject" not in slot.sources:
+        return False
+    inside = [
+        f
+        for f, p in zip(asked.names, asked.probabilities, strict=True)
+        if p >= _ABOUT and sentence.start <= f.span.start and f.span.end <= sentence.end
+    ]
+    return not inside or any(keys & set(word_keys(f.text)) for f in inside)
+
+
+def _lists_all(asked: Asked, keys: frozenset[str]) -> bool:
+    """Whether a question for information that lists its nouns says what a clause asks."""
+    lost = [w for w in asked.content - keys if not any(p.fullmatch(w) for _, _, p in LISTED)]
+    return not lost and (not asked.yes_no or _OPEN.match(asked.question) is not None)
+
+
+def _is_this_kind(asked: Asked, plan: Plan) -> bool:
+    """Whether the form of a clause that asks is that of these kinds."""
+    first = KINDS[plan.kinds[0]]
+    if asked.yes_no and not _OPEN.match(asked.question) and first not in _OF_YES_NO:
+        return False
+    if _CHOICE.search(asked.clause) or (len(plan.kinds) == 1 and _SECOND.search(asked.clause)):
+        return False
+    return not _WHO.match(asked.question) or (first in _OF_PERSONS and len(plan.kinds) == 1)
+
+
+def _keeps_the_question(asked: Asked, plan: Plan, text: str, keys: frozenset[str]) -> bool:
+    """Whether no word of a clause that asks is lost, and few of the sentence in front."""
+    lost = [w for w in asked.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
+    sure = [asked.kept.names[0].text] if asked.kept.sure else []
+    return (
+        not lost
+        and len(asked.lead - keys) <= _LEAD_LOST
+        and _names_all([*asked.terms, *sure], keys)
+        and asked.numbers <= set(NUMBER.findall(text))
+        and (not asked.negated or NEGATION.search(text) is not None)
+    )
+
+
+def _keeps_the_statement(asked: Asked, plan: Plan, keys: frozenset[str]) -> bool:
+    """Whether a message that does not ask surely means this kind, and loses few words; a story with the name
+    of what it is about in front may lose more.
+    """
+    first = plan.kinds[0]
+    if asked.kinds[first] < _UNASKED_KIND:
+        return False
+    if KINDS[first] == "treatment" and not _STRONG.search(asked.message.text):
+        return False
+    if _INFORMATION.search(asked.clause) and INFORMATION not in plan.kinds:
+        return False
+    lost = [w for w in asked.content - keys if not any(cue.fullmatch(w) for cue in CUES)]
+    if any(_CODE.fullmatch(w) for w in lost):
+        return False
+    return asked.kept.sure or (len(lost) <= _STATED_LOST and _names_all(asked.terms, keys))
+
+
+def _names_all(names: Sequence[str], keys: frozenset[str]) -> bool:
+    """Whether at least a word of each name is among the words of an answer."""
+    return all(set(word_keys(name)) & keys for name in names)

@@ -1,0 +1,71 @@
+"""Names in place of pronouns, and what is left out of a clause."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.summarization.editing.clause import is_plural, shortened, with_name
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "drug", "expected"),
+    [
+        ("Is this passed down?", "Dupuytren", False, "Is Dupuytren passed down?"),
+        ("Will it get worse?", "gout", False, "Will gout get worse?"),
+        ("Are they hereditary?", "gout", False, "Is gout hereditary?"),
+        ("Is it contagious?", "warts", False, "Are warts contagious?"),
+        ("What are the chances that I have it?", "gout", False, "What are the chances that I have gout?"),
+        ("Can I just stop it or not?", "oxybutynin", True, "Can I just stop oxybutynin or not?"),
+        ("Does it cause hair loss?", "Zoloft", True, "Does Zoloft cause hair loss?"),
+        ("Is it safe with warfarin?", "melatonin", True, "Is melatonin safe with warfarin?"),
+    ],
+)
+def test_a_name_takes_the_place_of_the_pronoun_that_means_it(
+    question: str, name: str, drug: bool, expected: str
+) -> None:
+    assert with_name(question, name, drug=drug) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "drug"),
+    [
+        ("Is it time to call the doctor?", False),
+        ("Is it safe to take aspirin?", True),
+        ("Is it contagious?", True),
+        ("What happens if you mix them?", True),
+        ("Can I stop it and take it again?", True),
+        ("Why?", False),
+    ],
+)
+def test_a_pronoun_of_another_meaning_stays(question: str, drug: bool) -> None:
+    assert with_name(question, "gout", drug=drug) is None
+
+
+def test_plurals_are_recognised_by_their_ending_and_names_are_none() -> None:
+    assert [is_plural(n) for n in ("kidney stones", "diabetes", "Parkinsons", "lupus", "gout")] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What exactly causes gout please?", "What causes gout?"),
+        ("Should I avoid this work as it means so much standing?", "Should I avoid this work?"),
+        ("What are the treatments for my old mother who lives alone?", "What are the treatments?"),
+        ("What can I give him because he has a rash?", "What can I give him because he has a rash?"),
+        ("Why is it so? I know because I read.", "Why is it so? I know because I read."),
+        ("What sort of diet, if you please?", "What sort of diet, if you please?"),
+    ],
+)
+def test_what_is_for_the_writer_alone_is_left_out(question: str, expected: str) -> None:
+    assert shortened(question, asks=True, names=["rash"]) == expected
+
+
+def test_a_statement_loses_only_fillers() -> None:
+    text = "I really have gout because my father had it"
+    assert shortened(text, asks=False, names=[]) == "I have gout because my father had it"

@@ -1,0 +1,139 @@
+"""What the editor learns: the kinds that a written short question asks, and of each answer how much of the
+written question is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from rouge_score.rouge_scorer import RougeScorer
+from torch import Tensor
+
+from models.summarization.editing.asked import ASKING_WORDS, asked
+from models.summarization.editing.editor import edited_clause
+from models.summarization.editing.edits import FEATURES, edits, kept_features
+from models.summarization.editing.kinds import kind_features
+from models.summarization.extraction.extractor import Extractor, Found
+from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.extraction.ranker import LinearRanker
+from models.summarization.medical_entities import word_keys
+from training.summarization.data import Pair
+from training.summarization.editing.gold_kinds import gold_kinds
+from training.summarization.extraction.fit import Group, fit
+
+#: Inverse strength of the penalty of the regressions, and the folds in which they are fitted for the ranker.
+PENALTY, FOLDS = 0.2, 5
+#: Values that differ by so much count e times as much.
+TEMPERATURE = 0.1
+#: How much F1 of words, recall of the words with content, and asking the right kind count.
+F1_WEIGHT, RECALL_WEIGHT, KIND_WEIGHT = 0.7, 0.7, 0.3
+#: Of the edits on questions that nothing was fitted to, at least this share shall ask a right kind.
+RIGHT = 0.75
+
+
+class EditorWeights(NamedTuple):
+    """What a release of the editor holds."""
+
+    kinds: Tensor
+    """(features, kinds)"""
+    ranker: dict[str, float]
+    margin: float
+    """by which the score of an edit exceeds that of the answer that is a part of the message"""
+
+
+class _Offered(NamedTuple):
+    """The answers to one message, the one that is kept first."""
+
+    rows: list[list[float]]
+    values: list[float]
+    right: list[bool]
+
+
+def train_editor(extractor: Extractor, pairs: Sequence[Pair], batch: int = 16) -> EditorWeights:
+    """Fits the kinds and the ranker of edits to the answers that a trained extractor gives. The ranker and
+    the margin learn from kinds that were predicted by cross-validation. Raises ValueError where no text
+    allows an edit.
+    """
+    texts = [p.question for p in pairs]
+    found = [f for i in range(0, len(texts), batch) for f in extractor.find(texts[i : i + batch])]
+    x = torch.stack([kind_features(f.message, f.kept.chosen.sentence) for f in found]).double()
+    gold = torch.tensor([gold_kinds(p.summary) for p in pairs], dtype=torch.float64)
+    fold = [i % FOLDS for i in range(len(pairs))]
+    unseen = _cross_validated(x, gold, torch.tensor(fold))
+    offered = [
+        _offered(f, p, kinds, right)
+        for f, p, kinds, right in zip(found, pairs, unseen, (gold > 0).tolist(), strict=True)
+    ]
+    margins: list[tuple[float, bool]] = []
+    for k in range(FOLDS):
+        others = [o for o, own in zip(offered, fold, strict=True) if own != k and len(o.rows) > 1]
+        held = [o for o, own in zip(offered, fold, strict=True) if own == k and len(o.rows) > 1]
+        if others and held:
+            ranker = LinearRanker(_weights(others), FEATURES)
+            margins += [_margin(ranker, o) for o in held]
+    return EditorWeights(logistic(x, gold).float(), _weights(offered), least_margin(margins))
+
+
+def _cross_validated(x: Tensor, gold: Tensor, fold: Tensor) -> list[list[float]]:
+    """The probabilities of the kinds of each text, by weights that were fitted to the other folds."""
+    unseen = torch.zeros_like(gold)
+    for k in range(FOLDS):
+        own = fold == k
+        if own.any() and not own.all():
+            unseen[own] = (x[own] @ logistic(x[~own], gold[~own])).sigmoid()
+    return unseen.tolist()
+
+
+def logistic(x: Tensor, y: Tensor, penalty: float = PENALTY) -> Tensor:
+    """(features, outputs) weights of one logistic regression for each column of y (n, outputs), which is 0 or
+    1; the penalty leaves out the last feature, which is a constant one.
+    """
+    weights = torch.zeros(x.shape[1], y.shape[1], dtype=x.dtype, requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        errors = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights, y, reduction="sum")
+        total = penalty * errors + 0.5 * weights[:-1].square().sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        return total
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    return weights.detach()
+
+
+def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) -> float:
+    """The lowest margin from which on so large a share of the edits is right; `found`: margin, right."""
+    right, least = 0, float("inf")
+    for n, (margin, is_right) in enumerate(sorted(found, reverse=True), 1):
+        right += is_right
+        if right >= precision * n:
+            least = margin
+    return least
+
+
+def _offered(found: Found, pair: Pair, kinds: Sequence[float], right: Sequence[bool]) -> _Offered:
+    question = asked(found, edited_clause(found), kinds)
+    own = edits(question)
+    scorer = RougeScorer(["rouge1"], use_stemmer=True)
+    reference = set(word_keys(pair.summary)) - FUNCTION_WORDS - ASKING_WORDS
+    rights = [False, *(all(right[k] for k in e.kinds) for e in own)]
+    values = []
+    for text, is_right in zip([question.kept.text, *(e.text for e in own)], rights, strict=True):
+        f1 = scorer.score(pair.summary, text)["rouge1"].fmeasure
+        recall = len(reference & set(word_keys(text))) / max(1, len(reference))
+        values.append(F1_WEIGHT * f1 + RECALL_WEIGHT * recall + KIND_WEIGHT * is_right)
+    return _Offered([kept_features(question), *(e.features for e in own)], values, rights)
+
+
+def _weights(offered: Sequence[_Offered]) -> dict[str, float]:
+    return fit([Group(o.rows, o.values) for o in offered], FEATURES, TEMPERATURE)
+
+
+def _margin(ranker: LinearRanker, offered: _Offered) -> tuple[float, bool]:
+    """By how much the best edit is above the kept answer, and whether it asks a right kind."""
+    kept, *scores = ranker.scores(offered.rows)
+    best = max(range(len(scores)), key=scores.__getitem__)
+    return scores[best] - kept, offered.right[best + 1]
