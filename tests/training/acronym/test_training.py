@@ -44,8 +44,8 @@ def settings_of(base: str, **changes: Any) -> Settings:
     return Settings(base=base, **values | changes)
 
 
-def parts(folder: Path) -> tuple[list[Row], list[Row]]:
-    return split_by_acronym(read_training(folder, "sdu22_scientific"), 0.25, 0)
+def parts(folder: Path) -> tuple[list[Row], list[list[Row]]]:
+    return split_by_acronym([read_training(folder, "sdu22_scientific")], 0.25, 0)
 
 
 def trainee_of(base: str, folder: Path, **changes: Any) -> AcronymTrainee:
