@@ -39,7 +39,7 @@ from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_
 from training.acronym.written import grown, parts_of, widened
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
-from training.evaluation.acronym import read_casi, split_casi
+from training.evaluation.acronym import Row, read_casi, split_casi
 from training.teaching.readers import acronym_contexts
 
 Sense = tuple[str, str]
@@ -47,7 +47,7 @@ Sense = tuple[str, str]
 SENTENCES = {"none": (), "note": (0,), "abstract": (1,), "both": (0, 1)}
 SHIPPED = Settings(
     corpora="written,ade,phrases", validated="casi,ade_defined", distance=False, surface=False, rows=2,
-    lr=5e-4, epochs=3, max_pieces=96, validate=1500, precision="bfloat16",
+    lr=5e-4, epochs=2, max_pieces=96, validate=1500, precision="bfloat16",
 )  # fmt: skip
 DRAWS, SEED = 1000, 0
 
@@ -64,17 +64,21 @@ class Found(NamedTuple):
     seen_right: list[bool]
 
 
-def network_without(data: Path, settings: Settings, covered: Set[Sense], run: Path | None = None) -> MNetwork:
-    """The network of a release, trained and validated on no row of these senses' long forms, not even under
-    another short form.
+def rows_without(data: Path, settings: Settings, covered: Set[Sense]) -> tuple[list[Row], list[list[Row]]]:
+    """The rows for training and validation without those of these senses' long forms, also where they stand
+    under another short form.
     """
     hidden = {key(form) for _, form in covered}
     corpora, validated = (
         [[r for r in read_training(data, name) if key(r.gold) not in hidden] for name in names]
         for names in (settings.corpus_names, settings.validated_names)
     )
-    parts = split_by_acronym(corpora, settings.held_out, settings.seed, validated)
-    trainee = AcronymTrainee(settings, *parts)
+    return split_by_acronym(corpora, settings.held_out, settings.seed, validated)
+
+
+def network_without(data: Path, settings: Settings, covered: Set[Sense], run: Path | None = None) -> MNetwork:
+    """The network of a release, trained and validated on no row of these senses."""
+    trainee = AcronymTrainee(settings, *rows_without(data, settings, covered))
     TrainingLoop(trainee, asdict(settings), run).run()
     with tempfile.TemporaryDirectory(prefix="acronym-") as folder:
         return write_network(trainee, Path(folder))
