@@ -111,16 +111,18 @@ def make(
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
         write_dictionary(dictionary, folder / "dictionary.tsv")
-        network = write_network(trainee, folder)
+        network = write_network(trainee, folder, options.share)
         prototypes: Prototypes | None = None
         configuration: dict[str, Any] = {}
         if options.usage_examples:
-            outputs = CachedOutputs(network, run, asdict(settings))
+            outputs = CachedOutputs(network, run, asdict(settings) | {"share": options.share})
             examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, folder)
             configuration = {"mixture": prototypes.mixture._asdict(), "margin": margin.margin}
+            if options.share != 1:
+                configuration["share"] = options.share
             configuration["margin_chosen_on"] = {k: round(v, 4) for k, v in margin._asdict().items()}
         sources = sources_of(settings, prototypes is not None, len(contexts))
         return _published(
@@ -134,14 +136,14 @@ def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> Non
     path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
 
 
-def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
+def write_network(trainee: AcronymTrainee, folder: Path, share: float = 1.0) -> MNetwork:
     """Writes the files of the trained network; the network as a release would load it, but for the head's
-    place on the CPU and the encoder's on the device of the training.
+    place on the CPU and the encoder's on the device of the training. `share`: of an adapter's change.
     """
     settings, head = trainee.settings, trainee.head.cpu()
     save_file({n: t.contiguous() for n, t in head.state_dict().items()}, folder / HEAD)
     for name, tensors in encoder_files(trainee).items():
-        save_file(tensors, folder / name)
+        save_file({n: t * share if n.endswith(".lora_b") else t for n, t in tensors.items()}, folder / name)
     adapter_file, weights = folder / ADAPTER, folder / WEIGHTS
     encoder = Encoder.load(
         settings.base,

@@ -91,4 +91,10 @@ class ReleaseOptions:
     written: Annotated[
         bool, typer.Option(help="prototypes and long forms of the teaching corpus' sentences as well")
     ] = True
+    share: Annotated[
+        float,
+        typer.Option(
+            help="of the adapter's change of the encoder that is kept: prototypes need less than all"
+        ),
+    ] = 1.0
     limit: Annotated[int, typer.Option(help="rows scored at most, with --zero-shot; 0: all")] = 0
