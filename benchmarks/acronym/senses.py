@@ -46,7 +46,7 @@ Sense = tuple[str, str]
 #: Which of the written sentences of a sense are used: a note's comes first, then one in an abstract's style.
 SENTENCES = {"none": (), "note": (0,), "abstract": (1,), "both": (0, 1)}
 SHIPPED = Settings(
-    corpora="written,ade,phrases", validated="casi,ade_defined", distance=False, surface=False, rows=2,
+    corpora="written,ade,phrases", validated="casi,ade_defined", distance=False, rows=2,
     lr=5e-4, epochs=2, max_pieces=96, validate=1500, precision="bfloat16",
 )  # fmt: skip
 DRAWS, SEED = 1000, 0
