@@ -49,6 +49,7 @@ SHIPPED = Settings(
     corpora="written,ade,phrases", validated="casi,ade_defined", distance=False, rows=2,
     lr=5e-4, epochs=2, max_pieces=96, validate=1500, precision="bfloat16",
 )  # fmt: skip
+SHARE = 0.5
 DRAWS, SEED = 1000, 0
 
 
@@ -81,7 +82,7 @@ def network_without(data: Path, settings: Settings, covered: Set[Sense], run: Pa
     trainee = AcronymTrainee(settings, *rows_without(data, settings, covered))
     TrainingLoop(trainee, asdict(settings), run).run()
     with tempfile.TemporaryDirectory(prefix="acronym-") as folder:
-        return write_network(trainee, Path(folder))
+        return write_network(trainee, Path(folder), SHARE)
 
 
 def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
