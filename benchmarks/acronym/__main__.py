@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,19 +24,23 @@ ROUNDS = 5
 
 
 class Clock:
-    """Measures the seconds spent in an encoder's layers."""
+    """Measures the seconds spent in an encoder."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, model: Any) -> None:
+        """`model`: packed; its runs are measured from now on."""
         self.seconds = 0.0
-        self._started = 0.0
-        module.register_forward_pre_hook(self._begin)
-        module.register_forward_hook(self._end)
+        self._run = model.run
+        model.run = self._timed
 
-    def _begin(self, *_: Any) -> None:
-        self._started = time.perf_counter()
-
-    def _end(self, *_: Any) -> None:
-        self.seconds += time.perf_counter() - self._started
+    def _timed(self, *args: Any) -> Iterator[Any]:
+        groups = self._run(*args)
+        while True:
+            started = time.perf_counter()
+            group = next(groups, None)
+            self.seconds += time.perf_counter() - started
+            if group is None:
+                return
+            yield group
 
 
 def texts(data: Path | None, limit: int) -> list[str]:
@@ -86,7 +90,7 @@ def load_models(release: Any, dtype: str) -> dict[str, tuple[Any, Clock]]:
 
     number_format = getattr(torch, dtype)
     max_pieces = release.manifest.configuration["max_pieces"]
-    base = Encoder.load(release.manifest.base, dtype=number_format, max_pieces=max_pieces)
+    base = Encoder.for_inference(release.manifest.base, dtype=number_format, max_pieces=max_pieces)
     trained = AcronymModel.load(release, dtype=number_format)
     scorer = trained.scorer
     encoder = scorer.network.encoder if isinstance(scorer, TrainedScorer) else base

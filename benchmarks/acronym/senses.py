@@ -1,15 +1,17 @@
 """How often is a sense of CASI found that training has in no corpus, with none to two written sentences?
 
 A seeded fifth of the senses that the teaching corpus covers is held out at a time: its rows are in no
-prototype, no count and no choice of weights, and those of all covered senses are left out of the training of
-the head, so that one head serves every part. The encoder is not trained. Weights and margin are chosen anew
-for each part, on the other senses.
+prototype, no count and no choice of weights. All rows of all covered senses, written ones too, are left out
+of the training of the network, so that one network serves every part and every number of sentences. Weights
+are chosen anew for each part, on the other senses.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -20,8 +22,8 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from models.acronym.m_network import MNetwork
 from models.acronym.model import CLINICAL, load_dictionary
-from models.encoder.model import Encoder
-from training.acronym.data import read_training
+from training.acronym.assemble import write_network
+from training.acronym.data import read_training, split_by_acronym
 from training.acronym.prototypes import (
     EncodedRows,
     RowScores,
@@ -37,16 +39,17 @@ from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_
 from training.acronym.written import grown, parts_of, widened
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
-from training.evaluation.acronym import read_casi, split_casi
+from training.evaluation.acronym import Row, read_casi, split_casi
 from training.teaching.readers import acronym_contexts
 
 Sense = tuple[str, str]
 #: Which of the written sentences of a sense are used: a note's comes first, then one in an abstract's style.
 SENTENCES = {"none": (), "note": (0,), "abstract": (1,), "both": (0, 1)}
 SHIPPED = Settings(
-    distance=False, fit=False, layers=0, rows=2, epochs=8, head_lr=1e-2, dropout=0.0, validate=300,
-    precision="bfloat16",
+    corpora="written,ade,phrases", validated="casi,ade_defined", distance=False, rows=2,
+    lr=5e-4, epochs=2, max_pieces=96, validate=1500, precision="bfloat16",
 )  # fmt: skip
+SHARE = 0.5
 DRAWS, SEED = 1000, 0
 
 
@@ -62,16 +65,24 @@ class Found(NamedTuple):
     seen_right: list[bool]
 
 
-def head_without(data: Path, settings: Settings, covered: Set[Sense]) -> MNetwork:
-    """The network of a release, whose head has seen no row of these senses."""
-    rows = [r for c in settings.corpus_names for r in read_training(data, c) if sense_of(r) not in covered]
-    names = sorted({sense_of(r)[0] for r in rows})
-    kept = set(names[:: max(1, round(1 / settings.held_out))])
-    training, held = ([r for r in rows if (sense_of(r)[0] in kept) is part] for part in (False, True))
-    trainee = AcronymTrainee(settings, training, held)
-    TrainingLoop(trainee, {}, None).run()
-    encoder = Encoder.load(settings.base, dtype=torch.bfloat16, max_pieces=settings.max_pieces)
-    return MNetwork(encoder, trainee.head.cpu())
+def rows_without(data: Path, settings: Settings, covered: Set[Sense]) -> tuple[list[Row], list[list[Row]]]:
+    """The rows for training and validation without those of these senses' long forms, also where they stand
+    under another short form.
+    """
+    hidden = {key(form) for _, form in covered}
+    corpora, validated = (
+        [[r for r in read_training(data, name) if key(r.gold) not in hidden] for name in names]
+        for names in (settings.corpus_names, settings.validated_names)
+    )
+    return split_by_acronym(corpora, settings.held_out, settings.seed, validated)
+
+
+def network_without(data: Path, settings: Settings, covered: Set[Sense], run: Path | None = None) -> MNetwork:
+    """The network of a release, trained and validated on no row of these senses."""
+    trainee = AcronymTrainee(settings, *rows_without(data, settings, covered))
+    TrainingLoop(trainee, asdict(settings), run).run()
+    with tempfile.TemporaryDirectory(prefix="acronym-") as folder:
+        return write_network(trainee, Path(folder), SHARE)
 
 
 def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
@@ -155,6 +166,7 @@ def mean(values: Sequence[float]) -> float:
 def main(
     data: Annotated[Path, typer.Option(help="folder with acronyms/ and ade/")],
     parts: Annotated[int, typer.Option(help="of the five parts of the senses")] = 5,
+    run: Annotated[Path | None, typer.Option(help="folder of the training, to resume it")] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
@@ -164,7 +176,7 @@ def main(
     known = {(c.short_form, key(c.long_form)) for c in contexts}
     every = {sense_of(row) for row in rows}
     covered = {(short, form) for short, form in every if (short, key(form)) in known}
-    network = head_without(data, SHIPPED, covered)
+    network = network_without(data, SHIPPED, covered, run)
     examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, SEED)
     held_out = encode_rows(network, "casi", widened(split_casi(rows)[1], dictionary))
     own = {sense_of(row)[0]: row.senses for row in rows}

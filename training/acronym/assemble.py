@@ -17,13 +17,13 @@ from torch import Tensor
 
 from models.acronym.m_network import MNetwork
 from models.acronym.model import load_dictionary
-from models.acronym.prototypes import Prototypes
+from models.acronym.prototypes import WRITTEN, Prototypes
 from models.acronym.scorers import HEAD
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.manifest import Release, Score, TrainingData
-from training.acronym.data import CORPORA, read_training, split_by_acronym
+from training.acronym.data import CORPORA, MADE_OF, read_training, split_by_acronym
 from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import (
@@ -85,13 +85,12 @@ def train(
     settings: Settings, data: Path, run: Path | None, device: torch.device | str = "cpu"
 ) -> AcronymTrainee:
     """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
-    parts = [
-        split_by_acronym(read_training(data, corpus), settings.held_out, settings.seed)
-        for corpus in settings.corpus_names
-    ]
-    training = [row for part, _ in parts for row in part]
-    held_out = [row for _, part in parts for row in part]
-    trainee = AcronymTrainee(settings, training, held_out, device)
+    corpora, validated = (
+        [read_training(data, corpus) for corpus in names]
+        for names in (settings.corpus_names, settings.validated_names)
+    )
+    parts = split_by_acronym(corpora, settings.held_out, settings.seed, validated)
+    trainee = AcronymTrainee(settings, *parts, device)
     TrainingLoop(trainee, asdict(settings), run).run()
     return trainee
 
@@ -112,16 +111,18 @@ def make(
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
         write_dictionary(dictionary, folder / "dictionary.tsv")
-        network = write_network(trainee, folder)
+        network = write_network(trainee, folder, options.share)
         prototypes: Prototypes | None = None
         configuration: dict[str, Any] = {}
         if options.usage_examples:
-            outputs = CachedOutputs(network, run, asdict(settings))
+            outputs = CachedOutputs(network, run, asdict(settings) | {"share": options.share})
             examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, folder)
             configuration = {"mixture": prototypes.mixture._asdict(), "margin": margin.margin}
+            if options.share != 1:
+                configuration["share"] = options.share
             configuration["margin_chosen_on"] = {k: round(v, 4) for k, v in margin._asdict().items()}
         sources = sources_of(settings, prototypes is not None, len(contexts))
         return _published(
@@ -135,14 +136,14 @@ def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> Non
     path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
 
 
-def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
+def write_network(trainee: AcronymTrainee, folder: Path, share: float = 1.0) -> MNetwork:
     """Writes the files of the trained network; the network as a release would load it, but for the head's
-    place on the CPU and the encoder's on the device of the training.
+    place on the CPU and the encoder's on the device of the training. `share`: of an adapter's change.
     """
     settings, head = trainee.settings, trainee.head.cpu()
     save_file({n: t.contiguous() for n, t in head.state_dict().items()}, folder / HEAD)
     for name, tensors in encoder_files(trainee).items():
-        save_file(tensors, folder / name)
+        save_file({n: t * share if n.endswith(".lora_b") else t for n, t in tensors.items()}, folder / name)
     adapter_file, weights = folder / ADAPTER, folder / WEIGHTS
     encoder = Encoder.load(
         settings.base,
@@ -179,7 +180,8 @@ def _published(
     device: torch.device | str,
 ) -> Release:
     """`of_prototypes`: what the configuration says of prototypes; empty without any."""
-    record = {k: v for k, v in asdict(settings).items() if k not in {"base", "max_pieces"}}
+    elsewhere = {"base", "max_pieces", "corpora", "validated"}
+    record = {k: v for k, v in asdict(settings).items() if k not in elsewhere}
 
     def scores(model: Any) -> list[Score]:
         has_definitions = dictionary and (data / "ade").exists()
@@ -198,7 +200,8 @@ def _published(
             "network": settings.shape.to_manifest(),
             **of_prototypes,
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
-            "training": record | {"corpora": list(settings.corpus_names)},
+            "training": record
+            | {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)},
         },
         training_data=sources,
         canary=CANARY,
@@ -210,10 +213,11 @@ def _published(
 
 def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
     """What a release scores long forms by; an m-network is named only where there is one."""
+    trained = " by a trained encoder" if settings.layers else ""
     parts = {
         f"an m-network ({settings.objective})": settings.distance,
         "the fit of the long form in the sentence": settings.fit,
-        "the cosine of sentence and long form": settings.alone,
+        "the cosine of sentence and long form" + trained: settings.alone,
         "letter features": settings.surface,
         "prototypes": with_prototypes,
     }
@@ -221,9 +225,14 @@ def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
 
 
 def sources_of(settings: Settings, with_prototypes: bool, contexts: int) -> list[TrainingData]:
-    """The training data as a manifest names it; `contexts`: number of the teaching corpus' sentences."""
-    names = {*settings.corpus_names, *(("casi", "ade") if with_prototypes else ())}
+    """The training data as a manifest names it; `contexts`: number of the teaching corpus' sentences in
+    prototypes.
+    """
+    read = (*settings.corpus_names, *settings.validated_names)
+    names = {*(MADE_OF.get(name, name) for name in read), *(("casi", "ade") if with_prototypes else ())}
     corpora = [source for name, source in CORPORA.items() if name in names]
+    if WRITTEN in names:
+        contexts = len(acronym_contexts("train"))
     return [*corpora, *([teaching_source(contexts)] if contexts else [])]
 
 

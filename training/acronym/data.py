@@ -17,8 +17,11 @@ from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
 from models.text import words
 from models.types import Span
+from training.acronym.phrases import rows_of_phrases
+from training.acronym.written import grown, spellings, written_rows
 from training.common.corpora import read_ade, read_ade_abstracts, read_ade_negatives, read_negative_abstracts
 from training.evaluation.acronym import Row, read_casi, read_sdu, split_casi
+from training.teaching.readers import acronym_contexts
 
 CORPORA = {
     "sdu22_scientific": TrainingData(
@@ -38,6 +41,8 @@ CORPORA = {
         licence="none stated; citation asked",
     ),
 }
+#: The corpora that are read from another one's texts.
+MADE_OF = {"ade_defined": "ade", "phrases": "ade"}
 #: Words of the longest long form that is searched for in a text.
 _LONGEST = 8
 _BRACKET = re.compile(r"\s*\(\s*([^()\s]{2,10})\s*\)")
@@ -48,25 +53,54 @@ _ABSTRACTS, _HELD = 5, 2
 
 def read_training(data: Path, corpus: str) -> list[Row]:
     """The training rows of a corpus; none of them is in its evaluation part. Those of `ade` are sentences in
-    which an ambiguous acronym of the bundled dictionary takes the place of one of its long forms.
+    which an ambiguous acronym of the bundled dictionary takes the place of one of its long forms, those of
+    `ade_defined` the ones that define it, those of `phrases` have the initials of any phrase. `written` is
+    the teaching corpus.
     """
     folder = data / "acronyms"
-    if corpus == "ade":
-        return read_written_out(data, load_dictionary(CLINICAL), held_out=False).used
+    if corpus in ("ade", "ade_defined"):
+        rows = read_written_out(data, load_dictionary(CLINICAL), held_out=False)
+        return rows.used if corpus == "ade" else rows.defined
+    if corpus == "written":
+        contexts = acronym_contexts("train")
+        dictionary = grown(load_dictionary(CLINICAL), contexts)
+        return written_rows(contexts, dictionary, spellings(dictionary, []))
+    if corpus == "phrases":
+        return rows_of_phrases(read_ade_texts(data, held_out=False), load_dictionary(CLINICAL), seed=0)
     if corpus == "casi":
         return split_casi(read_casi(folder / "casi_dev.csv"))[0]
     return read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
 
 
-def split_by_acronym(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Rows for training, and the rows of a share of the acronyms for validation; no acronym is in both."""
-    names = sorted({undotted(r.short_form) for r in rows})
+def split_by_acronym(
+    corpora: Sequence[Sequence[Row]], share: float, seed: int, validated: Sequence[Sequence[Row]] = ()
+) -> tuple[list[Row], list[list[Row]]]:
+    """Rows for training, and of each corpus the rows of a share of all acronyms for validation. No acronym is
+    in both, also where one corpus has it in training rows and another one not. `validated`: corpora of which
+    nothing is trained on.
+    """
+    names = sorted({undotted(r.short_form).lower() for rows in corpora for r in rows})
     random.Random(seed).shuffle(names)
     held = set(names[: round(share * len(names))])
+    parts = [_parted(rows, held) for rows in corpora]
+    never = [_parted(rows, held)[1] for rows in validated]
+    return [row for training, _ in parts for row in training], [*(rest for _, rest in parts), *never]
+
+
+def _parted(rows: Iterable[Row], held: Set[str]) -> tuple[list[Row], list[Row]]:
+    """The rows of other acronyms, and those of the acronyms `held`."""
     parts: tuple[list[Row], list[Row]] = ([], [])
     for row in rows:
-        parts[undotted(row.short_form) in held].append(row)
+        parts[undotted(row.short_form).lower() in held].append(row)
     return parts
+
+
+def sample_validation(
+    corpora: Sequence[Sequence[Row]], per_long_form: int, seed: int, total: int
+) -> list[Row]:
+    """At most `total` rows (0: all), about as many of each corpus, so that the largest does not decide."""
+    each = -(-total // len(corpora))
+    return [row for rows in corpora for row in sample_rows(rows, per_long_form, seed, each)]
 
 
 def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int = 0) -> list[Row]:
@@ -107,14 +141,18 @@ def read_written_out(data: Path, dictionary: Mapping[str, Sequence[str]], held_o
     """Rows made of the sentences of the ADE corpus and its negatives in which a long form of an ambiguous
     acronym is written out; of the held-out abstracts or of the others.
     """
+    return rows_of_texts(read_ade_texts(data, held_out), dictionary)
+
+
+def read_ade_texts(data: Path, held_out: bool) -> list[str]:
+    """The sentences of the ADE corpus and its negatives, of the held-out abstracts or of the others."""
     folder = data / "ade"
     abstracts = read_ade_abstracts(folder)
     texts = [(abstracts[t.id], _detokenised(t.text)) for t in read_ade(folder).values()]
     negatives = folder / "negatives.txt"
     numbers = read_negative_abstracts(negatives)
     texts += [(n, t.text) for n, t in zip(numbers, read_ade_negatives(negatives), strict=True)]
-    part = {text for number, text in texts if (int(number) % _ABSTRACTS < _HELD) == held_out}
-    return rows_of_texts(sorted(part), dictionary)
+    return sorted({text for number, text in texts if (int(number) % _ABSTRACTS < _HELD) == held_out})
 
 
 def _detokenised(text: str) -> str:

@@ -23,8 +23,15 @@ class Settings:
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     corpora: Annotated[
-        str, typer.Option(help="of casi, ade, sdu22_scientific and sdu22_legal, separated by commas")
+        str,
+        typer.Option(
+            help="of casi, ade, ade_defined, written, phrases, sdu22_scientific and sdu22_legal, separated "
+            "by commas"
+        ),
     ] = "casi,ade"
+    validated: Annotated[
+        str, typer.Option(help="further corpora that are never trained on, like --corpora")
+    ] = ""
     objective: Annotated[Objective, typer.Option(help="the loss")] = "softmax"
     anchor: Annotated[
         Anchor, typer.Option(help="a row's own sentence, or another one of the same long form")
@@ -63,6 +70,11 @@ class Settings:
         return tuple(self.corpora.split(","))
 
     @property
+    def validated_names(self) -> tuple[str, ...]:
+        """The corpora that are only validated, on their rows of held-out acronyms."""
+        return tuple(self.validated.split(",")) if self.validated else ()
+
+    @property
     def shape(self) -> HeadConfig:
         return HeadConfig(self.pooling, self.size, self.distance, self.fit, self.alone, self.surface)
 
@@ -79,4 +91,10 @@ class ReleaseOptions:
     written: Annotated[
         bool, typer.Option(help="prototypes and long forms of the teaching corpus' sentences as well")
     ] = True
+    share: Annotated[
+        float,
+        typer.Option(
+            help="of the adapter's change of the encoder that is kept: prototypes need less than all"
+        ),
+    ] = 1.0
     limit: Annotated[int, typer.Option(help="rows scored at most, with --zero-shot; 0: all")] = 0

@@ -19,7 +19,7 @@ from models.acronym.m_network import Head, VectorRows, pad_features, vector_rows
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import UpperLayers
 from models.encoder.split.layers import Layers
-from training.acronym.data import sample_candidates, sample_rows
+from training.acronym.data import sample_candidates, sample_rows, sample_validation
 from training.acronym.frozen_states import Example, StateCache, chunked
 from training.acronym.losses import loss_of
 from training.acronym.settings import Settings
@@ -47,22 +47,24 @@ class AcronymTrainee(Trainee):
     """A head and, where `settings.layers` is not 0, the upper layers of an encoder."""
 
     scores_untrained = True
+    keeps_untrained = True
 
     def __init__(
         self,
         settings: Settings,
         training: Sequence[Row],
-        held_out: Sequence[Row],
+        held_out: Sequence[Sequence[Row]],
         device: torch.device | str = "cpu",
     ) -> None:
-        """`held_out`: rows of other acronyms than those of `training`."""
+        """`held_out`: of each corpus rows of other acronyms than those of `training`."""
         torch.manual_seed(settings.seed)
         rng = random.Random(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         base = Encoder.load(settings.base, max_pieces=settings.max_pieces)
         rows = sample_rows([r for r in training if len(r.senses) > 1], settings.rows, settings.seed)
         self.rows = [sample_candidates(r, settings.candidates, rng) for r in rows]
-        validation = sample_rows(held_out, settings.rows, settings.seed, settings.validate)
+        ambiguous = [[r for r in rows if len(r.senses) > 1] for rows in held_out]
+        validation = sample_validation(ambiguous, settings.rows, settings.seed, settings.validate)
         self.validation = [sample_candidates(r, 0, rng) for r in validation]
         below = frozen_layers(settings, base)
         self.cache = StateCache(base, below, settings.shape, settings.precision, self.device)

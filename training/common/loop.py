@@ -64,6 +64,8 @@ class Trainee(ABC):
     """epochs without a better score until training stops; 0: it does not stop early"""
     scores_untrained = False
     """whether the model is validated before the first epoch"""
+    keeps_untrained = False
+    """whether the untrained model is kept where no epoch is better; it must be scored for that"""
     device: torch.device = torch.device("cpu")
     optimizer: Any = None
     schedule: Any = None
@@ -227,7 +229,10 @@ class TrainingLoop:
             self.trainee.prepare(self.curve[-1].number)
             self.trainee.restore(stored["state"])
         elif self.trainee.scores_untrained:
-            self.curve = [Epoch(0, {}, self.trainee.validate(0), 0.0)]
+            epoch = Epoch(0, {}, self.trainee.validate(0), 0.0, kept=self.trainee.keeps_untrained)
+            self.curve = [epoch]
+            if epoch.kept:
+                self.best, self.kept = epoch, self.trainee.kept_weights()
 
     def _judged(self, epoch: Epoch, seconds: float) -> Epoch:
         """The epoch with whether it is kept: the best score so far that is not refused, or, where nothing is

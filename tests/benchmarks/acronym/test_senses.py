@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
-from benchmarks.acronym.senses import Found, figures, narrowed, some_sentences
+from benchmarks.acronym.senses import Found, figures, narrowed, rows_without, some_sentences
 from models.acronym.prototypes import WRITTEN
 from models.types import Span
+from tests.training.acronym.corpus import write_corpus
 from training.acronym.prototypes import EncodedRows
+from training.acronym.settings import Settings
 from training.evaluation.acronym import Row
 
 
@@ -17,6 +21,16 @@ def test_the_first_or_the_second_sentence_of_each_sense_is_used() -> None:
     assert [r.text for r in some_sentences(written, (1,)).rows] == ["PD 1", "PD 3"]
     assert some_sentences(written, (0, 1)).rows == rows
     assert some_sentences(written, ()).rows == []
+
+
+def test_no_row_of_a_held_out_sense_is_trained_or_validated_on(tmp_path: Path) -> None:
+    data = write_corpus(tmp_path)
+    settings = Settings(corpora="sdu22_scientific,casi", validated="ade_defined", held_out=0.4)
+    training, validation = rows_without(data, settings, {("PD", "pain-drug"), ("TP", "thepain")})
+    golds = {row.gold for rows in (training, *validation) for row in rows}
+    assert len(validation) == 3
+    assert {"drug day", "plain dose"} <= golds
+    assert not golds & {"pain drug", "the pain", "thepain"}
 
 
 def test_narrowed_rows_have_the_data_sets_long_forms_and_their_logits() -> None:

@@ -13,17 +13,30 @@ from training.acronym.data import (
     rows_of_texts,
     sample_candidates,
     sample_rows,
+    sample_validation,
     split_by_acronym,
 )
 from training.evaluation.acronym import Row
 
 
-def test_validation_has_other_acronyms_than_training(folder: Path) -> None:
-    rows = read_training(folder, "sdu22_scientific")
-    training, held_out = split_by_acronym(rows, 0.4, 1)
-    assert len(training) + len(held_out) == len(rows)
-    assert not {r.short_form for r in training} & {r.short_form for r in held_out}
-    assert len({r.short_form for r in held_out}) == 2
+def test_validation_has_other_acronyms_than_training_in_all_corpora(folder: Path) -> None:
+    one = read_training(folder, "sdu22_scientific")
+    other = [Row("a p.d. b", Span(2, 6), ("pain drug", "panda dance"), "pain drug")]
+    for seed in range(5):
+        training, held_out = split_by_acronym([one, other], 0.4, seed)
+        assert len(training) + sum(map(len, held_out)) == len(one) + 1
+        names = {r.short_form for r in held_out[0]}
+        assert len(names) == 2
+        assert not {r.short_form for r in training} & names
+        assert bool(held_out[1]) == ("PD" in names) == (other[0] not in training)
+
+
+def test_each_corpus_has_its_share_of_the_validation_rows() -> None:
+    large = [Row(f"PD {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(50)]
+    small = [Row(f"TP {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(4)]
+    rows = sample_validation([large, small], 1, 0, 12)
+    assert [r.short_form for r in rows] == ["PD"] * 6 + ["TP"] * 4
+    assert len(sample_validation([large, small], 1, 0, 0)) == 54
 
 
 def test_candidates_are_sampled_and_the_right_long_form_comes_first() -> None:

@@ -151,6 +151,12 @@ def test_a_run_learns_from_no_corpus_for_non_commercial_use_unless_it_is_named()
     assert not any("NC" in source.licence for source in sources_of(Settings(), True, 0))
 
 
+def test_sources_are_named_once_whatever_rows_are_made_of_them() -> None:
+    settings = Settings(corpora="written,phrases", validated="ade_defined")
+    names = [source.name for source in sources_of(settings, False, 0)]
+    assert [name.split(" ")[0] for name in names] == ["ADE", "teaching"]
+
+
 def test_training_without_data_is_refused(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="training needs --data"):
         main(output=tmp_path)
@@ -161,5 +167,6 @@ def test_a_kind_names_an_m_network_only_where_there_is_one() -> None:
     assert kind_of(shipped, with_prototypes=True) == (
         "definitions in the text, else the cosine of sentence and long form, letter features, prototypes"
     )
+    assert "by a trained encoder" in kind_of(Settings(distance=False), with_prototypes=True)
     paper = Settings(objective="m", alone=False, surface=False)
     assert kind_of(paper, with_prototypes=False) == "definitions in the text, else an m-network (m)"

@@ -44,8 +44,8 @@ def settings_of(base: str, **changes: Any) -> Settings:
     return Settings(base=base, **values | changes)
 
 
-def parts(folder: Path) -> tuple[list[Row], list[Row]]:
-    return split_by_acronym(read_training(folder, "sdu22_scientific"), 0.25, 0)
+def parts(folder: Path) -> tuple[list[Row], list[list[Row]]]:
+    return split_by_acronym([read_training(folder, "sdu22_scientific")], 0.25, 0)
 
 
 def trainee_of(base: str, folder: Path, **changes: Any) -> AcronymTrainee:
@@ -98,6 +98,18 @@ def test_only_the_last_layers_and_the_head_are_trained(
     changed = {n for n in before if not torch.allclose(before[n], after[n], atol=1e-3)}
     assert bool(changed) == bool(layers)
     assert all(".layer.1." in name for name in changed)
+
+
+def test_a_share_of_the_adapters_change_is_released(tiny_bert: str, folder: Path, tmp_path: Path) -> None:
+    trainee = trainee_of(tiny_bert, folder, rank=2, layers=1, epochs=1)
+    trainee.epoch(1)
+    weights = [Encoder.load(tiny_bert).model.state_dict()]
+    for share in (0.5, 1.0):
+        weights.append(write_network(trainee, tmp_path, share).encoder.model.state_dict())
+    before, half, whole = weights
+    for name in before:
+        assert torch.allclose(2 * (half[name] - before[name]), whole[name] - before[name], atol=1e-4)
+    assert any(not torch.allclose(before[n], whole[n], atol=1e-3) for n in before)
 
 
 def test_too_many_trained_layers_are_refused(tiny_bert: str, folder: Path) -> None:

@@ -69,6 +69,18 @@ def test_without_validation_the_last_epoch_is_kept() -> None:
     assert [e.kept for e in loop.epochs()] == [False, False, True]
 
 
+def test_the_untrained_model_is_kept_where_that_is_asked_for_and_no_epoch_is_better() -> None:
+    worse, better = Line([-0.2, -0.1], untrained=True), Line([-0.2, 0.1], untrained=True)
+    worse.keeps_untrained = better.keeps_untrained = True
+    before = weight(worse)
+    for line, best in ((worse, 0), (better, 2)):
+        loop = TrainingLoop(line, {})
+        loop.run()
+        assert loop.best is not None
+        assert loop.best.number == best
+    assert weight(worse) == before != weight(better)
+
+
 def test_a_run_of_no_epochs_keeps_nothing_and_changes_nothing() -> None:
     line = Line([])
     before = weight(line)

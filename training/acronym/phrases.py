@@ -1,0 +1,119 @@
+"""Training rows of acronyms that nobody uses: phrases of texts with their initials in their place.
+
+A head that learned from the acronyms of one field knows that field. Any phrase that occurs more than once can
+be abbreviated by its initials, and other phrases with the same initials are long forms to choose from.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from models.text import words
+from models.types import Span
+from training.evaluation.acronym import Row
+
+#: Words of a phrase.
+SHORTEST, LONGEST = 2, 4
+#: Texts that must have a phrase, so that it is one and not the chance neighbourhood of two words.
+FEWEST_TEXTS = 2
+#: Long forms to choose from at most, the right one included.
+MOST_FORMS = 6
+#: Rows of one phrase at most.
+ROWS = 2
+#: Share of the plurals that are written as initials and s, and stand for the singular.
+PLURAL_OUTSIDE = 0.5
+_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z][a-z]*(?=[A-Z])")
+_PLURAL = re.compile(r"[^\Wsiu]s$")
+#: Words that are in no phrase: function words, and words that in reports of medicine mostly are verbs.
+_NO_PHRASE = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        the an and or of in on for to by with without from at as is are was were be been being has have had
+        do does did not no nor but if then than that this these those it its he she his her they their them
+        we our us you your my me who whom whose which what when where while during after before between
+        among within into onto over under above below through about against per via due both each every
+        either neither all any some many much more most less least few several other another such same own
+        only also very too so just can could may might must shall should will would one two three four five
+        six seven eight nine ten first second third there here because although though since until unless
+        however therefore thus hence whereas despite following including using used showed shown shows show
+        revealed found developed develop received receiving receive treated reported report reports describe
+        described presented occurred occur associated related induced caused causing suggest suggests
+        suggested indicate given taking took taken became become remained improved resolved seems appears
+        appeared observed noted increased decreased discontinued started stopped began underwent required
+        resulted led diagnosed known well like get got feel felt went go going make made even still again
+        ago im dont cant ive am up down out off back now
+        """,
+    )
+)
+
+
+class Phrase(NamedTuple):
+    """A phrase in a text; `form` is in lower case, with a space between its words."""
+
+    span: Span
+    form: str
+
+    @property
+    def initials(self) -> str:
+        return "".join(word[0] for word in self.form.split(" ")).upper()
+
+
+def phrases(text: str) -> Iterator[Phrase]:
+    """The last SHORTEST to LONGEST words of each run of words that may be in a phrase."""
+    for run in _runs(text):
+        for n in range(SHORTEST, min(LONGEST, len(run)) + 1):
+            span = Span(run[-n].start, run[-1].end)
+            yield Phrase(span, text[span.start : span.end].lower())
+
+
+def _runs(text: str) -> list[list[Span]]:
+    """The words that may be in a phrase; those of a list follow each other."""
+    runs: list[list[Span]] = [[]]
+    for word in words(text):
+        own = text[word.start : word.end]
+        fits = _WORD.fullmatch(own) and own.lower() not in _NO_PHRASE
+        if runs[-1] and not (fits and text[runs[-1][-1].end : word.start] == " "):
+            runs.append([])
+        if fits:
+            runs[-1].append(word)
+    return runs
+
+
+def rows_of_phrases(texts: Sequence[str], dictionary: Mapping[str, Sequence[str]], seed: int) -> list[Row]:
+    """At most ROWS rows of each phrase that FEWEST_TEXTS texts have, with at least one other phrase or long
+    form of the dictionary to choose from, in random order.
+    """
+    found = [(text, phrase) for text in texts for phrase in phrases(text)]
+    in_texts = Counter(form for _, form in {(text, phrase.form) for text, phrase in found})
+    kept = [(text, phrase) for text, phrase in found if in_texts[phrase.form] >= FEWEST_TEXTS]
+    forms: dict[str, list[str]] = {short.upper(): list(own) for short, own in dictionary.items()}
+    for form, initials in sorted({(phrase.form, phrase.initials) for _, phrase in kept}):
+        own = forms.setdefault(initials, [])
+        if form not in own:
+            own.append(form)
+    rng = random.Random(seed)
+    rng.shuffle(kept)
+    seen: Counter[str] = Counter()
+    rows = []
+    for text, phrase in kept:
+        seen[phrase.form] += 1
+        if seen[phrase.form] <= ROWS and len(forms[phrase.initials]) > 1:
+            rows.append(_row(text, phrase, forms[phrase.initials], rng))
+    return rows
+
+
+def _row(text: str, phrase: Phrase, forms: Sequence[str], rng: random.Random) -> Row:
+    """The text with the phrase's initials in its place, some of the plurals as initials and s."""
+    outside = bool(_PLURAL.search(phrase.form)) and rng.random() < PLURAL_OUTSIDE
+    gold = phrase.form[:-1] if outside else phrase.form
+    others = [form for form in forms if form != gold]
+    senses = [gold, *rng.sample(others, min(MOST_FORMS - 1, len(others)))]
+    rng.shuffle(senses)
+    start = phrase.span.start
+    changed = f"{text[:start]}{phrase.initials}{'s' if outside else ''}{text[phrase.span.end :]}"
+    return Row(changed, Span(start, start + len(phrase.initials)), tuple(senses), gold)
