@@ -46,6 +46,8 @@ MISSPELLED, NAMES = 0.3, 1 / 3
 REFRESH = 100
 #: Of the change of the weights that is kept.
 KEPT = 0.75
+#: Cosine from which a phrase is hardly another text.
+SAME = 0.95
 #: Batches out of which phrases of like length are put together: few, so that a batch has many organs.
 POOL = 10
 
@@ -76,10 +78,39 @@ def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
 
 
 def entries(isolated: Encoder, terms: Sequence[Term], penalty: float) -> Phrases:
-    """The phrases of the teaching corpus as they are searched beside the terms."""
+    """The phrases of the teaching corpus as they are searched beside the terms, without those that are hardly
+    another text for S_isolated than a name or an earlier phrase of their preferred term.
+    """
     found = taught_phrases(Split([], [], []), terms)
-    words = tuple(p.words for p in found)
-    return Phrases(words, tuple(p.pt for p in found), isolated.embed(words), -2.0, penalty)
+    vectors = isolated.embed([p.words for p in found])
+    named, rows = isolated.embed([t.llt for t in terms]), rows_by_pt(terms)
+    kept = []
+    for pt, own in _places(found).items():
+        kept += [own[i] for i in distinct(vectors[own], named[rows[pt]])]
+    kept.sort()
+    return Phrases(
+        tuple(found[i].words for i in kept), tuple(found[i].pt for i in kept), vectors[kept], -2.0, penalty
+    )
+
+
+def _places(found: Sequence[Phrase]) -> dict[str, list[int]]:
+    """Preferred term to the positions of its phrases."""
+    places: dict[str, list[int]] = {}
+    for i, phrase in enumerate(found):
+        places.setdefault(phrase.pt, []).append(i)
+    return places
+
+
+def distinct(vectors: Tensor, others: Tensor) -> list[int]:
+    """The rows of `vectors` (n, d) whose cosine with all of `others` (m, d) and with the chosen rows before
+    them is less than SAME; all of unit length.
+    """
+    chosen: list[int] = []
+    far, among = ((vectors @ others.T).amax(1) < SAME).tolist(), vectors @ vectors.T
+    for i, is_far in enumerate(far):
+        if is_far and bool((among[i, chosen] < SAME).all()):
+            chosen.append(i)
+    return chosen
 
 
 class PhraseTrainee(Trainee):

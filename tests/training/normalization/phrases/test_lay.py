@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from models.encoder.model import Encoder
 from models.encoder.weights import merge_adapter
@@ -23,6 +24,8 @@ from training.normalization.phrases.lay import (
     Lesson,
     Phrase,
     PhraseTrainee,
+    distinct,
+    entries,
     taught_phrases,
 )
 from training.teaching.readers import phrases
@@ -113,3 +116,18 @@ def test_the_same_seed_gives_the_same_weights(tiny_bert: str) -> None:
 
 def test_terms_of_the_small_corpus_have_phrases() -> None:
     assert taught_phrases(Split([], [], []), TERMS)
+
+
+def test_a_phrase_that_is_hardly_another_text_is_not_searched() -> None:
+    vectors = normalize(torch.tensor([[1.0, 0.1], [0.0, 1.0], [0.1, 1.0], [1.0, 1.0]]))
+    assert distinct(vectors, torch.tensor([[1.0, 0.0]])) == [1, 3]
+
+
+def test_phrases_that_are_searched_keep_their_term_and_vector(tiny_bert: str) -> None:
+    encoder = Encoder.load(tiny_bert, max_pieces=32)
+    found = entries(encoder, [*INSOMNIA, *NAUSEA], 0.1)
+    taught = taught_phrases(Split([], [], []), [*INSOMNIA, *NAUSEA])
+    assert set(zip(found.texts, found.pts, strict=True)) <= set(taught)
+    assert {"Insomnia", "Nausea"} >= set(found.pts) and found.penalty == 0.1
+    assert isinstance(found.vectors, torch.Tensor)
+    assert torch.allclose(found.vectors, encoder.embed(found.texts), atol=1e-5)
