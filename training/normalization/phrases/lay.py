@@ -47,7 +47,7 @@ REFRESH = 100
 #: Of the change of the weights that is kept.
 KEPT = 0.75
 #: Cosine from which a phrase is hardly another text.
-SAME = 0.95
+SAME = 0.93
 #: Batches out of which phrases of like length are put together: few, so that a batch has many organs.
 POOL = 10
 
