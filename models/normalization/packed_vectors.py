@@ -103,7 +103,7 @@ class PackedIndex:
         """As CosineIndex; the last of equal rows is first."""
         k = min(k, self.size)
         asked = torch.from_numpy(checked_queries(queries))[: len(queries)]
-        found = [self._nearest(chunk, k) for chunk in asked.split(QUERIES) if len(chunk)]
+        found = [self._nearest(asked[i : i + QUERIES], k) for i in range(0, len(asked), QUERIES)]
         if not found:
             return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
         return np.concatenate([s for s, _ in found]), np.concatenate([r for _, r in found])
