@@ -37,9 +37,9 @@ class Spelling:
         """`names`: of the terminology, spelled right; `phrases`: some of whose words are misspelled on
         purpose; `is_piece`: whether the encoder has a word, in lower case, as one piece.
         """
-        own = Counter(word for text in names for word in _WORD.findall(text.lower()))
+        own = _words(names)
         self._names = frozenset(own)
-        self._counts = own + Counter(word for text in phrases for word in _WORD.findall(text.lower()))
+        self._counts = own + _words(phrases)
         self._is_piece = is_piece
         self._corrected = lru_cache(_REMEMBERED)(self._correction)
 
@@ -65,6 +65,11 @@ class Spelling:
 
     def _is_known(self, word: str) -> bool:
         return any(form in self._names or self._is_piece(form) for form in _forms(word))
+
+
+def _words(texts: Iterable[str]) -> Counter[str]:
+    """How often the texts have each word, in lower case."""
+    return Counter(_WORD.findall("\n".join(texts).lower()))
 
 
 def _forms(word: str) -> Iterator[str]:
