@@ -111,7 +111,7 @@ HEADLINES: tuple[Row, ...] = (
     Row(
         "normalization", "PsyTAR, 1,436 mentions of held-out drugs and terms",
         "mentions given, accuracy of the first candidate",
-        "evaluation_normalization", "acc@1", "the mention alone, by the base model",
+        "evaluation_normalization", "acc@1", "the mention alone, without phrases",
         "not given", CONORM, NOT_PUBLIC,
     ),
     Row(

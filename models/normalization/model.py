@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
+from models.normalization.spelling import Spelling
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -62,11 +64,13 @@ class NormalizationModel:
         taught: Phrases | None = None,
         vote: float = 0.0,
         nil_rule: NilRule | None = None,
+        spelling: Spelling | None = None,
     ) -> None:
         """`encoder` is S_isolated and `vectors` (terms, dimension) are unit vectors of the terms by it; `k`
         is the number of candidates. `vote`: the temperature at which the names and phrases of a preferred
         term add up (log-sum-exp of their cosines); 0: the nearest alone decides. A coding is NIL by
-        `nil_rule`; without one, where its best cosine is below `nil_below`.
+        `nil_rule`; without one, where its best cosine is below `nil_below`. A mention is read with its words
+        corrected by `spelling`, if there is one.
         """
         self.encoder = encoder
         self.terms = list(terms)
@@ -77,6 +81,7 @@ class NormalizationModel:
         self.nil_rule = nil_rule
         self.refiner = refiner
         self.vote = vote
+        self.spelling = spelling
         sets = [p for p in (self.phrases, self.taught) if p is not None]
         self._device, self._vectors = device, vectors
         self._index = TermIndex(self.terms, vectors, sets, device)
@@ -93,6 +98,7 @@ class NormalizationModel:
         vectors = PackedVectors.from_tensors(read_tensors(release.file("vectors.safetensors")))
         if vectors.shape != (len(terms), encoder.dimension):
             raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(terms)} terms")
+        taught = _load_phrases(release, terms, encoder.dimension, TAUGHT, TAUGHT_VECTORS)
         return cls(
             encoder,
             terms,
@@ -102,9 +108,10 @@ class NormalizationModel:
             device=device,
             refiner=refiner,
             phrases=_load_phrases(release, terms, encoder.dimension, PHRASES, PHRASE_VECTORS),
-            taught=_load_phrases(release, terms, encoder.dimension, TAUGHT, TAUGHT_VECTORS),
+            taught=taught,
             vote=configuration.get("vote", 0.0),
             nil_rule=NilRule.of(configuration["nil_rule"]) if "nil_rule" in configuration else None,
+            spelling=spelling_of(encoder, terms, taught) if configuration.get("spelling") else None,
         )
 
     def with_terms(self, terms: Sequence[Term], k: int) -> NormalizationModel:
@@ -119,6 +126,7 @@ class NormalizationModel:
             k=k,
             nil_below=0.0,
             refiner=self.refiner,
+            spelling=self.spelling,
             **self.phrases_of(terms),
         )
 
@@ -142,6 +150,7 @@ class NormalizationModel:
             device=self._device,
             refiner=self.refiner,
             nil_rule=self.nil_rule,
+            spelling=self.spelling,
             **self.phrases_of(terms),
         )
 
@@ -168,11 +177,12 @@ class NormalizationModel:
         """
         if not batch:
             return []
-        vectors, weights = self.embed(batch)
+        asked = self._spelled(batch)
+        vectors, weights = self._embedded(asked)
         found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         return [
             self._coding(q.surface, cosines, rows, w)
-            for q, (cosines, rows), w in zip(batch, found, weights, strict=True)
+            for q, (cosines, rows), w in zip(asked, found, weights, strict=True)
         ]
 
     def judged(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
@@ -181,7 +191,7 @@ class NormalizationModel:
         """
         found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         out = []
-        for query, (cosines, rows) in zip(batch, found, strict=True):
+        for query, (cosines, rows) in zip(self._spelled(batch), found, strict=True):
             (first, *_), _ = self._ranked(query.surface, cosines, rows)
             pt = self._index.pt(int(rows[first]))
             out.append((self._features(query.surface, cosines, rows, first), pt))
@@ -189,6 +199,15 @@ class NormalizationModel:
 
     def embed(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
         """(mentions, dimension) vectors, not of unit length, and the weight of each one's sentence."""
+        return self._embedded(self._spelled(batch))
+
+    def _spelled(self, batch: Sequence[Query]) -> Sequence[Query]:
+        """The queries with the misspelled words of their mentions corrected."""
+        if self.spelling is None:
+            return batch
+        return [replace(q, surface=self.spelling.corrected(q.surface)) for q in batch]
+
+    def _embedded(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
         if self.refiner is None:
             return self.encoder.embed([q.surface for q in batch]).numpy(), [None] * len(batch)
         vectors, weights = self.refiner.embed(batch)
@@ -233,6 +252,15 @@ class NormalizationModel:
         same = self._index.concepts[rows] == self._index.concepts[rows[first]]
         names = [self._index.name(int(row)) for row in rows[same]]
         return features(surface, names, scores.astype(np.float64), same)
+
+
+def spelling_of(encoder: Encoder, terms: Sequence[Term], taught: Phrases | None) -> Spelling:
+    """By the words of the terms, of the written phrases, and of the encoder."""
+
+    def is_piece(word: str) -> bool:
+        return len(encoder.tokenizer([word], add_special_tokens=False)["input_ids"][0]) == 1
+
+    return Spelling((t.llt for t in terms), taught.texts if taught else (), is_piece)
 
 
 def _load_phrases(

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,6 +18,8 @@ from models.releases.manifest import ReleaseError
 #: Rows of a block, which stays in the processor's cache while all queries are compared with it: 3 MB of 384
 #: dimensions.
 BLOCK = 2048
+#: Queries that are compared with all rows at once, and rows of a product (see models/__init__.py).
+QUERIES, LEAST_ROWS = 64, 4
 _TERMS, _SCALES = "terms", "scales"
 
 
@@ -79,11 +80,10 @@ Vectors = Tensor | PackedVectors
 
 
 class PackedIndex:
-    """Exact nearest neighbours by cosine among several matrices, with the results of a CosineIndex of all
-    their rows.
+    """Exact nearest neighbours by cosine among several matrices.
 
-    To make a block 32-bit takes as long as to compare it with two queries; from four queries on the search is
-    faster than that of 32-bit rows, which do not stay in the cache.
+    A block is compared with all queries of a chunk by one matrix product, whose bits do not depend on the
+    number of queries (see models/__init__.py).
     """
 
     def __init__(self, parts: Sequence[Vectors]) -> None:
@@ -94,50 +94,44 @@ class PackedIndex:
         self._parts = [part for part in parts if len(part)]
         self.size = sum(map(len, self._parts))
         lengths = [torch.from_numpy(np.linalg.norm(b.numpy(), axis=1)) for b in self._blocks()]
-        if not lengths or not all(bool(torch.isfinite(own).all()) for own in lengths):
+        scales = [p.scales if isinstance(p, PackedVectors) else torch.ones(len(p)) for p in self._parts]
+        if not lengths or not all(bool(torch.isfinite(own).all()) for own in (*lengths, *scales)):
             raise ValueError("an index needs a non-empty matrix of finite numbers")
-        self._lengths = torch.cat(lengths).clamp(min=1e-12).unsqueeze(1)
+        self._factors = 1 / torch.cat(lengths).clamp(min=1e-12)
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """As CosineIndex."""
+        """As CosineIndex; the last of equal rows is first."""
         k = min(k, self.size)
-        asked = checked_queries(queries)
-        if not len(queries):
+        asked = torch.from_numpy(checked_queries(queries))[: len(queries)]
+        found = [self._nearest(asked[i : i + QUERIES], k) for i in range(0, len(asked), QUERIES)]
+        if not found:
             return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
-        scores, rows, start = [], [], 0
+        return np.concatenate([s for s, _ in found]), np.concatenate([r for _, r in found])
+
+    def _nearest(self, asked: Tensor, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Of a chunk of unit queries (at most QUERIES, dimension)."""
+        n = len(asked)
+        if n < LEAST_ROWS:
+            asked = asked.repeat(LEAST_ROWS, 1)
+        cosines, start = torch.empty(len(asked), self.size), 0
         for block in self._blocks():
-            block.div_(self._lengths[start : start + len(block)])
-            own_scores, own_rows = faiss.knn(
-                asked, block.numpy(), min(k, len(block)), faiss.METRIC_INNER_PRODUCT
-            )
-            scores.append(own_scores[: len(queries)])
-            rows.append(own_rows[: len(queries)] + start)
+            cosines[:, start : start + len(block)] = asked @ block.T
             start += len(block)
-        return _nearest(np.concatenate(scores, 1), np.concatenate(rows, 1), k)
+        best = (cosines * self._factors)[:n].topk(k)
+        scores, rows = best.values.numpy(), best.indices.numpy()
+        order = np.lexsort((-rows, -scores), axis=1)
+        return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
 
     def _blocks(self) -> Iterator[Tensor]:
-        """The rows (at most BLOCK, dimension) in their order, 32-bit, each in the place of the one before."""
+        """The rows (at most BLOCK, dimension) in their order, 32-bit, without the scales of packed ones, each
+        in the place of the one before.
+        """
         buffer = torch.empty((BLOCK, self._parts[0].shape[1])) if self._parts else torch.empty(0)
         for part in self._parts:
+            numbers = part.numbers if isinstance(part, PackedVectors) else part
             for start in range(0, len(part), BLOCK):
-                rows = part[start : start + BLOCK]
-                out = buffer[: len(rows)]
-                yield rows.into(out) if isinstance(rows, PackedVectors) else out.copy_(rows)
-
-
-def _nearest(
-    scores: NDArray[np.float32], rows: NDArray[np.int64], k: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The `k` best of each query's rows, (queries, rows), in the order of FAISS, in which the last of equal
-    rows is first, and with its choice of those that equal the k-th: it reads the rows one after the other,
-    adds no equal one when it has k, and gives up the first for a better one.
-    """
-    in_turn = np.argsort(rows, axis=1)
-    scores, rows = np.take_along_axis(scores, in_turn, 1), np.take_along_axis(rows, in_turn, 1)
-    least = np.partition(scores, -k, axis=1)[:, -k:].min(1, keepdims=True)
-    is_added = (scores > least) | ((scores == least) & ((scores >= least).cumsum(1) <= k))
-    order = np.lexsort((-rows, np.where(is_added, -scores, np.inf)), axis=1)[:, :k]
-    return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+                rows = numbers[start : start + BLOCK]
+                yield buffer[: len(rows)].copy_(rows)
 
 
 def index_of(parts: Sequence[Vectors], device: str) -> PackedIndex | CosineIndex:

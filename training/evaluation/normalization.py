@@ -102,6 +102,9 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
         corpus.records, coder.mention_only().predict([alone(q) for q in queries]), by_term, trained
     )
     measures = _measures(corpus.sider is not None)
+    if not counts[:, _CONTEXT].any():
+        # No sentence was read, so none has a weight.
+        measures = tuple(m for m in measures if m.name != "context_weight")
     baselines = {m.name: ALONE for m in measures if m.name.startswith("acc@")}
     if corpus.sider is not None:
         counts[:, _NAMED] = _by_name(coder, corpus.records)

@@ -19,19 +19,21 @@ from models import terminology
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
+from models.normalization.model import spelling_of
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
+from training.common.adapter import quantized
 from training.common.codings.split import Split, listed, pts_by_term
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
 from training.normalization.data import read
-from training.normalization.network import Encoders, RefiningNetwork
+from training.normalization.network import Encoders, IsolatedNetwork
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import Phrase, PhraseTrainee, entries, taught_phrases
 from training.normalization.phrases.patients import effects, phrases_of, threshold
-from training.normalization.release import MAX_PIECES, TRAINED, Parts, joined, publish, trained_files
+from training.normalization.release import MAX_PIECES, TRAINED, Parts, publish, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
 from training.teaching.readers import teaching_source
@@ -60,17 +62,20 @@ def make(
     console.print(listed(split, pts_by_term(terminology.load())))
     terms = terminology.load(options.terms)
     isolated = _encoder(settings.base, options.start_isolated, str(device))
-    adapter = adapter_of(options.start_isolated)
+    adapter, seconds = adapter_of(options.start_isolated), 0.0
     if settings.phrase_epochs:
         phrases = taught_phrases(split, terms)
-        own = taught(settings, isolated, terms, phrases, split, run=run, device=device)
-        merge_adapter(isolated.model, dict(own))
-        adapter = joined(adapter, own)
+        adapter, seconds = taught(settings, isolated, terms, phrases, split, run=run, device=device)
+        isolated = _encoder(settings.base, None, str(device))
+        merge_adapter(isolated.model, adapter)
     sources = _sources(terms, len(marked), with_phrases=settings.phrase_epochs > 0 or options.taught)
-    trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
-    parts, chosen = _finished(trainee.network, options, split, settings.seed, adapter)
+    network = IsolatedNetwork(isolated, terms)
+    if settings.epochs:
+        trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
+        network, seconds = trainee.network, seconds + loop.seconds
+    parts, chosen = _finished(network, options, split, settings.seed, adapter)
     configuration = _configuration(settings, options, len(terms))
-    configuration |= {"training_seconds": round(loop.seconds)} | chosen
+    configuration |= {"training_seconds": round(seconds)} | chosen
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
     return publish(parts, configuration, base=settings.base, sources=sources, **where)
@@ -87,7 +92,7 @@ def _sources(terms: Sequence[terminology.Term], reviewed: int, *, with_phrases: 
 
 
 def _finished(
-    network: RefiningNetwork,
+    network: IsolatedNetwork,
     options: ReleaseOptions,
     split: Split,
     seed: int,
@@ -104,8 +109,10 @@ def _finished(
         entries(network.isolated, network.terms, options.taught_penalty) if options.taught else None
     )
     vote, share = options.vote, options.context_share
-    chosen |= {"taught_penalty": options.taught_penalty, "vote": vote, "context_share": share}
+    chosen |= options.searched()
     model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=vote, context_share=share)
+    if options.spelling:
+        model.spelling = spelling_of(model.encoder, model.terms, model.taught)
     chosen |= calibrated(model, split.valid, options.nil_below)
     trained = trained_files(network, adapter_of(options.start), start_isolated)
     return Parts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
@@ -140,18 +147,22 @@ def taught(
     *,
     run: Path | None,
     device: torch.device | str,
-) -> Mapping[str, Tensor]:
-    """The adapter of S_isolated after it learned lay phrases."""
+) -> tuple[dict[str, Tensor], float]:
+    """The change of S_isolated, from its base, after it learned lay phrases, as a release holds it, and the
+    seconds that this took.
+    """
     trainee = PhraseTrainee(
         isolated, terms, data, split.valid, settings.phrase_epochs, settings.precision, settings.seed, device
     )
     console.print(f"{len(data)} phrases")
-    TrainingLoop(trainee, asdict(settings), run / "phrases" if run else None, "phrases").run()
-    return trainee.adapter()
+    loop = TrainingLoop(trainee, asdict(settings), run / "phrases" if run else None, "phrases")
+    loop.run()
+    base = Encoder.load(settings.base, device=str(device), max_pieces=MAX_PIECES)
+    return quantized(base.model, trainee.kept()), loop.seconds
 
 
 def phrases_of_training(
-    network: RefiningNetwork, golds: Sequence[GoldCoding], seed: int
+    network: IsolatedNetwork, golds: Sequence[GoldCoding], seed: int
 ) -> tuple[Phrases, dict[str, Any]]:
     """Patients' phrases with the threshold chosen on these mentions, and what each threshold would do."""
     grid = effects(network.isolated, network.terms, network.vectors, golds, seed)

@@ -36,37 +36,20 @@ class Encoders(NamedTuple):
     context: Encoder
 
 
-class RefiningNetwork:
-    """S_context, M_K and M_Q, and S_isolated, which is frozen without --isolated."""
+class IsolatedNetwork:
+    """S_isolated alone, for a release that reads no sentence; nothing of it is trained here."""
 
-    def __init__(
-        self, encoders: Encoders, terms: Sequence[Term], settings: Settings, device: torch.device
-    ) -> None:
-        """The encoders are left as they are: copies are trained. S_isolated must be on the device."""
-        self.terms, self.device = list(terms), device
-        self.trains_isolated, self._precision = settings.isolated, settings.precision
-        isolated, context = encoders
-        own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
-        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
-        extended_embedding(self.context).rows.requires_grad_(True)
-        self.isolated = trainable(isolated, settings.rank or ISOLATED_RANK) if settings.isolated else isolated
-        self.isolated.model.eval()
-        self.refining = DynamicContextRefining(isolated.dimension)
-        self._frozen_vectors: dict[str, Tensor] = {}
+    def __init__(self, isolated: Encoder, terms: Sequence[Term]) -> None:
+        self.isolated, self.terms = isolated, list(terms)
         self.embed_terms()
-
-    def modules(self) -> list[nn.Module]:
-        """The modules that are trained."""
-        trained = [self.context.model, self.refining]
-        return [*trained, self.isolated.model] if self.trains_isolated else trained
 
     def embed_terms(self) -> None:
         """Sets `vectors`, (terms, d) unit vectors of S_isolated on the CPU."""
         self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
 
-    def refiner(self, share: float = 1.0) -> Refiner:
-        """Encoders and matrices as they are served: the matrices on the CPU."""
-        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), share)
+    def refiner(self, share: float = 1.0) -> Refiner | None:
+        """What refines vectors by sentences: nothing."""
+        return None
 
     def model(
         self,
@@ -89,6 +72,36 @@ class RefiningNetwork:
             taught=taught,
             vote=vote,
         )
+
+
+class RefiningNetwork(IsolatedNetwork):
+    """S_context, M_K and M_Q, and S_isolated, which is frozen without --isolated."""
+
+    def __init__(
+        self, encoders: Encoders, terms: Sequence[Term], settings: Settings, device: torch.device
+    ) -> None:
+        """The encoders are left as they are: copies are trained. S_isolated must be on the device."""
+        self.device = device
+        self.trains_isolated, self._precision = settings.isolated, settings.precision
+        isolated, context = encoders
+        own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
+        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
+        extended_embedding(self.context).rows.requires_grad_(True)
+        if settings.isolated:
+            isolated = trainable(isolated, settings.rank or ISOLATED_RANK)
+            isolated.model.eval()
+        self.refining = DynamicContextRefining(isolated.dimension)
+        self._frozen_vectors: dict[str, Tensor] = {}
+        super().__init__(isolated, terms)
+
+    def modules(self) -> list[nn.Module]:
+        """The modules that are trained."""
+        trained = [self.context.model, self.refining]
+        return [*trained, self.isolated.model] if self.trains_isolated else trained
+
+    def refiner(self, share: float = 1.0) -> Refiner:
+        """Encoders and matrices as they are served: the matrices on the CPU."""
+        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), share)
 
     def refined(self, batch: Sequence[Example]) -> Tensor:
         """e' (batch, d) with gradients, e_isolated where there is no context."""

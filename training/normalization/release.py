@@ -34,7 +34,7 @@ from training.common.adapter import adapter_tensors, files
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.normalization import SIDER
-from training.normalization.network import RefiningNetwork
+from training.normalization.network import IsolatedNetwork, RefiningNetwork
 
 #: Pieces of a term or a mention.
 MAX_PIECES = 64
@@ -82,11 +82,20 @@ class Parts:
     trained: Mapping[str, dict[str, Tensor]] = field(default_factory=dict)
     """file name to tensors; empty for a release without training"""
 
+    @property
+    def kind(self) -> str:
+        """The method, as `pvstream releases` shows it."""
+        if DCR in self.trained:
+            return "CONORM-EN over a terminology"
+        return f"{'trained' if self.trained else 'zero-shot'} sentence encoder over a terminology"
 
-def trained_files(network: RefiningNetwork, start: Adapter, start_isolated: Adapter) -> dict[str, Any]:
+
+def trained_files(network: IsolatedNetwork, start: Adapter, start_isolated: Adapter) -> dict[str, Any]:
     """File name to stored_tensors, in 16 bits; an adapter that S_context or S_isolated began with is
-    included.
+    included. Of a network without S_context the adapter of S_isolated is the only one.
     """
+    if not isinstance(network, RefiningNetwork):
+        return {ADAPTER: dict(start_isolated)} if start_isolated else {}
     trained = {DCR: stored_tensors(network.refining, network.context)}
     encoder = files(network.context.model)
     if WEIGHTS in encoder:
@@ -122,9 +131,7 @@ def publish(
         return publish_release(
             Path(name),
             task="normalization",
-            kind="CONORM-EN over a terminology"
-            if parts.trained
-            else "zero-shot sentence encoder over a terminology",
+            kind=parts.kind,
             base=base,
             base_sha256=base_digest(base),
             configuration=configuration,

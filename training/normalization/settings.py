@@ -27,7 +27,14 @@ class Settings:
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     context_base: Annotated[str | None, typer.Option(help="base of S_context; without it, --base")] = None
-    epochs: Annotated[int, typer.Option(help="the one with the best validation acc@1 is kept")] = 20
+    epochs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="of S_context; the one with the best validation acc@1 is kept; 0: no S_context, so that a "
+            "release reads the mention alone",
+        ),
+    ] = 20
     rank: Annotated[int, typer.Option(help="of S_context's adapter; 0: the whole S_context is trained")] = 16
     lr: Annotated[float, typer.Option(help="peak of the one-cycle schedule")] = 3e-4
     batch: Annotated[int, typer.Option(help="mentions of a batch")] = 32
@@ -95,6 +102,9 @@ class ReleaseOptions:
             "1: the refined one alone, as in the paper",
         ),
     ] = 1.0
+    spelling: Annotated[
+        bool, typer.Option(help="correct misspelled words of mentions by those of terms and phrases")
+    ] = True
     nil_loss: Annotated[
         float,
         typer.Option(
@@ -107,3 +117,8 @@ class ReleaseOptions:
     start_isolated: Annotated[
         Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
     ] = None
+
+    def searched(self) -> dict[str, float | bool]:
+        """How mentions are searched, as a release's configuration has it."""
+        names = ("taught_penalty", "vote", "context_share", "spelling")
+        return {name: getattr(self, name) for name in names}

@@ -70,12 +70,7 @@ def over_terms(
     # The curves are of the release's own terms.
     curves = {"risk_coverage", "phrases"}
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
-    configuration |= {"terms": len(terms), "like": release.version}
-    configuration |= {
-        "taught_penalty": options.taught_penalty,
-        "vote": options.vote,
-        "context_share": options.context_share,
-    }
+    configuration |= {"terms": len(terms), "like": release.version} | options.searched()
     taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
     return publish(
         Parts(terms, vectors, phrases, taught, trained),

@@ -37,7 +37,7 @@ def inputs(task: str) -> list[Any]:
 
 def encoders(model: Any) -> list[Encoder]:
     match model.task:
-        case "normalization":
+        case "normalization" if model.refiner is not None:
             return [model.refiner.isolated, model.refiner.context]
         case "relation":
             return [model.spaces.encoder, model.spaces.upper]
@@ -48,7 +48,7 @@ def encoders(model: Any) -> list[Encoder]:
 def vectors(model: Any) -> list[Tensor]:
     """What the encoders of a model return for the texts."""
     match model.task:
-        case "normalization":
+        case "normalization" if model.refiner is not None:
             sequences = [s for s in marked_sentences(model.refiner.context, inputs(model.task)) if s]
             return [model.refiner.isolated.mean_pooled(texts()), model.refiner.context.pool(sequences)]
         case "relation":

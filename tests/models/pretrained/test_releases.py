@@ -21,7 +21,7 @@ PATHS = sorted(
 )
 TRAINED = ("ner", "relation", "normalization", "acronym", "summarization")
 RESTRICTED = re.compile(r"\bNC\b|non-?commercial|\bA?GPL", re.IGNORECASE)
-MAX_BYTES = 24 * 10**6
+MAX_BYTES = 30 * 10**6
 #: With the processor's fastest number format, and in 32 bits where that is another one.
 DTYPES = ["auto"] if number_formats("cpu") == ["float32"] else ["auto", "float32"]
 

@@ -67,6 +67,21 @@ def test_a_run_that_learns_lay_phrases_names_them_and_stores_s_isolated(folder: 
     assert load(release, dtype="float32").passes_canary()
 
 
+def test_a_release_without_s_context_reads_the_mention_alone(folder: Path, tiny_bert: str) -> None:
+    release = open_release(published(folder, tiny_bert, phrase_epochs=1, epochs=0))
+    assert "adapter.safetensors" in release.manifest.files
+    assert not {"isolated.safetensors", "dcr.safetensors"} & release.manifest.files.keys()
+    assert "CONORM" not in release.manifest.kind and "zero-shot" not in release.manifest.kind
+    loaded = load(release, dtype="float32")
+    assert loaded.passes_canary()
+    inside, alone = loaded.model.predict(
+        [Query("it hurts all day", 3, 8, "hurts"), Query("hurts", 0, 5, "hurts")]
+    )
+    assert inside == alone and inside.context_weight is None
+    other = open_release(published(folder, tiny_bert, like=release.path, terms=folder / "terms.tsv"))
+    assert load(other, dtype="float32").model.predict([Query("hurts", 0, 5, "hurts")]) == [alone]
+
+
 def test_a_release_can_begin_with_anothers_adapter(folder: Path, tiny_bert: str) -> None:
     first = published(folder, tiny_bert)
     second = open_release(published(folder, tiny_bert, start=first, start_isolated=first))

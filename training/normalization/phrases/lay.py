@@ -1,16 +1,23 @@
 """S_isolated learns the words of patients before the context is trained: a phrase and a name of the same
-preferred term are pulled together by a softmax over the names of a batch, in both directions.
+preferred term are pulled together, by a softmax over the names of a batch in both directions, and by one over
+all names of the terminology, whose vectors are computed anew every REFRESH steps.
 
 Phrases come from the teaching corpus' training part and from the mentions of PsyTAR's training part, names
-from the terminology. A preferred term that no mention of PsyTAR has is so known by its lay phrases.
+from the terminology. A preferred term that no mention of PsyTAR has is so known by its lay phrases. A name is
+a phrase for the other names of its preferred term, and a part of all phrases is misspelled.
+
+All layers are trained. What is kept lies between the base and the trained weights (WiSE-FT, Wortsman et al.
+2022), because the base knows words that no phrase has.
 """
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,18 +26,28 @@ from models.encoder.model import Encoder
 from models.normalization.context_refining import pool_with_gradients
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
-from training.common.adapter import adapter_tensors, trainable
+from training.common.adapter import trainable
 from training.common.batching import length_batches
 from training.common.codings.split import Split, pts_by_term, right_terms
 from training.common.corpora import GoldCoding
-from training.common.loop import Trainee, steps_of
+from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import Precision, mixed
+from training.normalization.data import rows_by_pt
 from training.normalization.losses import softmax_loss
+from training.normalization.phrases.misspelling import misspelled
 from training.normalization.trainer import SEED_STEP
 from training.teaching.batches import MARKED
 from training.teaching.readers import codings, phrases
 
-RANK, LR, BATCH, TEMPERATURE = 16, 5e-4, 96, 0.05
+LR, DECAY, BATCH, TEMPERATURE = 1.5e-4, 0.01, 192, 0.05
+#: Shares of the phrases that are misspelled in an epoch, and of the names that are learned like phrases.
+MISSPELLED, NAMES = 0.3, 1 / 3
+#: Steps between two computations of the names' vectors.
+REFRESH = 100
+#: Of the change of the weights that is kept.
+KEPT = 0.75
+#: Cosine from which a phrase is hardly another text.
+SAME = 0.93
 #: Batches out of which phrases of like length are put together: few, so that a batch has many organs.
 POOL = 10
 
@@ -40,6 +57,15 @@ class Phrase(NamedTuple):
 
     words: str
     pt: str
+
+
+class Lesson(NamedTuple):
+    """A phrase, or a name that is learned like one."""
+
+    words: str
+    pt: str
+    row: int | None = None
+    """of the name in the terminology"""
 
 
 def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
@@ -52,14 +78,43 @@ def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
 
 
 def entries(isolated: Encoder, terms: Sequence[Term], penalty: float) -> Phrases:
-    """The phrases of the teaching corpus as they are searched beside the terms."""
+    """The phrases of the teaching corpus as they are searched beside the terms, without those that are hardly
+    another text for S_isolated than a name or an earlier phrase of their preferred term.
+    """
     found = taught_phrases(Split([], [], []), terms)
-    words = tuple(p.words for p in found)
-    return Phrases(words, tuple(p.pt for p in found), isolated.embed(words), -2.0, penalty)
+    vectors = isolated.embed([p.words for p in found])
+    named, rows = isolated.embed([t.llt for t in terms]), rows_by_pt(terms)
+    kept = []
+    for pt, own in _places(found).items():
+        kept += [own[i] for i in distinct(vectors[own], named[rows[pt]])]
+    kept.sort()
+    return Phrases(
+        tuple(found[i].words for i in kept), tuple(found[i].pt for i in kept), vectors[kept], -2.0, penalty
+    )
+
+
+def _places(found: Sequence[Phrase]) -> dict[str, list[int]]:
+    """Preferred term to the positions of its phrases."""
+    places: dict[str, list[int]] = {}
+    for i, phrase in enumerate(found):
+        places.setdefault(phrase.pt, []).append(i)
+    return places
+
+
+def distinct(vectors: Tensor, others: Tensor) -> list[int]:
+    """The rows of `vectors` (n, d) whose cosine with all of `others` (m, d) and with the chosen rows before
+    them is less than SAME; all of unit length.
+    """
+    chosen: list[int] = []
+    far, among = ((vectors @ others.T).amax(1) < SAME).tolist(), vectors @ vectors.T
+    for i, is_far in enumerate(far):
+        if is_far and bool((among[i, chosen] < SAME).all()):
+            chosen.append(i)
+    return chosen
 
 
 class PhraseTrainee(Trainee):
-    """An adapter on S_isolated; the epoch with the best accuracy on PsyTAR's validation mentions is kept."""
+    """All layers of S_isolated; the epoch with the best accuracy on validation mentions is kept."""
 
     scores_untrained = True
 
@@ -74,20 +129,32 @@ class PhraseTrainee(Trainee):
         seed: int,
         device: torch.device | str = "cpu",
     ) -> None:
+        """`isolated` is left as it is: a copy is trained."""
         torch.manual_seed(seed)
         self.epochs, self.device, self._precision = epochs, torch.device(device), precision
-        self.encoder = trainable(isolated, RANK)
+        self._base = isolated.model
+        self.encoder = trainable(isolated, 0)
         self.encoder.model.eval()
-        self.terms, self.data = list(terms), list(data)
-        self._names: dict[str, list[str]] = {}
-        for term in terms:
-            self._names.setdefault(term.pt, []).append(term.llt.lower())
+        self.terms = list(terms)
+        self._names = [t.llt.lower() for t in terms]
+        self._rows = rows_by_pt(self.terms)
+        self._pts = np.array([t.pt for t in terms])
+        self.data = [Lesson(*p) for p in data]
+        self._synonyms = [
+            Lesson(self._names[row], pt, row)
+            for pt, rows in self._rows.items()
+            for row in rows
+            if len(rows) > 1
+        ]
+        self._synonyms_drawn = round(NAMES * len(self._synonyms))
         self.validation = validation
         self._seed, self.rng = seed, random.Random(seed)
-        self.optimizer = torch.optim.AdamW(self.parameters(), lr=LR, fused=True)
-        self.schedule = torch.optim.lr_scheduler.OneCycleLR(
-            self.optimizer, max_lr=LR, total_steps=steps_of(epochs, len(data), BATCH), pct_start=0.1
+        self.optimizer = torch.optim.AdamW(self.parameters(), lr=LR, weight_decay=DECAY, fused=True)
+        self.schedule = warmup_linear(
+            self.optimizer, steps_of(epochs, len(self.data) + self._synonyms_drawn, BATCH)
         )
+        self._step = 0
+        self._vectors = torch.empty(0)
 
     def modules(self) -> Sequence[nn.Module]:
         return [self.encoder.model]
@@ -96,9 +163,9 @@ class PhraseTrainee(Trainee):
         # Dropout is drawn anew in each epoch, so that a resumed run does what one in a piece does.
         torch.manual_seed(self._seed * SEED_STEP + number)
         self.rng = random.Random(self._seed * SEED_STEP + number)
-        batches = length_batches(
-            self.data, size=BATCH, pool=POOL, length=lambda p: len(p.words), rng=self.rng
-        )
+        self._step = 0
+        data = [*self.data, *self.rng.sample(self._synonyms, self._synonyms_drawn)]
+        batches = length_batches(data, size=BATCH, pool=POOL, length=lambda p: len(p.words), rng=self.rng)
         return self.one_pass(batches, self.loss, number)
 
     def validate(self, number: int) -> dict[str, float]:
@@ -107,32 +174,65 @@ class PhraseTrainee(Trainee):
         known = [(g, right) for g in self.validation if (right := right_terms(g, by_term))]
         if not known:
             return {}
-        index = CosineIndex(self.encoder.embed([t.llt for t in self.terms]).numpy())
-        _, rows = index.search(self.encoder.embed([g.mention for g, _ in known]).numpy(), 1)
+        index = CosineIndex(self._embedded(self._names).numpy())
+        _, rows = index.search(self._embedded([g.mention for g, _ in known]).numpy(), 1)
         hits = sum(self.terms[row].pt in right for row, (_, right) in zip(rows[:, 0], known, strict=True))
         return {"acc@1": hits / len(known)}
 
-    def loss(self, batch: Sequence[Phrase]) -> Tensor:
-        """The mean of the losses from phrases to names and back."""
-        names = [self._name(p) for p in batch]
+    def loss(self, batch: Sequence[Lesson]) -> dict[str, Tensor]:
+        """By what the phrases are compared with: one name for each phrase of the batch, in both directions,
+        and all names.
+        """
+        if self._step % REFRESH == 0:
+            self.encoder.model.eval()
+            self._vectors = self._embedded(self._names).to(self.device)
+            self.encoder.model.train()
+        self._step += 1
+        texts = [misspelled(p.words, self.rng) if self.rng.random() < MISSPELLED else p.words for p in batch]
         with mixed(self._precision, self.device):
-            vectors = pool_with_gradients(self.encoder, self._pieces([p.words for p in batch] + names))
-        words, named = vectors[: len(batch)], vectors[len(batch) :]
-        own = torch.eye(len(batch), dtype=torch.bool, device=vectors.device)
-        same = torch.tensor([[a.pt == b.pt for b in batch] for a in batch], device=vectors.device)
+            # Names are shorter than phrases: apart, fewer pieces are padding.
+            words = pool_with_gradients(self.encoder, self._pieces(texts))
+            named = pool_with_gradients(self.encoder, self._pieces([self._name(p) for p in batch]))
+        own = torch.eye(len(batch), dtype=torch.bool, device=words.device)
+        pts = np.array([p.pt for p in batch])
+        same = torch.from_numpy(pts[:, None] == pts).to(words.device)
         there = softmax_loss(words, named, own, same, TEMPERATURE)
-        return (there + softmax_loss(named, words, own, same, TEMPERATURE)) / 2
+        back = softmax_loss(named, words, own, same, TEMPERATURE)
+        return {"batch": (there + back) / 2, "names": self._over_names(words, batch, pts)}
 
-    def _name(self, phrase: Phrase) -> str:
+    def _over_names(self, words: Tensor, batch: Sequence[Lesson], pts: np.ndarray[Any, Any]) -> Tensor:
+        """The softmax over all names, in which every one of the right preferred term is right but the name
+        itself.
+        """
+        right = torch.from_numpy(pts[:, None] == self._pts)
+        ignored = torch.zeros_like(right)
+        for i, lesson in enumerate(batch):
+            if lesson.row is not None:
+                right[i, lesson.row], ignored[i, lesson.row] = False, True
+        return softmax_loss(
+            words, self._vectors, right.to(words.device), ignored.to(words.device), TEMPERATURE
+        )
+
+    def _name(self, lesson: Phrase | Lesson) -> str:
         """A name of the phrase's preferred term that is another than the phrase, where there is one."""
-        names = [n for n in self._names[phrase.pt] if n != phrase.words]
-        return self.rng.choice(names or self._names[phrase.pt])
+        names = [self._names[row] for row in self._rows[lesson.pt]]
+        return self.rng.choice([n for n in names if n != lesson.words] or names)
+
+    def _embedded(self, texts: Sequence[str]) -> Tensor:
+        """(texts, d) unit vectors on the CPU, without gradients."""
+        with mixed(self._precision, self.device):
+            return self.encoder.embed(texts).float().clone()
 
     def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
         limit = self.encoder.max_pieces - 2
         encoded = self.encoder.tokenizer(list(texts), add_special_tokens=False, verbose=False)
         return [ids[:limit] for ids in encoded["input_ids"]]
 
-    def adapter(self) -> Mapping[str, Tensor]:
-        """The adapter as a release holds it."""
-        return adapter_tensors(self.encoder.model)
+    def kept(self) -> nn.Module:
+        """The model whose weights are changed by the share KEPT of what training changed."""
+        model: nn.Module = copy.deepcopy(self.encoder.model)
+        before = dict(self._base.named_parameters())
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(torch.lerp(before[name].to(parameter), parameter, KEPT))
+        return model

@@ -1,0 +1,105 @@
+"""Misspelled words of a mention, corrected by the words of the terminology and of the written phrases.
+
+The pieces of a misspelled word ("nausia") say little of what is meant, so its vector is far from that of
+every term. A word is corrected where nothing knows it, neither those texts nor the encoder, as one piece, nor
+with another ending, and one edit makes a word of those texts of it (Norvig 2007): a letter too many, missing,
+or at its neighbour's place, or another letter of like sound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+#: Letters of the shortest word that is corrected, and how often those texts have the rarest word that is put
+#: in its place.
+LEAST_LETTERS, LEAST_COUNT = 5, 2
+#: A word that phrases alone have is misspelled if a word of the terminology is so many times as common.
+TIMES = 30
+#: Corrected words that are remembered.
+_REMEMBERED = 4096
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+#: Letters that are written for one another.
+ALIKE = {
+    **{vowel: "aeiouy".replace(vowel, "") for vowel in "aeiouy"},
+    **{"k": "cq", "q": "gkc", "g": "q", "c": "ksz", "s": "cz", "z": "sc"},
+}
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_ENDINGS = ("s", "es", "d", "ed", "ing", "ly", "er", "ers", "y", "ness", "ful", "less", "able")
+
+
+class Spelling:
+    """Corrects words; several threads may use it at once."""
+
+    def __init__(self, names: Iterable[str], phrases: Iterable[str], is_piece: Callable[[str], bool]) -> None:
+        """`names`: of the terminology, spelled right; `phrases`: some of whose words are misspelled on
+        purpose; `is_piece`: whether the encoder has a word, in lower case, as one piece.
+        """
+        own = _words(names)
+        self._names = frozenset(own)
+        self._counts = own + _words(phrases)
+        self._is_piece = is_piece
+        self._corrected = lru_cache(_REMEMBERED)(self._correction)
+
+    def corrected(self, text: str) -> str:
+        """The text with its misspelled words corrected, in lower case; the others stay as they are."""
+        return _WORD.sub(lambda found: self._corrected(found[0].lower()) or found[0], text)
+
+    def _correction(self, word: str) -> str | None:
+        """The commonest word that one edit makes of this one; None where it is not misspelled."""
+        if len(word) < LEAST_LETTERS or not word.isascii() or not word.isalpha() or self._is_known(word):
+            return None
+        written = max(self._counts[form] for form in _forms(word))
+        least = max(LEAST_COUNT, TIMES * written)
+        for edits in (_shifted, _replaced):
+            found = {
+                w: self._counts[w]
+                for w in edits(word)
+                if self._counts[w] >= least and (not written or w in self._names)
+            }
+            if found:
+                return max(sorted(found), key=lambda w: found[w])
+        return None
+
+    def _is_known(self, word: str) -> bool:
+        return any(form in self._names or self._is_piece(form) for form in _forms(word))
+
+
+def _words(texts: Iterable[str]) -> Counter[str]:
+    """How often the texts have each word, in lower case."""
+    return Counter(_WORD.findall("\n".join(texts).lower()))
+
+
+def _forms(word: str) -> Iterator[str]:
+    """A word and what it may have been before its ending was added."""
+    yield word
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem == word or len(stem) < LEAST_LETTERS - 2:
+            continue
+        yield stem
+        yield f"{stem}e"
+        if stem[-1] == stem[-2]:
+            yield stem[:-1]
+
+
+def _shifted(word: str) -> Iterator[str]:
+    """All words with two neighbours exchanged, a letter less, or one more; the first letter is kept by the
+    last two.
+    """
+    for i in range(len(word) - 1):
+        yield f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}"
+    for i in range(1, len(word)):
+        yield word[:i] + word[i + 1 :]
+    for i in range(1, len(word) + 1):
+        for letter in _LETTERS:
+            yield word[:i] + letter + word[i:]
+
+
+def _replaced(word: str) -> Iterator[str]:
+    """All words with a letter of like sound in the place of one."""
+    for i, old in enumerate(word):
+        for letter in ALIKE.get(old, ""):
+            yield word[:i] + letter + word[i + 1 :]
