@@ -61,18 +61,35 @@ def test_stored_vectors_are_read_as_they_were() -> None:
     assert torch.equal(again[torch.tensor([3, 1])].unpacked(), packed.unpacked()[[3, 1]])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("queries", [1, 2, 200])
 @pytest.mark.parametrize("k", [1, 2, 20, 10_000])
 def test_the_results_are_those_of_an_index_of_all_rows_to_the_bit(
-    queries: int, k: int, monkeypatch: pytest.MonkeyPatch
+    queries: int, k: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed_vectors, "BLOCK", 64)
     # Rows that are there twice have equal cosines; blocks end inside of a part and with it.
     packed = PackedVectors.pack(normalize(random(150, 2)))
     parts: list[Vectors] = [packed, 3 * random(64, 3), packed[:70], torch.zeros(1, 32)]
+    if dtype == torch.bfloat16:
+        parts = [PackedVectors.pack(part) for part in parts]
     asked = random(queries, 4).numpy()
-    scores, rows = PackedIndex(parts).search(asked, k)
+    index = PackedIndex(parts, dtype)
+    assert index.dtype == dtype
+    scores, rows = index.search(asked, k)
     expected, numbers = CosineIndex(torch.cat([rows_of(p) for p in parts]).numpy()).search(asked, k)
+    assert np.array_equal(scores, expected)
+    assert np.array_equal(rows, numbers)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_near_neighbours_are_told_apart_in_either_number_format(dtype: torch.dtype) -> None:
+    # Names of a terminology are that near to each other, far nearer than 16 bits can tell.
+    centres = normalize(random(40, 7, 384)).repeat_interleave(100, 0)
+    packed = PackedVectors.pack(normalize(centres + 0.002 * random(4000, 8, 384)))
+    asked = (centres[::250] + 0.01 * random(16, 9, 384)).numpy()
+    scores, rows = PackedIndex([packed], dtype).search(asked, 60)
+    expected, numbers = CosineIndex(packed.unpacked().numpy()).search(asked, 60)
     assert np.array_equal(scores, expected)
     assert np.array_equal(rows, numbers)
 
