@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -79,7 +80,8 @@ def measured(names: list[str], data: Path, quick: bool) -> Iterator[tuple[str, d
                 figures = PARTS[name](run)
             except KafkaUnavailable as error:
                 figures = {"left_out": str(error)}
-            yield name, figures | {"seconds": round(time.perf_counter() - started, 1)}
+            taken = {"seconds": round(time.perf_counter() - started, 1)}
+            yield name, figures | taken | {"load_average": round(os.getloadavg()[0], 1)}
 
 
 def table(name: str, figures: dict[str, Any]) -> Table:

@@ -13,10 +13,11 @@ from typing import Any
 
 import torch
 
-from benchmarks.speed.setup import Setup
-from benchmarks.speed.timing import by_turns, side_by_side
+from benchmarks.speed.setup import BATCH, Setup
+from benchmarks.speed.timing import by_turns, chunks, side_by_side
 from models.encoder.model import encoder_of
 from models.releases.store import bundled, open_release
+from streams.agents import ner
 from streams.inference import set_threads
 
 TOGETHER = 32
@@ -24,12 +25,13 @@ TOGETHER = 32
 
 def naive(setup: Setup) -> dict[str, Any]:
     """One text at a time, 32 together, and the stage, each by the same number of processors."""
-    texts = [report.text for report in setup.before["posts", "ner"]]
+    reports = setup.before["posts", "ner"][:BATCH]
+    texts = [report.text for report in reports]
     own: Any = setup.models["ner"].model
     formats = dict.fromkeys(["float32", setup.number_format])
-    forms: dict[str, Callable[[], Any]] = {
-        "stage ner": partial(side_by_side, setup.calls("ner", "posts"), setup.workers)
-    }
+    batches = chunks(reports, -(-len(reports) // setup.workers))
+    calls = [partial(ner.predict, own, batch) for batch in batches]
+    forms: dict[str, Callable[[], Any]] = {"stage ner": partial(side_by_side, calls, setup.workers)}
     for name in formats:
         pipe = _pipeline(getattr(torch, name), len(own.tags))
         for size in (1, TOGETHER):
