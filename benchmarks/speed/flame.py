@@ -23,6 +23,8 @@ WIDTH, ROW, LETTER, SMALLEST = 1200, 17, 6.6, 0.004
 #: calls an inference is left out; one of these names a batch.
 BEGINS = re.compile(r"\((streams|models|faust|mode|aiokafka|torch)/")
 CALLERS = re.compile(r"^(InferenceWorkers\._limited|Progress\.infer|_call_as|_call) ")
+#: What an event loop waits in.
+WAITING = "EpollSelector.select "
 LINE = re.compile(r":\d+\)$")
 COLOURS = {
     "streams/": "#7fb3d5",
@@ -52,6 +54,8 @@ def read(lines: Iterable[str]) -> Frame:
     root = Frame("all threads")
     for line in lines:
         stack, _, count = line.rpartition(" ")
+        if WAITING in stack:
+            continue
         names = [LINE.sub(")", name) for name in stack.split(";") if not CALLERS.match(name)]
         first = next((i for i, name in enumerate(names) if BEGINS.search(name)), len(names) - 1)
         frame = root

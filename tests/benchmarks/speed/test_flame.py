@@ -9,6 +9,7 @@ STACKS = [
     "thread (1);run (threads.py:9);work (streams/stage.py:5);_call (0 7-9>:3);predict (models/n.py:1) 60",
     "thread (2): y;<module> (run.py);work (streams/stage.py:5);<send> (aiokafka/p.py:8) 39",
     "thread (2): y;<module> (run.py);work (streams/stage.py:5);rare (other.py:2) 1",
+    "thread (2): y;<module> (run.py);run (asyncio/run.py:3);EpollSelector.select (selectors.py:4) 80",
 ]
 
 
