@@ -61,7 +61,7 @@ PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "roofline": lambda run: encoder.roofline(run.setup),
     "stages": lambda run: encoder.stages(run.setup),
     "naive": lambda run: naive.naive(run.setup),
-    "workers": lambda run: growth.workers(run.setup),
+    "parallel": lambda run: growth.parallel(run.setup),
     "brokers": Run.throughput,
     "latency": lambda run: brokers.latency(run.setup, run.kafka),
     "framework": Run.framework,

@@ -23,7 +23,7 @@ NEAREST = 60
 PART = 50_000
 
 
-def workers(setup: Setup) -> dict[str, Any]:
+def parallel(setup: Setup) -> dict[str, Any]:
     """All records in memory through their stages, by so many workers of so many threads."""
     records = {t: [Inbound(t, 0, i, None, v, 0.0) for i, v in enumerate(ls)] for t, ls in setup.lines.items()}
     sizes = [(1, 1), (2, 1), (1, 2), (4, 1)] if processors() > 1 else [(1, 1)]
