@@ -58,9 +58,10 @@ check-all:
 		$(MAKE) check BIN=.venv-$$version/bin VENV=.venv-$$version PYTHON="$$python" || exit 1; \
 	done
 
-# Throughput, start-up and memory over the streams in $(DATA); without them, over the bundled samples.
+# All measurements of speed over the streams in $(DATA), about ten minutes; without them, over the bundled
+# samples. ARGS: --quick, --parts NAMES, --json FOLDER.
 bench: install
-	$(BIN)/python -m benchmarks.pipeline --data $(DATA)
+	$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install

@@ -10,7 +10,7 @@ import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from streams.codec import BadRecord, decode
-from streams.records import MAX_DRUGS, AuthorHash, Country, DrugName, Language, Permalink, Report
+from streams.records import MAX_DRUGS, AuthorHash, Country, DrugName, Language, Origin, Permalink, Report
 
 #: Fields that many producers use in another form: such a value is an unknown field.
 _TOLERATED: dict[str, TypeAdapter[Any]] = {
@@ -33,8 +33,9 @@ FIRST_MILLISECONDS = 1e11
 X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
 
 
-def read_report(data: bytes) -> Report:
-    """The report in a record of an input topic; raises BadRecord, which quotes nothing of the record.
+def read_report(data: bytes, origin: Origin | None = None) -> Report:
+    """The report in a record of an input topic, which is its `origin`; raises BadRecord, which quotes nothing
+    of the record.
 
     In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
     milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.
@@ -55,7 +56,8 @@ def read_report(data: bytes) -> Report:
         report |= {"created_at": moment.isoformat(), "created_at_assumed_utc": assumed}
     unknown = [item for item in content.items() if item[0] not in known | _PIPELINE_FIELDS]
     meta, dropped = _bounded(unknown)
-    return decode(Report, orjson.dumps(report | {"meta": meta, "meta_dropped": dropped + named}))
+    own = {"meta": meta, "meta_dropped": dropped + named, "origin": origin}
+    return decode(Report, orjson.dumps(report | own))
 
 
 def as_input(report: Report) -> bytes:

@@ -1,4 +1,4 @@
-"""Linear layers in 16 bits whose products have the same bits in a batch of any size on a given processor."""
+"""Where 16 bits are fast, and linear layers in them whose products have the same bits in any batch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from torch import Tensor, nn
 
 #: Inputs of one product. oneDNN sums longer rows in parts, whose limits depend on the number of rows.
 BLOCK = 384
+
+
+def has_fast_bfloat16() -> bool:
+    """Whether this processor multiplies 16-bit numbers faster than 32-bit ones. AVX-512 alone does on AMD,
+    but not on the Intel processors that were measured (benchmarks/encoder/__main__.py).
+    """
+    by_vectors = torch.cpu._is_avx512_bf16_supported() and "AMD" in torch.cpu.get_capabilities()["cpu_name"]
+    return bool(by_vectors or torch.cpu._is_amx_tile_supported())
 
 
 class BlockedLinear(nn.Module):

@@ -1,25 +1,24 @@
-"""Vectors in 8 bits, a quarter of the memory, and their search, which makes a block of them after the other
-32-bit.
-"""
+"""Vectors in 8 bits, a quarter of the memory, and their search, which unpacks one block after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.encoder.batch_invariance import has_fast_bfloat16
 from models.encoder.faiss_index import CosineIndex, checked_queries
+from models.normalization import exact_search
+from models.normalization.exact_search import Block
 from models.releases.manifest import ReleaseError
 
-#: Rows of a block, which stays in the processor's cache while all queries are compared with it: 3 MB of 384
-#: dimensions.
+#: Rows of a block: 3 MB of 384 dimensions in 32 bits.
 BLOCK = 2048
-#: Queries that are compared with all rows at once, and rows of a product (see models/__init__.py).
-QUERIES, LEAST_ROWS = 64, 4
 _TERMS, _SCALES = "terms", "scales"
 
 
@@ -80,58 +79,65 @@ Vectors = Tensor | PackedVectors
 
 
 class PackedIndex:
-    """Exact nearest neighbours by cosine among several matrices.
+    """Exact nearest neighbours by cosine among several matrices, with the results of a CosineIndex of all
+    their rows.
 
-    A block is compared with all queries of a chunk by one matrix product, whose bits do not depend on the
-    number of queries (see models/__init__.py).
+    Where the processor multiplies 16-bit numbers fast, rows of 8 bits are compared in 16; which format it is
+    changes no result.
     """
 
-    def __init__(self, parts: Sequence[Vectors]) -> None:
-        """`parts`: (rows, dimension) each, not copied.
+    def __init__(self, parts: Sequence[Vectors], dtype: torch.dtype | None = None) -> None:
+        """`parts`: (rows, dimension) each, not copied; `dtype`: of the product with rows of 8 bits, by
+        default the one that is fast here.
 
         Raises ValueError when they have no row or numbers that are not finite.
         """
         self._parts = [part for part in parts if len(part)]
-        self.size = sum(map(len, self._parts))
-        lengths = [torch.from_numpy(np.linalg.norm(b.numpy(), axis=1)) for b in self._blocks()]
-        scales = [p.scales if isinstance(p, PackedVectors) else torch.ones(len(p)) for p in self._parts]
-        if not lengths or not all(bool(torch.isfinite(own).all()) for own in (*lengths, *scales)):
+        self._starts = list(accumulate(map(len, self._parts), initial=0))
+        self.size = self._starts.pop()
+        self.dtype = torch.float32
+        # 16 bits hold all 8-bit numbers, and no other rows.
+        if all(isinstance(part, PackedVectors) for part in self._parts):
+            self.dtype = dtype or (torch.bfloat16 if has_fast_bfloat16() else torch.float32)
+        # By NumPy, as a CosineIndex does: torch's have other last bits.
+        lengths = [torch.from_numpy(np.linalg.norm(b.numpy(), axis=1)) for b in self._unpacked()]
+        if not lengths or not all(bool(torch.isfinite(own).all()) for own in lengths):
             raise ValueError("an index needs a non-empty matrix of finite numbers")
-        self._factors = 1 / torch.cat(lengths).clamp(min=1e-12)
+        self._lengths = torch.cat(lengths).clamp(min=1e-12)
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """As CosineIndex; the last of equal rows is first."""
-        k = min(k, self.size)
-        asked = torch.from_numpy(checked_queries(queries))[: len(queries)]
-        found = [self._nearest(asked[i : i + QUERIES], k) for i in range(0, len(asked), QUERIES)]
-        if not found:
-            return np.zeros((0, k), np.float32), np.zeros((0, k), np.int64)
-        return np.concatenate([s for s, _ in found]), np.concatenate([r for _, r in found])
+        """As CosineIndex."""
+        asked = checked_queries(queries)[: len(queries)]
+        return exact_search.search(asked, min(k, self.size), self)
 
-    def _nearest(self, asked: Tensor, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Of a chunk of unit queries (at most QUERIES, dimension)."""
-        n = len(asked)
-        if n < LEAST_ROWS:
-            asked = asked.repeat(LEAST_ROWS, 1)
-        cosines, start = torch.empty(len(asked), self.size), 0
-        for block in self._blocks():
-            cosines[:, start : start + len(block)] = asked @ block.T
-            start += len(block)
-        best = (cosines * self._factors)[:n].topk(k)
-        scores, rows = best.values.numpy(), best.indices.numpy()
-        order = np.lexsort((-rows, -scores), axis=1)
-        return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+    def blocks(self) -> Iterator[Block]:
+        """At most BLOCK rows each."""
+        buffer = torch.empty((BLOCK, self._parts[0].shape[1]), dtype=self.dtype)
+        for part, first in zip(self._parts, self._starts, strict=True):
+            for start in range(0, len(part), BLOCK):
+                rows = part[start : start + BLOCK]
+                factors = 1 / self._lengths[first + start : first + start + len(rows)]
+                if isinstance(rows, PackedVectors):
+                    factors = rows.scales * factors
+                    rows = rows.numbers
+                yield Block(buffer[: len(rows)].copy_(rows), factors)
 
-    def _blocks(self) -> Iterator[Tensor]:
-        """The rows (at most BLOCK, dimension) in their order, 32-bit, without the scales of packed ones, each
-        in the place of the one before.
-        """
+    def exactly(self, rows: Tensor) -> Tensor:
+        out = torch.empty((len(rows), self._parts[0].shape[1]))
+        for part, first in zip(self._parts, self._starts, strict=True):
+            own = (rows >= first) & (rows < first + len(part))
+            found = part[rows[own] - first]
+            out[own] = found.unpacked() if isinstance(found, PackedVectors) else found.float()
+        return out.div_(self._lengths[rows].unsqueeze(1))
+
+    def _unpacked(self) -> Iterator[Tensor]:
+        """The rows (at most BLOCK, dimension) in their order, 32-bit, each in the place of the one before."""
         buffer = torch.empty((BLOCK, self._parts[0].shape[1])) if self._parts else torch.empty(0)
         for part in self._parts:
-            numbers = part.numbers if isinstance(part, PackedVectors) else part
             for start in range(0, len(part), BLOCK):
-                rows = numbers[start : start + BLOCK]
-                yield buffer[: len(rows)].copy_(rows)
+                rows = part[start : start + BLOCK]
+                out = buffer[: len(rows)]
+                yield rows.into(out) if isinstance(rows, PackedVectors) else out.copy_(rows)
 
 
 def index_of(parts: Sequence[Vectors], device: str) -> PackedIndex | CosineIndex:

@@ -115,13 +115,11 @@ def number_formats(device: str) -> list[str]:
     """Names of the number formats that a device computes in, fastest first."""
     import torch  # noqa: PLC0415  seconds to import; the command line must not wait
 
+    from models.encoder.batch_invariance import has_fast_bfloat16  # noqa: PLC0415
+
     if device != "cpu":
         return ["bfloat16", "float32"] if torch.cuda.is_bf16_supported() else ["float32"]
-    # AVX-512 alone multiplies 16 bits faster than 32 on AMD, but slower on the Intel processors that were
-    # measured (benchmarks/encoder/__main__.py).
-    by_vectors = torch.cpu._is_avx512_bf16_supported() and "AMD" in torch.cpu.get_capabilities()["cpu_name"]
-    is_fast = by_vectors or torch.cpu._is_amx_tile_supported()
-    return ["bfloat16", "float32"] if is_fast else ["float32"]
+    return ["bfloat16", "float32"] if has_fast_bfloat16() else ["float32"]
 
 
 def _load_as(release: Release, device: str, dtype: str) -> Loaded:

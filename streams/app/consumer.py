@@ -1,13 +1,14 @@
-"""Faust's consumer as the stages need it: of committed records, and acknowledged only when finished."""
+"""Faust's consumer as the stages need it: of committed records, which it puts into the queue of its stage."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, cast
 
-import faust
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 
+from streams.app.record_queue import RecordQueue
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.broker.membership import Membership
@@ -34,20 +35,28 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
 
 
 class CommittedConsumer(Consumer):
+    """Puts what it fetches into `records` of its app, at once where there is room. For each record that Faust
+    delivers itself, it starts four tasks, to be able to stop waiting for room.
+    """
+
     logger = FAUST_LOG
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._records: RecordQueue = cast(Any, self.app).records
+        self.callback = self._records.put
 
     def _new_consumer_thread(self) -> Any:
         return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
-
-class ExplicitAckEvent(faust.Event):
-    """A source record that is acknowledged only after the stage has set `finished`.
-
-    On a rebalance Faust's stream skips the records that were fetched before it, and acknowledges them. If the
-    same worker keeps the partition, their offsets would be committed although they were never processed.
-    """
-
-    finished = False
-
-    def ack(self) -> bool:
-        return bool(super().ack()) if self.finished else False
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109
+        """Partition and record of what Faust has to deliver: where the queue is full, where offsets are
+        missing before the record, and while a rebalance stops the flow.
+        """
+        async for tp, message in super().getmany(timeout):
+            read = self._read_offset[tp]
+            follows = read is not None and 0 <= message.offset - read <= 1
+            if follows and self._records.offer(message):
+                self._read_offset[tp] = message.offset
+            else:
+                yield tp, message

@@ -9,7 +9,6 @@ import faust.auth
 from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
 
-from streams.app.consumer import ExplicitAckEvent
 from streams.settings import Settings
 from streams.topics import MAX_DEAD_MESSAGE
 
@@ -17,8 +16,13 @@ from streams.topics import MAX_DEAD_MESSAGE
 METADATA_MAX_AGE_MS = 10_000
 
 
-def options(settings: Settings, workers: int) -> dict[str, Any]:
-    """For an app whose inference has so many workers."""
+def queue_size(settings: Settings, workers: int) -> int:
+    """Most records that are fetched and not taken: two batches for each worker, and two more."""
+    return 2 * (workers + 1) * settings.batch
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """The options of an app."""
     return {
         "broker": [f"kafka://{b}" for b in settings.bootstrap],
         "broker_credentials": _credentials(settings),
@@ -26,9 +30,6 @@ def options(settings: Settings, workers: int) -> dict[str, Any]:
         "broker_heartbeat_interval": settings.session_timeout / 4,
         "broker_commit_interval": settings.commit_interval,
         "consumer_group_instance_id": settings.instance or None,
-        # For each worker a batch in inference and one that waits for its turn or for confirmation, and two
-        # that are ready. Faust's default of 4096 records would only use memory.
-        "stream_buffer_maxsize": 2 * (workers + 1) * settings.batch,
         # On a rebalance and on a stop, finish and acknowledge the records already read.
         "stream_wait_empty": True,
         "consumer_auto_offset_reset": "earliest",
@@ -46,7 +47,6 @@ def options(settings: Settings, workers: int) -> dict[str, Any]:
         "store": "memory://",
         "web_enabled": False,
         "autodiscover": False,
-        "Event": ExplicitAckEvent,
     }
 
 

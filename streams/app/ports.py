@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import faust
 
 from models.releases.loading import Loaded
+from streams.app.record_queue import RecordQueue
 from streams.inference import InferenceWorkers
 from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress
@@ -31,6 +32,7 @@ class FaustPorts:
     def __init__(
         self,
         app: faust.App,
+        records: RecordQueue,
         inference: InferenceWorkers,
         progress: Progress,
         settings: Settings,
@@ -40,11 +42,11 @@ class FaustPorts:
         self.max_output_bytes = settings.max_output_bytes
         self.keep_text = settings.keep_text
         self._app = app
+        self._records = records
         self._inference = inference
         self._settings = settings
         self._progress = progress
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
-        self.stream: Any = None
         self.handle: Handle
 
     def snapshot(self) -> Loaded:
@@ -55,7 +57,7 @@ class FaustPorts:
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
         consumer: Any = self._app.consumer
-        messages = [record.token.message for record in batch]
+        messages = [record.token for record in batch]
         if await consumer._thread.membership.holds(min(m.generation_id for m in messages)):
             return True
         for message in messages:
@@ -69,13 +71,16 @@ class FaustPorts:
     ) -> Awaitable[Any]:
         # Topic.send would more than halve a worker's throughput (codecs, sensors, one more future for each
         # record).
-        pairs: Any = list(headers)
+        producer: Any = self._app.producer
         name = broker_name(self._settings, topic)
-        return await self._app.producer.send(name, key, value, None, None, pairs)
+        sent: Awaitable[Any] = await producer._ensure_producer().send(
+            name, value, key=key, headers=list(headers)
+        )
+        return sent
 
     async def ack(self, record: Inbound) -> None:
-        record.token.finished = True
-        await self.stream.ack(record.token)
+        consumer: Any = self._app.consumer
+        consumer.ack(record.token)
 
     def observe(self, processed: Sequence[Processed]) -> None:
         if self.handle.shadow is not None:
@@ -87,8 +92,8 @@ class FaustPorts:
         them by itself. The first one is small, so that there is a result soon.
         """
         first = FIRST_BATCH
-        async for events in self.stream.noack_take(size, within=wait):
-            records = [_inbound(self._settings, event) for event in events]
+        async for messages in self._records.batches(size, wait):
+            records = [_inbound(self._settings, message) for message in messages]
             self._progress.batch = records
             for part in (records[:first], records[first:]):
                 if part:
@@ -96,15 +101,16 @@ class FaustPorts:
             first = 0
 
 
-def _inbound(settings: Settings, event: Any) -> Inbound:
-    m = event.message
+def _inbound(settings: Settings, m: Any) -> Inbound:
     topic = table_name(settings, m.topic)
-    return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), event)
+    return Inbound(topic, m.partition, m.offset, m.key, m.value, m.timestamp, _headers(m.headers), m)
 
 
 def _headers(raw: Any) -> Headers:
     """Headers as pairs; Faust gives a dictionary, pairs or None. A value may be null."""
-    pairs = raw.items() if isinstance(raw, dict) else raw or ()
+    if not raw:
+        return ()
+    pairs = raw.items() if isinstance(raw, dict) else raw
     return tuple(
         (name, value if value is None or isinstance(value, bytes) else str(value).encode())
         for name, value in pairs

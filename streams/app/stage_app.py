@@ -12,8 +12,9 @@ from aiokafka import TopicPartition
 
 from streams import metrics
 from streams.app.consumer import FAUST_LOG, CommittedConsumer
-from streams.app.options import options
+from streams.app.options import options, queue_size
 from streams.app.ports import FaustPorts
+from streams.app.record_queue import RecordQueue
 from streams.inference import InferenceWorkers
 from streams.monitoring.progress import Progress
 from streams.releases.handle import Handle
@@ -24,6 +25,7 @@ from streams.topics import broker_name, group_id
 
 class _App(faust.App):
     logger = FAUST_LOG
+    records: RecordQueue
 
     def _create_directories(self) -> None:
         """Without tables nothing is written, and a process that is killed would leave the folders."""
@@ -53,11 +55,12 @@ class StageApp:
         metrics.PROGRESS.labels(stage.name).set_function(progress.seconds_since_progress)
         metrics.SINCE_ASSIGNMENT.labels(stage.name).set_function(self._seconds_since_assignment)
         metrics.WORKERS.labels(stage.name).set(inference.workers)
-        self.app = _App(group_id(settings, stage.name), **options(settings, inference.workers))
+        self.app = _App(group_id(settings, stage.name), **options(settings))
+        self.app.records = RecordQueue(self.app, queue_size(settings, inference.workers))
         self.app.transport.Consumer = CommittedConsumer  # type: ignore[misc]
         self._settings = settings
         self._handle = handle
-        self._ports = FaustPorts(self.app, inference, progress, settings)
+        self._ports = FaustPorts(self.app, self.app.records, inference, progress, settings)
         self._source = broker_name(settings, stage.source.name)
         source = self.app.topic(
             self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -66,8 +69,7 @@ class StageApp:
         self.app.on_partitions_assigned.connect(self._on_assigned)  # type: ignore[arg-type]
         self.app.on_partitions_revoked.connect(self._on_revoked)  # type: ignore[arg-type]
 
-    async def _agent(self, stream: Any) -> None:
-        self._ports.stream = stream
+    async def _agent(self, _stream: Any) -> None:
         try:
             self._ports.handle = await self._handle()
             batches = self._ports.batches(self._settings.batch, self._settings.wait)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from streams.batch.provenance import received_at
@@ -35,7 +34,7 @@ def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
         # Also checks the timestamp, which a producer may have set to anything.
         received_at(record)
         if source in INPUTS:
-            return Decoded(record, replace(read_report(record.value), origin=own_origin(record)))
+            return Decoded(record, read_report(record.value, own_origin(record)))
         return Decoded(record, decode(source.record, record.value))
     except BadRecord as error:
         return Decoded(record, Fault("bad_record", str(error)))

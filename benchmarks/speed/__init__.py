@@ -1,0 +1,1 @@
+"""How fast the pipeline is, and beside what: the encoder alone, usual pipelines, a bare loop."""

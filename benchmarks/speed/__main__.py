@@ -1,0 +1,123 @@
+"""All measurements of speed: the encoder, usual pipelines, stages, brokers, latency, framework and growth.
+
+Each part measures its forms by turns and gives medians, ratios, and processor seconds beside those of the
+wall: on a busy machine compare the processor's. With `--json` every part becomes a file in that folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import provenance
+from benchmarks.speed import brokers, encoder, framework, growth, naive
+from benchmarks.speed.setup import FULL, QUICK, Setup
+from streams.settings import Settings
+from tests.integration import processes
+from tests.integration.kafka_server import KafkaUnavailable, own_kafka
+
+
+class Run:
+    """What the parts need, made when the first of them asks for it."""
+
+    def __init__(self, data: Path, quick: bool, stack: ExitStack) -> None:
+        self._data, self._stack = data, stack
+        self.amount = QUICK if quick else FULL
+
+    @cached_property
+    def setup(self) -> Setup:
+        return Setup(self._data, self.amount)
+
+    @cached_property
+    def kafka(self) -> str:
+        """Addresses of a Kafka with all topics; raises KafkaUnavailable."""
+        server = self._stack.enter_context(own_kafka())
+        processes.create_topics(Settings(broker=f"kafka://{server.bootstrap}"))
+        return server.bootstrap
+
+    def throughput(self) -> dict[str, Any]:
+        try:
+            kafka = self.kafka
+        except KafkaUnavailable:
+            return brokers.throughput(self.setup, None)
+        return brokers.throughput(self.setup, kafka)
+
+    def framework(self) -> dict[str, Any]:
+        return asyncio.run(framework.compared(self.kafka, self.amount.empty_records, self.amount.repeats))
+
+
+PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
+    "roofline": lambda run: encoder.roofline(run.setup),
+    "stages": lambda run: encoder.stages(run.setup),
+    "naive": lambda run: naive.naive(run.setup),
+    "parallel": lambda run: growth.parallel(run.setup),
+    "brokers": Run.throughput,
+    "latency": lambda run: brokers.latency(run.setup, run.kafka),
+    "framework": Run.framework,
+    "terminology": lambda run: growth.terminology(run.setup),
+    "length": lambda run: growth.length(run.setup),
+}
+
+
+def measured(names: list[str], data: Path, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The figures of each part; of one that needs a Kafka where there is none, why it is left out."""
+    with ExitStack() as stack:
+        run = Run(data, quick, stack)
+        for name in names:
+            started = time.perf_counter()
+            try:
+                figures = PARTS[name](run)
+            except KafkaUnavailable as error:
+                figures = {"left_out": str(error)}
+            taken = {"seconds": round(time.perf_counter() - started, 1)}
+            yield name, figures | taken | {"load_average": round(os.getloadavg()[0], 1)}
+
+
+def table(name: str, figures: dict[str, Any]) -> Table:
+    rows = figures.get("rows", {})
+    shown = Table(
+        title=name, caption=", ".join(f"{k}: {v}" for k, v in figures.items() if k not in {"rows", "what"})
+    )
+    columns: list[str] = list(next(iter(rows.values()), {}))
+    for column in ("", *columns):
+        shown.add_column(column.replace("_", " "))
+    for key, row in rows.items():
+        shown.add_row(key, *(str(row[column]) for column in columns))
+    return shown
+
+
+def main(
+    data: Annotated[
+        Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
+    ] = Path("data"),
+    parts: Annotated[str, typer.Option(help="separated by commas")] = ",".join(PARTS),
+    quick: Annotated[bool, typer.Option(help="few records and one round: whether everything runs")] = False,
+    result: Annotated[
+        Path | None, typer.Option("--json", help="folder for a file of figures of each part")
+    ] = None,
+) -> None:
+    names = set(parts.split(","))
+    if unknown := names - PARTS.keys():
+        raise typer.BadParameter(f"unknown parts {sorted(unknown)}; there are {', '.join(PARTS)}")
+    # In the order of PARTS: the framework leaves records behind that the pipeline would read.
+    for name, figures in measured([name for name in PARTS if name in names], data, quick):
+        Console().print(table(name, figures))
+        if result is not None and "left_out" not in figures:
+            rows = figures.pop("rows")
+            content = figures | provenance("speed") | {"rows": rows}
+            (result / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

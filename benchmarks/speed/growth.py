@@ -1,0 +1,94 @@
+"""How the cost grows: with inference workers, with the size of the terminology, with the length of texts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from benchmarks.pipeline.workers import measured
+from benchmarks.speed.setup import BATCH, Setup
+from benchmarks.speed.timing import Timed, by_turns, side_by_side
+from models.normalization.packed_vectors import PackedIndex, PackedVectors
+from streams.agents import ner, normalization
+from streams.inference import processors, set_threads
+from streams.records import Inbound, Report
+
+#: Names that are searched for one mention: as the bundled release asks for them.
+NEAREST = 60
+#: Vectors that are made at once.
+PART = 50_000
+
+
+def parallel(setup: Setup) -> dict[str, Any]:
+    """All records in memory through their stages, by so many workers of so many threads."""
+    records = {t: [Inbound(t, 0, i, None, v, 0.0) for i, v in enumerate(ls)] for t, ls in setup.lines.items()}
+    sizes = [(1, 1), (2, 1), (1, 2), (4, 1)] if processors() > 1 else [(1, 1)]
+    forms = {
+        f"{n} of {threads} threads": partial(measured, records, setup.models, n, threads)
+        for n, threads in sizes
+    }
+    times = by_turns(forms, setup.amount.repeats)
+    one = times["1 of 1 threads"]
+    rows = {
+        name: {
+            "records_per_second": round(setup.records / t.wall, 1),
+            "cpu_ms_a_record": round(1000 * t.cpu / setup.records, 2),
+            "speed_to_one": round(one.wall / t.wall, 2),
+        }
+        for name, t in times.items()
+    }
+    return {"processors": processors(), "records": setup.records, "rows": rows}
+
+
+def terminology(setup: Setup) -> dict[str, Any]:
+    """The search of a batch of mentions among so many names, random unit vectors in 8 bits, on one thread."""
+    set_threads(1)
+    random = torch.Generator().manual_seed(1)
+    queries = torch.randn(BATCH, 384, generator=random).numpy()
+    rows = {}
+    for size in setup.amount.terms:
+        parts = [
+            PackedVectors.pack(normalize(torch.randn(min(PART, size - start), 384, generator=random)))
+            for start in range(0, size, PART)
+        ]
+        index = PackedIndex(parts)
+        forms = {str(n): partial(index.search, queries[:n], NEAREST) for n in (1, BATCH)}
+        times = by_turns(forms, setup.amount.repeats)
+        rows[f"{size:,} names"] = {
+            "ms_a_mention_alone": _milliseconds(times["1"], 1),
+            "ms_a_mention_in_a_batch": _milliseconds(times[str(BATCH)], BATCH),
+            "megabytes": round(sum(p.numbers.nbytes + p.scales.nbytes for p in parts) / 1e6, 1),
+        }
+    return {"what": "processor time", "mentions_of_a_batch": BATCH, "nearest": NEAREST, "rows": rows}
+
+
+def length(setup: Setup) -> dict[str, Any]:
+    """Posts of so many characters through both of their stages: the sample posts one behind the other."""
+    words = " ".join(report.text for report in setup.before["posts", "ner"]).split()
+    rng = np.random.default_rng(3)
+    rows = {}
+    for size in setup.amount.characters:
+        n = max(1, min(BATCH, 64_000 // size))
+        own = [" ".join(rng.choice(words, size // 4))[:size] for _ in range(n)]
+        reports = [Report(id=f"l{i}", text=text) for i, text in enumerate(own)]
+        work = partial(side_by_side, [partial(_coded, setup, reports)], 1)
+        time = by_turns({"posts": work}, setup.amount.repeats)["posts"]
+        rows[f"{size:,} characters"] = {
+            "posts": n,
+            "cpu_ms_a_post": _milliseconds(time, n),
+            "cpu_ms_a_1000_characters": round(1e6 * time.cpu / n / size, 2),
+        }
+    return {"what": "stages ner and normalization, one thread, words of the posts at random", "rows": rows}
+
+
+def _coded(setup: Setup, reports: list[Report]) -> None:
+    tagged = ner.predict(setup.models["ner"].model, reports)
+    normalization.predict(setup.models["normalization"].model, tagged)
+
+
+def _milliseconds(time: Timed, n: int) -> float:
+    return round(1000 * time.cpu / n, 2)

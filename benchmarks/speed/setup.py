@@ -1,0 +1,96 @@
+"""What all parts of the benchmark share: records, models, and how much is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pipeline.__main__ import inputs
+from benchmarks.speed.timing import chunks, side_by_side
+from models import language
+from models.releases.loading import Loaded
+from streams.agents.pipeline import STAGES
+from streams.codec import decode
+from streams.inference import default_workers
+from streams.records import Report
+from streams.releases.handle import load_task
+from streams.replay.run import stages_from
+from streams.settings import Settings
+from streams.topics import by_name
+
+BATCH = Settings.model_fields["batch"].default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much is measured."""
+
+    records: dict[str, int]
+    """Lines of each input topic."""
+    repeats: int
+    empty_records: int
+    """Through the empty stage."""
+    seconds: float
+    """Of each load in the measurement of latencies."""
+    terms: tuple[int, ...]
+    characters: tuple[int, ...]
+    """Lengths of texts."""
+
+
+FULL = Amount(
+    records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, empty_records=8000, seconds=50.0,
+    terms=(10_000, 100_000, 1_000_000), characters=(100, 400, 1600, 6400, 25_600),
+)  # fmt: skip
+QUICK = Amount(
+    records={"posts": 24, "sentences": 24, "questions": 8}, repeats=1, empty_records=500, seconds=4.0,
+    terms=(10_000, 50_000), characters=(100, 400),
+)  # fmt: skip
+
+
+class Setup:
+    """The records of each topic, and the bundled models in the number format of this machine."""
+
+    def __init__(self, data: Path, amount: Amount) -> None:
+        self.amount = amount
+        self.settings = Settings()
+        self.lines = inputs(data, amount.records)
+        self.models: dict[str, Loaded] = {s.name: load_task(s.name, self.settings).current for s in STAGES}
+        self.workers = default_workers(self.settings.device)
+        language.load()
+        self.before = self._inputs()
+        """The records that each stage reads, by the topic that they came from."""
+
+    @property
+    def records(self) -> int:
+        return sum(map(len, self.lines.values()))
+
+    @property
+    def texts(self) -> list[str]:
+        return [
+            r.text for topic in self.lines for r in self.before[topic, stages_from(by_name(topic))[0].name]
+        ]
+
+    @property
+    def number_format(self) -> str:
+        model: Any = self.models["ner"].model
+        return str(model.encoder.model.dtype).removeprefix("torch.")
+
+    def calls(self, stage: str, topic: str) -> list[Callable[[], Any]]:
+        """A prediction for each batch of a stage over what came from a topic."""
+        (predict,) = (s.predict for s in STAGES if s.name == stage)
+        model = self.models[stage].model
+        return [partial(predict, model, batch) for batch in chunks(self.before[topic, stage], BATCH)]
+
+    def _inputs(self) -> dict[tuple[str, str], Sequence[Any]]:
+        found: dict[tuple[str, str], Sequence[Any]] = {}
+        for topic, lines in self.lines.items():
+            records: Sequence[Any] = [decode(Report, line) for line in lines]
+            for stage in stages_from(by_name(topic)):
+                found[topic, stage.name] = records
+                predict = partial(stage.predict, self.models[stage.name].model)
+                batches = [partial(predict, batch) for batch in chunks(records, BATCH)]
+                records = [r for made in side_by_side(batches, self.workers) for r in made]
+        return found

@@ -1,0 +1,112 @@
+"""The records that a stage has fetched and not yet taken: between Faust's consumer and the stage.
+
+Faust would give each record to a stream: through a task for each of them, several coroutines and its sensors,
+which cost more than decoding, stamping, encoding and sending it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+from faust.types import TP
+
+#: Shares of the size. From the first on a partition that fills the queue is not fetched, until the queue is
+#: down to the second.
+HIGH, LOW = 0.8, 0.4
+
+
+class RecordQueue:
+    """A bounded queue of Faust's messages that Faust empties on a rebalance.
+
+    A message counts as given out, so that a rebalance and a stop wait for its acknowledgement, once it is
+    taken. One that was fetched before a rebalance is never given out.
+    """
+
+    def __init__(self, app: Any, size: int) -> None:
+        self.size = size
+        self._app = app
+        self._messages: deque[Any] = deque()
+        self._full_partitions: set[TP] = set()
+        self._has_some, self._has_room = asyncio.Event(), asyncio.Event()
+        app.flow_control.manage_queue(self)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def offer(self, message: Any) -> bool:
+        """Adds a message at once; False where there is no room, or during a rebalance."""
+        if len(self._messages) >= self.size or not self._app.flow_control.is_active():
+            return False
+        self._messages.append(message)
+        self._has_some.set()
+        if len(self._messages) >= HIGH * self.size and message.tp not in self._full_partitions:
+            # A message has aiokafka's class of partitions, and the consumer wants Faust's.
+            partition = TP(*message.tp)
+            self._full_partitions.add(partition)
+            self._app.consumer.on_buffer_full(partition)
+        return True
+
+    async def put(self, message: Any) -> None:
+        """Adds a message once there is room for it and no rebalance."""
+        await self._app.flow_control.acquire()
+        while not self.offer(message):
+            self._has_room.clear()
+            await self._has_room.wait()
+            # Emptied by a rebalance it has room, but nothing may be added before the rebalance has ended.
+            await self._app.flow_control.acquire()
+
+    def clear(self) -> None:
+        """Forgets all messages; Faust calls it when a rebalance begins and when it has ended. Afterwards the
+        assigned partitions are fetched, full or not.
+        """
+        self._messages.clear()
+        self._full_partitions.clear()
+        self._has_room.set()
+
+    async def batches(self, size: int, wait: float) -> AsyncIterator[list[Any]]:
+        """Batches of up to `size` messages; one waits at most `wait` seconds for others. Never ends by
+        itself.
+        """
+        while True:
+            batch = await self._take(size, wait)
+            now = time.monotonic()
+            # Otherwise Faust logs that no records are processed.
+            self._app.monitor.stream_inbound_time |= {message.tp: now for message in batch}
+            yield batch
+
+    async def _take(self, size: int, wait: float) -> list[Any]:
+        """The next batch, which has at least one message."""
+        loop = asyncio.get_running_loop()
+        batch: list[Any] = []
+        end = None
+        while True:
+            while self._messages and len(batch) < size:
+                self._give_out(self._messages.popleft(), batch)
+            self._make_room()
+            if len(batch) == size:
+                return batch
+            if batch and end is None:
+                end = loop.time() + wait
+            self._has_some.clear()
+            try:
+                async with asyncio.timeout_at(end):
+                    await self._has_some.wait()
+            except TimeoutError:
+                return batch
+
+    def _give_out(self, message: Any, batch: list[Any]) -> None:
+        app = self._app
+        if app.flow_control.is_active() and message.generation_id == app.consumer_generation_id:
+            app.consumer.unacked.add(message)
+            batch.append(message)
+
+    def _make_room(self) -> None:
+        self._has_room.set()
+        if len(self._messages) <= LOW * self.size:
+            for partition in self._full_partitions:
+                self._app.consumer.on_buffer_drop(partition)
+            self._full_partitions.clear()

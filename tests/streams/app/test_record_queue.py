@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from faust.transport.drivers.aiokafka import Consumer
+from faust.types import TP, ConsumerMessage
+from mode.utils.queues import FlowControlEvent
+
+from streams.app.consumer import CommittedConsumer
+from streams.app.record_queue import HIGH, LOW, RecordQueue
+
+SIZE = 20
+
+
+class App:
+    """What the queue uses of a Faust app: its flow control, its generation, and a consumer."""
+
+    def __init__(self) -> None:
+        self.flow_control = FlowControlEvent(initially_suspended=False)
+        self.consumer_generation_id = 3
+        self.consumer = self
+        self.monitor = self
+        self.stream_inbound_time: dict[TP, float] = {}
+        self.unacked: set[Any] = set()
+        self.full: set[TP] = set()
+
+    def on_buffer_full(self, partition: TP) -> None:
+        assert isinstance(partition, TP)
+        self.full.add(partition)
+
+    def on_buffer_drop(self, partition: TP) -> None:
+        assert isinstance(partition, TP)
+        self.full.remove(partition)
+
+
+def message(offset: int, generation: int = 3, partition: int = 0) -> ConsumerMessage:
+    """A message as Faust makes it of one of aiokafka."""
+    return ConsumerMessage(
+        "posts", partition, offset, 0.0, 0, {}, b"k", b"v", None,
+        tp=TopicPartition("posts", partition), generation_id=generation,
+    )  # fmt: skip
+
+
+def queue(app: App) -> RecordQueue:
+    return RecordQueue(app, SIZE)
+
+
+async def taken(records: RecordQueue, size: int, wait: float = 0.02) -> list[int]:
+    """The offsets of the next batch."""
+    return [m.offset for m in await asyncio.wait_for(anext(records.batches(size, wait)), 5)]
+
+
+async def test_a_batch_has_what_is_there_up_to_its_size_in_order() -> None:
+    app = App()
+    records = queue(app)
+    assert all(records.offer(message(i)) for i in range(12))
+    assert await taken(records, 8) == list(range(8))
+    assert {m.offset for m in app.unacked} == set(range(8)), "only what is taken delays a rebalance"
+    assert await taken(records, 8) == [8, 9, 10, 11]
+
+
+async def test_a_record_waits_no_longer_for_others_than_it_may() -> None:
+    records = queue(App())
+    batch = asyncio.create_task(taken(records, 8, 0.2))
+    await asyncio.sleep(0.01)
+    records.offer(message(0))
+    await asyncio.sleep(0.01)
+    records.offer(message(1))
+    assert not batch.done(), "the second one came in time"
+    assert await batch == [0, 1]
+
+
+async def test_an_empty_queue_gives_no_batch() -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(queue(App()).batches(8, 0.01)), 0.1)
+
+
+async def test_a_full_partition_is_not_fetched_until_there_is_room() -> None:
+    app = App()
+    records = queue(app)
+    for i in range(int(HIGH * SIZE) - 1):
+        assert records.offer(message(i))
+    assert app.full == set()
+    while records.offer(message(99, partition=1)):
+        assert app.full == {TP("posts", 1)}
+    assert len(records) == SIZE
+    late = asyncio.create_task(records.put(message(100)))
+    await asyncio.sleep(0.01)
+    assert not late.done()
+    await taken(records, int((1 - LOW) * SIZE) - 1)
+    assert app.full == {TP("posts", 1)}
+    await asyncio.wait_for(late, 5)
+    assert len(records) == LOW * SIZE + 2
+    await taken(records, 2)
+    assert app.full == set()
+
+
+async def test_a_record_that_was_fetched_before_a_rebalance_is_not_given_out() -> None:
+    app = App()
+    records = queue(app)
+    records.offer(message(0, generation=2))
+    records.offer(message(1))
+    assert await taken(records, 8) == [1]
+    assert {m.offset for m in app.unacked} == {1}
+
+
+async def test_a_rebalance_empties_the_queue_and_takes_nothing_until_it_has_ended() -> None:
+    app = App()
+    records = queue(app)
+    assert all(records.offer(message(i)) for i in range(SIZE))
+    waiting = asyncio.create_task(records.put(message(SIZE)))
+    await asyncio.sleep(0.01)
+    app.flow_control.suspend()
+    app.flow_control.clear()
+    assert len(records) == 0
+    assert not records.offer(message(50))
+    await asyncio.sleep(0.01)
+    assert not waiting.done(), "Faust cancels it"
+    waiting.cancel()
+    app.flow_control.resume()
+    assert records.offer(message(7))
+    assert await taken(records, 8) == [7]
+    assert app.unacked and {m.offset for m in app.unacked} == {7}
+
+
+@pytest.mark.parametrize(
+    ("read", "offset", "left"),
+    [(6, 7, False), (7, 7, False), (None, 7, True), (5, 7, True), (8, 7, True)],
+    ids=["the next", "the first after the committed", "the first", "after a gap", "an old one"],
+)
+async def test_faust_delivers_what_does_not_follow_the_record_before(
+    monkeypatch: pytest.MonkeyPatch, read: int | None, offset: int, left: bool
+) -> None:
+    async def fetched(self: Any, seconds: float) -> AsyncIterator[Any]:
+        yield TP("posts", 0), message(offset)
+
+    monkeypatch.setattr(Consumer, "getmany", fetched)
+    consumer: Any = CommittedConsumer.__new__(CommittedConsumer)
+    consumer._read_offset, consumer._records = {TP("posts", 0): read}, queue(App())
+    found = [m.offset async for _, m in consumer.getmany(1.0)]
+    assert (found, len(consumer._records)) == (([offset], 0) if left else ([], 1))
+    assert consumer._read_offset[TP("posts", 0)] == (read if left else offset)
