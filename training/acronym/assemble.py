@@ -182,6 +182,7 @@ def _published(
     """`of_prototypes`: what the configuration says of prototypes; empty without any."""
     elsewhere = {"base", "max_pieces", "corpora", "validated"}
     record = {k: v for k, v in asdict(settings).items() if k not in elsewhere}
+    record |= {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)}
 
     def scores(model: Any) -> list[Score]:
         has_definitions = dictionary and (data / "ade").exists()
@@ -200,8 +201,7 @@ def _published(
             "network": settings.shape.to_manifest(),
             **of_prototypes,
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
-            "training": record
-            | {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)},
+            "training": record,
         },
         training_data=sources,
         canary=CANARY,

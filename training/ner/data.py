@@ -52,10 +52,10 @@ class Corpus:
     """tags the drugs of a corpus that does not annotate them"""
     unknown: DrugLexicon | None = None
     """drugs that the corpus does not annotate and that are not trained on"""
-    unsettled: re.Pattern[str] | None = None
-    """other words that the corpus does not annotate, which are not trained on either"""
     marked: Mapping[str, MarkedText] = field(default_factory=dict)
     """of the teaching corpus: id to the text with all of its marks"""
+    unsettled: re.Pattern[str] | None = None
+    """other words that the corpus does not annotate, which are not trained on either"""
 
 
 def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
