@@ -180,8 +180,7 @@ def _published(
     device: torch.device | str,
 ) -> Release:
     """`of_prototypes`: what the configuration says of prototypes; empty without any."""
-    elsewhere = {"base", "max_pieces", "corpora", "validated"}
-    record = {k: v for k, v in asdict(settings).items() if k not in elsewhere}
+    record = {k: v for k, v in asdict(settings).items() if k not in ("base", "max_pieces")}
     record |= {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)}
 
     def scores(model: Any) -> list[Score]:
