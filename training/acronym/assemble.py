@@ -24,6 +24,7 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.manifest import Release, Score, TrainingData
 from training.acronym.data import CORPORA, MADE_OF, read_training, split_by_acronym
+from training.acronym.margin import Margin
 from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import (
@@ -112,22 +113,24 @@ def make(
         folder = Path(name)
         write_dictionary(dictionary, folder / "dictionary.tsv")
         network = write_network(trainee, folder, options.share)
-        prototypes: Prototypes | None = None
-        configuration: dict[str, Any] = {}
+        configuration: dict[str, Any] = {"share": options.share} if options.share != 1 else {}
         if options.usage_examples:
             outputs = CachedOutputs(network, run, asdict(settings) | {"share": options.share})
             examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, folder)
-            configuration = {"mixture": prototypes.mixture._asdict(), "margin": margin.margin}
-            if options.share != 1:
-                configuration["share"] = options.share
-            configuration["margin_chosen_on"] = {k: round(v, 4) for k, v in margin._asdict().items()}
-        sources = sources_of(settings, prototypes is not None, len(contexts))
+            configuration |= _chosen(prototypes, margin)
+        sources = sources_of(settings, options.usage_examples, len(contexts))
         return _published(
             folder, settings, dictionary, configuration, sources, data=data, root=output, device=device
         )
+
+
+def _chosen(prototypes: Prototypes, margin: Margin) -> dict[str, Any]:
+    """What a manifest says of the weights and the margin that were chosen on validation rows."""
+    on = {name: round(value, 4) for name, value in margin._asdict().items()}
+    return {"mixture": prototypes.mixture._asdict(), "margin": margin.margin, "margin_chosen_on": on}
 
 
 def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -179,9 +182,7 @@ def _published(
     root: Path,
     device: torch.device | str,
 ) -> Release:
-    """`of_prototypes`: what the configuration says of prototypes; empty without any."""
-    record = {k: v for k, v in asdict(settings).items() if k not in ("base", "max_pieces")}
-    record |= {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)}
+    """`of_prototypes`: what the configuration says of prototypes and of the share of the change."""
 
     def scores(model: Any) -> list[Score]:
         has_definitions = dictionary and (data / "ade").exists()
@@ -191,7 +192,7 @@ def _published(
     return publish_release(
         folder,
         task="acronym",
-        kind=kind_of(settings, with_prototypes=bool(of_prototypes)),
+        kind=kind_of(settings, with_prototypes="mixture" in of_prototypes),
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration={
@@ -200,7 +201,7 @@ def _published(
             "network": settings.shape.to_manifest(),
             **of_prototypes,
             "casi_rows": {"held_out": HELD_OUT, "seed": SEED},
-            "training": record,
+            "training": _record(settings),
         },
         training_data=sources,
         canary=CANARY,
@@ -208,6 +209,13 @@ def _published(
         root=root,
         device=device,
     )
+
+
+def _record(settings: Settings) -> dict[str, Any]:
+    """The settings as a manifest has them."""
+    elsewhere = {"base", "max_pieces", "corpora", "validated"}
+    record = {name: value for name, value in asdict(settings).items() if name not in elsewhere}
+    return record | {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)}
 
 
 def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
