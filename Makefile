@@ -69,9 +69,10 @@ train: install
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs/second
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs
 	$(BIN)/python -m training.relation --data $(DATA) --output runs
-	$(BIN)/python -m training.normalization --data $(DATA) --rank 8 --epochs 6 --all-terms --synonyms --swap 0.5 --phrase-epochs 2 --output runs
+	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --output runs/unruled
+	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --corpora written,ade,phrases --validated casi,ade_defined --no-distance --layers 2 --rank 16 --rows 2 --lr 5e-4 --epochs 2 --max-pieces 96 --validate 1500 --share 0.5 --output runs
-	$(BIN)/python -m training.summarization --data $(DATA) --output runs --extractive
+	$(BIN)/python -m training.summarization --data $(DATA) --output runs --edited
 
 clean:
 	rm -rf .venv .venv-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
