@@ -56,8 +56,6 @@ class RecordQueue:
         while not self.offer(message):
             self._has_room.clear()
             await self._has_room.wait()
-            # Emptied by a rebalance it has room, but nothing may be added before the rebalance has ended.
-            await self._app.flow_control.acquire()
 
     def clear(self) -> None:
         """Forgets all messages; Faust calls it when a rebalance begins and when it has ended. Afterwards the
