@@ -13,6 +13,7 @@ from benchmarks.speed.__main__ import PARTS, main, measured
 from benchmarks.speed.passes import noted
 from benchmarks.speed.timing import by_turns, chunks, side_by_side
 from models.encoder.model import Encoder
+from models.encoder.packed.bert import ROWS
 from tests.docs.documents import ROOT
 
 APP = typer.Typer()
@@ -66,7 +67,10 @@ def test_a_quick_run_measures_what_needs_no_broker(tmp_path: Path) -> None:
     assert 0.05 < figures["roofline"]["encoder_share_of_cpu"] < 1
     assert all(0 < row["of_gemm_peak"] < 1 for row in figures["roofline"]["rows"].values())
     assert len(figures["stages"]["rows"]) == 6
-    assert all(row["padding_share"] < 0.05 for row in figures["stages"]["rows"].values())
+    for row in figures["stages"]["rows"].values():
+        # One batch: less than a whole tile of rows is added to each pass.
+        passes, pieces = row["passes_a_batch"], row["pieces_a_record"] * row["records"]
+        assert 0 <= row["padding_share"] * pieces < ROWS * passes
     assert list(figures["terminology"]["rows"]) == ["10,000 names", "50,000 names"]
     assert all(part["commit"] and part["machine"] for part in figures.values())
 

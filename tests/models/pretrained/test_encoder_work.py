@@ -17,10 +17,10 @@ RECORDS = {"posts": 64, "sentences": 64, "questions": 26}
 #: Of a batch of the bundled samples: most pieces of a record, and most forward passes.
 MOST = {
     ("posts", "ner"): (32, 2),
-    ("posts", "normalization"): (36, 4),
+    ("posts", "normalization"): (10, 1),
     ("sentences", "acronym"): (12, 1),
     ("sentences", "relation"): (56, 4),
-    ("sentences", "normalization"): (34, 4),
+    ("sentences", "normalization"): (8, 1),
     ("questions", "summarization"): (115, 5),
 }
 
