@@ -23,7 +23,9 @@ import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from streams import topics
 from streams.settings import Settings
@@ -211,6 +213,33 @@ def admin(bootstrap: str) -> AdminClient:
     return AdminClient(
         {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 500, "log_level": 2}  # 2: critical only
     )
+
+
+@contextmanager
+def granted(bootstrap: str, rights: Sequence[AclBinding]) -> Iterator[None]:
+    """Rights for the time of the block, which begins when the broker has them: the answer to a request is
+    sent when its controller has.
+    """
+    client, wanted = admin(bootstrap), set(rights)
+    # A None that means any is missing in the types.
+    made: Any = AclBindingFilter
+    any_resource = (ResourceType.ANY, None, ResourcePatternType.ANY)
+    any_operation = (None, AclOperation.ANY, AclPermissionType.ANY)
+    of_all = made(*any_resource, None, *any_operation)
+    own = [made(*any_resource, who, *any_operation) for who in {right.principal for right in rights}]
+
+    def present() -> set[AclBinding]:
+        return wanted & set(client.describe_acls(of_all, request_timeout=REQUEST_S).result())
+
+    for created in client.create_acls(list(rights)).values():
+        created.result()
+    wait_until(lambda: present() == wanted, "the rights are there", 10)
+    try:
+        yield
+    finally:
+        for deleted in client.delete_acls(own).values():
+            deleted.result()
+        wait_until(lambda: not present(), "the rights are gone", 10)
 
 
 def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:

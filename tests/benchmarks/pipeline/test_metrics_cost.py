@@ -24,8 +24,8 @@ def test_segments_without_metrics_count_nothing_and_those_with_them_do(
         assert all(one.cpu > 0 for one in meter.segments)
         counted[modes[0]] = sent() - before
         observed = [values for method, values in meter.calls if method.__name__ == "observe"]
-        # But for those of the batches that were in work when the metrics went on or off.
-        assert len(observed) > 50, "the latency of each record"
+        # But for those of the batches that were in work when the metrics went on or off; of 20 records each.
+        assert len(observed) > 20, "the latency of each record"
         assert meter.scrape_cpu > 0
     # The warm-up, and what is in work when metrics go on and off, is counted in both.
     assert counted[True] - counted[False] > 200

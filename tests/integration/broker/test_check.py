@@ -39,11 +39,6 @@ def check(env: dict[str, str]) -> tuple[int, dict[str, dict[str, Any]]]:
     return answer.returncode, {row["what"]: row for row in orjson.loads(answer.stdout)}
 
 
-def grant_the_documented_rights(kafka: LocalKafka) -> None:
-    for created in processes.admin(kafka.bootstrap).create_acls(documented_rights()).values():
-        created.result()
-
-
 def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
     kafka: LocalKafka, tmp_path: Path, pinned: str
 ) -> None:
@@ -62,10 +57,10 @@ def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
     assert (found["topics"]["grade"], "grant Describe" in found["topics"]["fix"]) == ("fail", True)
     assert (found["groups"]["grade"], "begin with staging.pv-" in found["groups"]["fix"]) == ("fail", True)
 
-    grant_the_documented_rights(kafka)
-    answer = processes.forked_command("topics", "--create", env=env)
-    assert answer.returncode == 0, answer.stderr
-    code, found = check(env)
+    with processes.granted(kafka.bootstrap, documented_rights()):
+        answer = processes.forked_command("topics", "--create", env=env)
+        assert answer.returncode == 0, answer.stderr
+        code, found = check(env)
     assert code == 0, found
     grades = {what: row["grade"] for what, row in found.items() if what != "memory"}
     assert set(grades.values()) == {"ok"}, found
