@@ -1,7 +1,8 @@
 """The store in a DuckDB file.
 
 One process can have the file open for writing, and then no other can open it. The store therefore closes it
-whenever it has nothing to write, and about once a second; readers wait for such a moment.
+whenever it has nothing to write, and about once a second; readers wait for such a moment. Who waits for the
+file has locked another one, so that others who would open it wait behind.
 
 DuckDB does not overwrite what it deletes: the text of a deleted report may stand in a free block of the file
 for long. So the process that writes replaces the file by a copy of its rows, at its end and every six hours.
@@ -13,7 +14,7 @@ import fcntl
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ log = logging.getLogger(__name__)
 REWRITE_SECONDS = DELETED_MS / 1000
 #: Seconds to wait for the process that has the file open.
 PATIENCE = 30.0
-#: In the errors where another process, or another part of this one, has the file open.
-BUSY = ("lock", "different configuration")
+#: In the errors where another process, or another part of this one, has the file open or is closing it.
+BUSY = ("lock", "different configuration", "Unique file handle conflict")
+POLL_SECONDS = 0.02
 CHUNK = 10_000
 #: No statement of a reader opens files, loads extensions or changes that.
 READER = {"enable_external_access": "false", "lock_configuration": "true"}
@@ -150,20 +152,38 @@ class DuckDatabase:
             log.warning("%s keeps what was deleted from it for now: %s", self.path, _first_line(error))
 
     def _opened(self) -> Any:
-        """The connection; waits for another process to close the file."""
-        end = time.monotonic() + PATIENCE
-        while self._connection is None:
-            try:
-                config: Any = {} if self._write else READER
-                connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
-                if not self._write:
-                    self._checked(connection)
-                self._connection = connection
-            except (duckdb.IOException, duckdb.ConnectionException) as error:
-                if not any(words in str(error) for words in BUSY) or time.monotonic() > end:
-                    raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
-                time.sleep(0.02)
+        """The connection; waits for others to close the file."""
+        if self._connection is None:
+            end = time.monotonic() + PATIENCE
+            with self._turn(end):
+                while self._connection is None:
+                    try:
+                        self._connection = self._connect()
+                    except duckdb.OperationalError as error:
+                        if not any(words in str(error) for words in BUSY) or time.monotonic() > end:
+                            raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
+                        time.sleep(POLL_SECONDS)
         return self._connection
+
+    def _connect(self) -> Any:
+        config: Any = {} if self._write else READER
+        connection = duckdb.connect(str(self.path), read_only=not self._write, config=config)
+        if not self._write:
+            self._checked(connection)
+        return connection
+
+    @contextmanager
+    def _turn(self, end: float) -> Iterator[None]:
+        """Keeps others from opening the file; after `end` without that, as where no file can be made."""
+        with ExitStack() as stack:
+            with suppress(OSError):
+                file = stack.enter_context(self.path.with_name(f"{self.path.name}.turn.lock").open("w"))
+                while time.monotonic() < end:
+                    with suppress(BlockingIOError):
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    time.sleep(POLL_SECONDS)
+            yield
 
     def _checked(self, connection: Any) -> None:
         """Refuses tables of another version."""

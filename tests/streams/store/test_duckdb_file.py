@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -13,9 +16,10 @@ from streams.settings import Settings
 from streams.store import duckdb_file
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
+from streams.store.tables import REPORTS as REPORT_TABLE
 from tests.streams.store.messages import deletion, event, message, report
 
-REPORTS, DELETED, AT_ONCE = 300, range(0, 300, 9), 20
+REPORTS, DELETED, AT_ONCE, OPENINGS = 300, range(0, 300, 9), 20, 40
 
 
 def messages() -> list[Inbound]:
@@ -92,3 +96,27 @@ def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
     assert "keeps what was deleted" in caplog.text
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchall() == [(REPORTS,)]
+
+
+def test_readers_of_the_same_process_open_the_file_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    ended = threading.Event()
+    with closing(DuckDatabase(path, write=True)) as database, ThreadPoolExecutor(1) as threads:
+        database.release()
+
+        def read() -> int:
+            reads = 0
+            while not ended.is_set():
+                with closing(DuckDatabase(path)) as reader:
+                    list(reader.query(f"SELECT * FROM {REPORT_TABLE.name}")[1])
+                reads += 1
+            return reads
+
+        reads = threads.submit(read)
+        try:
+            for _ in range(OPENINGS):
+                assert database.revisions(["r1"]) == {}
+                database.release()
+        finally:
+            ended.set()
+        assert reads.result() > 0
