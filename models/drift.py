@@ -1,4 +1,4 @@
-"""How far texts and answers are from those that a release was made with, its reference.
+"""Drift: the distance of texts and answers from the reference of a release, those that it was made with.
 
 Each feature of a text is a histogram, compared by the population stability index. The vectors of the texts
 are compared by the cosine of their means.
@@ -56,7 +56,7 @@ class Histogram(BaseModel):
 
 
 class Reference(BaseModel):
-    """What the features of a release's own texts are, and the unit vector in the direction of their mean."""
+    """The distributions of the features of a release's own texts, and the unit vector of their mean."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -68,7 +68,7 @@ class Reference(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TextFeatures:
-    """What an encoder says of a text."""
+    """The features of a text that an encoder gives."""
 
     length: int
     """in characters"""

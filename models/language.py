@@ -15,7 +15,8 @@ from models.once import once
 ENGLISH = ("en",)
 #: Characters that are read; the time grows with their number.
 _READ = 400
-#: A text whose letters have fewer bytes has too little to tell its language; a syllable of Korean has three.
+#: A text whose letters have fewer bytes is too short to identify its language; a syllable of Korean has
+#: three.
 _LETTER_BYTES = 10
 #: Below this probability of all supported languages together a text is in another one.
 _IMPROBABLE = 0.01

@@ -40,7 +40,7 @@ OBSERVE_SECONDS = 1.0
 FAILED_GRACE = 3.0
 #: Seconds after the grace period to close connections; then the process exits, whatever still hangs.
 EXIT_SECONDS = 15.0
-#: Seconds within which the broker must tell who works in the groups.
+#: Seconds within which the broker must list the members of the groups.
 GROUP_SECONDS = 5.0
 
 
@@ -207,7 +207,7 @@ class Worker:
             exist.cancel()
 
     async def _others_work(self) -> bool:
-        """Whether another process may work in the groups; True where the broker does not say."""
+        """Whether another process may work in the groups; True where the broker does not answer."""
         if self._alone or len(self.handles) == len(self.stages):
             return False
         try:

@@ -36,7 +36,7 @@ from training.acronym.prototypes import (
 from training.acronym.settings import Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_examples, validation_scores
-from training.acronym.written import grown, parts_of, widened
+from training.acronym.written import extended_dictionary, sense_parts, with_dictionary_forms
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
 from training.evaluation.acronym import Row, read_casi, split_casi
@@ -97,7 +97,7 @@ def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
 
 
 def narrowed(rows: EncodedRows, senses: Mapping[str, tuple[str, ...]]) -> EncodedRows:
-    """The rows with the data set's long forms alone to choose from, which `widened` puts first."""
+    """The rows with the data set's long forms alone only, which `with_dictionary_forms` puts first."""
     own = [row._replace(senses=senses[sense_of(row)[0]]) for row in rows.rows]
     logits = [x[: len(row.senses)] for row, x in zip(own, rows.logits, strict=True)]
     return rows._replace(rows=own, logits=logits)
@@ -171,17 +171,17 @@ def main(
 ) -> None:
     torch.set_num_threads(1)
     contexts = acronym_contexts("train")
-    dictionary = grown(load_dictionary(CLINICAL), contexts)
+    dictionary = extended_dictionary(load_dictionary(CLINICAL), contexts)
     rows = read_casi(data / "acronyms/casi_dev.csv")
     known = {(c.short_form, key(c.long_form)) for c in contexts}
     every = {sense_of(row) for row in rows}
     covered = {(short, form) for short, form in every if (short, key(form)) in known}
     network = network_without(data, SHIPPED, covered, run)
     examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, SEED)
-    held_out = encode_rows(network, "casi", widened(split_casi(rows)[1], dictionary))
+    held_out = encode_rows(network, "casi", with_dictionary_forms(split_casi(rows)[1], dictionary))
     own = {sense_of(row)[0]: row.senses for row in rows}
     found: dict[str, list[Found]] = {name: [] for name in SENTENCES}
-    for part in parts_of(covered, SEED)[:parts]:
+    for part in sense_parts(covered, SEED)[:parts]:
         for name, chosen in SENTENCES.items():
             some = examples._replace(written=some_sentences(examples.written, chosen))
             found[name].append(measured(some, held_out, part, covered, own))

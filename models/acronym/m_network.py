@@ -1,4 +1,4 @@
-"""How well each long form fits an acronym: the trained scoring head of an acronym release.
+"""The trained scoring head of an acronym release: scores of the long forms of an acronym.
 
 The score of a long form is the negative sum of up to four energies. The m-network itself (Seneviratne et al.
 2022, section 3) is the optional part `distance`: the sentence as it is (the anchor) and the sentence with

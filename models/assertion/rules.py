@@ -1,4 +1,4 @@
-"""Whether an effect in a text is negated, only feared or possible, or another person's, by rules.
+"""Assertion status of an effect in a text by rules: negated, hypothetical, or of another experiencer.
 
 After NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), with triggers in the language of
 patients. A trigger has a scope: the effects after it (or before it) up to a terminator, a number of words or

@@ -1,4 +1,4 @@
-"""Which of the drugs that a text names an effect in it is due to, by rules that were written for posts.
+"""Rules for posts: which of the drugs that a text names an effect in it is attributed to.
 
 A drug before the effect is its cause, the nearest one first, unless words say otherwise: a switch ("from A to
 B because of ..."), an order ("the first one"), a purpose ("B for the ..."), a drug that is fine, or a cause

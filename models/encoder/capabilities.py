@@ -89,7 +89,7 @@ def _cannot_read(encoder: Encoder) -> str:
 
 
 def _cannot_be_split(encoder: Encoder, need: Need) -> str:
-    """Why the layers cannot be treated apart from each other as needed."""
+    """Why the layers cannot be frozen or split as needed."""
     if need.below is None and need.above is None and not need.own_layers:
         return ""
     try:

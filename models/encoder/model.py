@@ -106,7 +106,7 @@ class Encoder:
         ]
 
     def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
-        """The same by a tokenizer that does not tell words from pieces: it is given each word alone."""
+        """The same by a tokenizer that does not map pieces to words: it is given each word alone."""
         unique = list(dict.fromkeys(w for s in sentences for w in s))
         pieces = {w: self.tokenizer(w, add_special_tokens=False, verbose=False)["input_ids"] for w in unique}
         found = []

@@ -1,5 +1,5 @@
-"""Exact nearest neighbours by cosine: a product of matrices leaves few rows of each query, and FAISS's own
-cosines of those decide.
+"""Exact nearest neighbours by cosine: a product of matrices prunes the rows of each query, and FAISS's own
+cosines of the remaining ones decide.
 
 The bits of a product depend on the number of queries, and in 16 bits it is wrong in the third decimal. So it
 only sorts out: a row is left where its rounded cosine is not below the k-th best by more than twice the
@@ -65,7 +65,7 @@ def search(queries: Floats, k: int, rows: Rows) -> tuple[Floats, Numbers]:
 
 
 def _search(queries: Floats, k: int, rows: Rows) -> tuple[Floats, Numbers]:
-    left = _left(queries, k, rows)
+    left = _candidate_rows(queries, k, rows)
     own = torch.unique(left[left < rows.size])
     places = torch.searchsorted(own, left)
     places[left == rows.size] = -1
@@ -73,7 +73,7 @@ def _search(queries: Floats, k: int, rows: Rows) -> tuple[Floats, Numbers]:
     return nearest(scores, left.numpy(), k)
 
 
-def _left(queries: Floats, k: int, rows: Rows) -> Tensor:
+def _candidate_rows(queries: Floats, k: int, rows: Rows) -> Tensor:
     """(queries, most that are left) row numbers in their order, behind them `rows.size`."""
     asked = torch.from_numpy(queries).to(rows.dtype)
     margin = 2 * ERRORS[rows.dtype]

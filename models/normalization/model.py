@@ -172,8 +172,8 @@ class NormalizationModel:
         return TypeAdapter(list[Coding]).validate_python(stored)
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
-        """The k best preferred terms of each mention, one that says the opposite never the first; NIL by the
-        rule, where all say the opposite, and where the mention tells the relief of a symptom.
+        """The k best preferred terms of each mention, one of opposite polarity never first; NIL by the rule,
+        where all have the opposite polarity, and where the mention is the relief of a symptom.
         """
         if not batch:
             return []
@@ -185,9 +185,9 @@ class NormalizationModel:
             for q, (cosines, rows), w in zip(asked, found, weights, strict=True)
         ]
 
-    def judged(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
-        """What the rule for NIL reads of each mention, and its best preferred term; for the calibration of a
-        rule. `vectors`: those of `embed`.
+    def nil_inputs(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
+        """The features of the rule for NIL of each mention, and its best preferred term; for the calibration
+        of a rule. `vectors`: those of `embed`.
         """
         found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
         out = []
@@ -232,9 +232,9 @@ class NormalizationModel:
     def _ranked(
         self, surface: str, cosines: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
     ) -> tuple[list[int], bool]:
-        """The position of the nearest row of each candidate, best first, but for the first one that does not
-        say the opposite of the mention, which is before the others. And whether there is one; False where the
-        mention tells the relief of a symptom.
+        """The position of the nearest row of each candidate, best first, but the first one that is not
+        of the opposite polarity is moved to the front; and whether there is such a one: False where the
+        mention is the relief of a symptom.
         """
         ranked = self._index.ranked(cosines, rows, self.vote)[: self.k]
         if is_relief(surface):

@@ -1,4 +1,4 @@
-"""Whether the terminology has the concept of a mention at all: a logistic rule over what the search found.
+"""A logistic rule over the search results: whether the terminology has the concept of a mention at all.
 
 The best cosine alone says little: a concept that is missing usually has a near neighbour, and rare words for
 a known one have a low cosine. The rule also asks how far the next preferred term is, how much of the

@@ -1,17 +1,17 @@
-"""Whether a code says the opposite of its mention ("lost weight" is no Weight increased), by rules.
+"""Whether a code has the opposite polarity of its mention ("lost weight", Weight increased), by rules.
 
-Mention and preferred term are read by the same table, polarity.tsv. A row has the words for a thing, and what
-they tell of it: a `name` ("weight") nothing without a modifier, a `state` ("hungry") or `symptom` ("sleepy")
-that there is more (+) or less (-) of it. The more of a `name-` ("waking"), the less of its thing. A word that
-ends in * stands for all that begin so.
+Mention and preferred term are analysed with the same table, polarity.tsv. A row has the words for a thing and
+their direction: a `name` ("weight") has none without a modifier, a `state` ("hungry") or `symptom` ("sleepy")
+is more (+) or less (-) of the thing. For a `name-` ("waking") the direction is reversed: more of it is less
+of its thing. A word that ends in * is a prefix.
 
 Modifiers are `more`, `rise`, `less`, `fewer`, `not`, `cannot` and `better`; each belongs to the nearest thing
-of its clause. `more` may be more of a loss, while `rise` and `less` of one thing tell nothing. `fewer` of a
-symptom is relief, and so is `better` of a name; a symptom that went away did happen. `skip` are expressions
+of its clause. `more` may be more of a loss, while `rise` together with `less` gives no direction. `fewer` of
+a symptom is relief, and so is `better` of a name; a symptom that went away did happen. `skip` are expressions
 that contain a modifier without its meaning.
 
-Other words with hyper- and hypo- tell more and less of what follows, by its first four letters. What a
-preferred term calls increased or decreased is a thing where it is compared, although the table lacks it.
+Other words with hyper- and hypo- are more and less of what follows, by its first four letters. What a
+preferred term calls increased or decreased counts as a thing in this comparison, although the table lacks it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from models.once import once
 from models.tables import read_tsv
 
 MORE, LESS, RELIEF = "more", "less", "relief"
-#: Of each thing that a text tells the direction of, every direction that it tells.
-Reading = Mapping[str, frozenset[str]]
+#: Thing to every direction that a text states for it.
+Directions = Mapping[str, frozenset[str]]
 #: Words that may be between a modifier and a name, and between it and a state or symptom.
 _FAR, _NEAR = 3, 2
 #: Modifiers that count for a thing, by the kind of its row without the sign.
@@ -68,32 +68,32 @@ class _Part(NamedTuple):
 
 
 def opposes(surface: str, pt: str) -> bool:
-    """Whether the preferred term `pt` says the opposite of the mention `surface`, or the mention tells the
-    relief of what `pt` is about. Both have to be clear about the same thing.
+    """Whether the preferred term `pt` has the opposite direction of the mention `surface`, or the mention is
+    a relief of what `pt` is about. Each must have exactly one direction for the same thing.
     """
-    said = _reading_of(pt)
-    if not said:
+    of_term = _term_directions(pt)
+    if not of_term:
         return False
-    told = _read(surface, _own_thing(pt))
-    return any(_contradicts(told.get(thing, frozenset()), own) for thing, own in said.items())
+    found = _directions(surface, _own_thing(pt))
+    return any(_contradicts(found.get(thing, frozenset()), own) for thing, own in of_term.items())
 
 
 def is_relief(surface: str) -> bool:
-    """Whether a mention tells the relief of something and no other thing of the table ("less dizzy")."""
-    told = _read(surface).values()
-    return bool(told) and all(directions == {RELIEF} for directions in told)
+    """Whether a mention is the relief of something and names no other thing of the table ("less dizzy")."""
+    found = _directions(surface).values()
+    return bool(found) and all(directions == {RELIEF} for directions in found)
 
 
-def _contradicts(told: frozenset[str], said: frozenset[str]) -> bool:
-    if len(told) != 1 or len(said) != 1:
+def _contradicts(mention: frozenset[str], term: frozenset[str]) -> bool:
+    if len(mention) != 1 or len(term) != 1:
         return False
-    (one,), (other,) = told, said
+    (one,), (other,) = mention, term
     return one == RELIEF or one == _OPPOSITE.get(other)
 
 
 @lru_cache(maxsize=1 << 14)
-def _reading_of(pt: str) -> Reading:
-    return _read(pt, _own_thing(pt))
+def _term_directions(pt: str) -> Directions:
+    return _directions(pt, _own_thing(pt))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -110,8 +110,8 @@ def _own_thing(pt: str) -> frozenset[str]:
     return frozenset(map(_singular, words))
 
 
-def _read(text: str, own: frozenset[str] = frozenset()) -> Reading:
-    told: dict[str, set[str]] = {}
+def _directions(text: str, own: frozenset[str] = frozenset()) -> Directions:
+    directions: dict[str, set[str]] = {}
     for words in _clauses(text):
         parts = _turned([p for p in _parts(words, own) if p.kind != "skip"])
         things = [p for p in parts if p.thing]
@@ -121,12 +121,12 @@ def _read(text: str, own: frozenset[str] = frozenset()) -> Reading:
                 modifiers[place].add(part.kind)
         for thing, found in zip(things, modifiers, strict=True):
             if direction := _direction(thing, found):
-                told.setdefault(thing.thing, set()).add(direction)
-    return {thing: frozenset(directions) for thing, directions in told.items()}
+                directions.setdefault(thing.thing, set()).add(direction)
+    return {thing: frozenset(those) for thing, those in directions.items()}
 
 
 def _direction(thing: _Part, modifiers: set[str]) -> str | None:
-    """None where the modifiers tell nothing, or are not clear."""
+    """MORE, LESS or RELIEF; None without a direction, and for contradictory modifiers."""
     counted = modifiers & _counted(thing)
     if thing.kind.startswith("name") and "better" in modifiers:
         return RELIEF
@@ -159,7 +159,7 @@ def _nearest(modifier: _Part, things: list[_Part]) -> int | None:
 
 
 def _turned(parts: list[_Part]) -> list[_Part]:
-    """Negated modifiers as what they mean: "can't stop" is more, and "not better" tells nothing."""
+    """The parts with negated modifiers replaced: "can't stop" is more, and "not better" has no direction."""
     turned: list[_Part] = []
     for part in parts:
         before = turned[-1] if turned else None

@@ -1,1 +1,1 @@
-"""What a stage does to the records of a batch besides inference: decoding, cutting, and the provenance."""
+"""The records of a batch before and after inference: decoding, division into batches, provenance."""

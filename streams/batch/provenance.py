@@ -1,4 +1,4 @@
-"""What an output says of its making: source, origin, releases with their generations, and its record id."""
+"""The provenance of an output: source, origin, releases with their generations, and record id."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from streams.records import Inbound, Report
 
 
 class Maker(NamedTuple):
-    """What made an output: the stage, the version and generation of its release, and whether it may keep the
-    text of reports with `aggregate_only`.
+    """The stage that made an output, the version and generation of its release, and whether the output may
+    keep the text of reports with `aggregate_only`.
     """
 
     stage: str

@@ -1,5 +1,5 @@
-"""The logs of a process: no credentials of URLs, and no library message again and again. Without a broker a
-client library logs 20 errors a second.
+"""Logging of a process: credentials in URLs are removed, and repeated messages of libraries are suppressed.
+Without a broker a client library logs 20 errors a second.
 """
 
 from __future__ import annotations

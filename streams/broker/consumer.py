@@ -1,4 +1,4 @@
-"""The one way in which this project makes Kafka consumers."""
+"""Makes the Kafka consumers of the project, all with the same isolation and header handling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reports of a topic were deleted, by the tombstones behind them."""
+"""Which reports of a topic were deleted, from the tombstones that follow them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TopicState:
     """A topic as it is on the broker."""
 
     partitions: int
@@ -62,7 +62,7 @@ async def differences(settings: Settings) -> list[Difference]:
     return [d for topic in TOPICS for d in compare(topic, found.get(topic.name), settings)]
 
 
-def compare(topic: Topic[Any], found: Found | None, settings: Settings) -> Iterator[Difference]:
+def compare(topic: Topic[Any], found: TopicState | None, settings: Settings) -> Iterator[Difference]:
     """The differences of one topic, None where the broker lacks it."""
     topic_name = broker_name(settings, topic.name)
     if found is None:
@@ -88,7 +88,7 @@ def compare(topic: Topic[Any], found: Found | None, settings: Settings) -> Itera
             yield Difference(topic_name, name, value, actual, _problem(topic, name, found, settings))
 
 
-def _problem(topic: Topic[Any], name: str, found: Found, settings: Settings) -> str:
+def _problem(topic: Topic[Any], name: str, found: TopicState, settings: Settings) -> str:
     """Why the pipeline cannot work with a topic whose configuration entry differs; empty where it can."""
     value = found.configuration.get(name, "")
     match name:
@@ -105,7 +105,7 @@ def _problem(topic: Topic[Any], name: str, found: Found, settings: Settings) -> 
     return ""
 
 
-async def _read(settings: Settings) -> dict[str, Found]:
+async def _read(settings: Settings) -> dict[str, TopicState]:
     """The topics of the table that the broker has, by their names in the table."""
     async with admin_client(settings) as admin:
         # Describing a topic would create it on a broker with auto-creation; listing all does not.
@@ -120,5 +120,5 @@ async def _read(settings: Settings) -> dict[str, Found]:
         replication = min((len(p["replicas"]) for p in partitions), default=0)
         configuration = {entry[0]: str(entry[1]) for entry in entries}
         reason = for_code(code).__name__ if code else ""
-        found[table_name(settings, name)] = Found(len(partitions), replication, configuration, reason)
+        found[table_name(settings, name)] = TopicState(len(partitions), replication, configuration, reason)
     return found

@@ -1,4 +1,4 @@
-"""Refuses variables of the environment that look like settings and are none."""
+"""Refuses environment variables that begin with PV_ and are not settings."""
 
 from __future__ import annotations
 

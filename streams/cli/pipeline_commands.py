@@ -89,7 +89,7 @@ def up(
 ) -> None:
     """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one.
 
-    The page needs --store; on the embedded broker, without --store, it has a database that goes at the end.
+    The page needs --store; on the embedded broker, without --store, its database is deleted at the end.
     """
     from streams.agents.pipeline import STAGES
     from streams.settings import EMBEDDED
@@ -97,7 +97,7 @@ def up(
     settings = read_settings()
     if settings.broker == EMBEDDED:
         from streams.broker.embedded import EmbeddedBroker
-        from streams.cli.store.page import anew
+        from streams.cli.store.page import temporary_settings
 
         with EmbeddedBroker(settings.prefix) as broker:
             address = f"kafka://{broker.bootstrap}"
@@ -106,7 +106,7 @@ def up(
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
             own = settings.model_copy(update={"broker": address})
-            with anew(own, keeps_database=store) as new:
+            with temporary_settings(own, keeps_database=store) as new:
                 asyncio.run(_serve(STAGES, own, alone=True, results=new if store or web else None, web=web))
     else:
         results = settings if store else None

@@ -1,4 +1,4 @@
-"""Reads dead letters for somebody who looks at them: how many there are and why, a list, and one in full."""
+"""Reads dead letters for an operator: counts by reason, a list, and a single letter in full."""
 
 from __future__ import annotations
 

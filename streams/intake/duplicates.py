@@ -31,8 +31,8 @@ _MIX = np.random.default_rng(7).integers(1, 2**63, BAND, dtype=np.uint64) | np.u
 _BAND_SALT = np.arange(BANDS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-class _Marks(NamedTuple):
-    """What a text is recognized by."""
+class _Signatures(NamedTuple):
+    """MinHash signature of a text, and its bucket in each band's table."""
 
     values: Signature
     """Of the whole text and of its head; shape (256,)."""
@@ -105,7 +105,7 @@ class Window:
         if len(self._firsts) > self._size:
             self._firsts.popitem(last=False)
 
-    def _nearest(self, marks: _Marks | None, now: float) -> str | None:
+    def _nearest(self, marks: _Signatures | None, now: float) -> str | None:
         """The earliest report in the window that is a near copy."""
         if marks is None:
             return None
@@ -128,7 +128,7 @@ class Window:
             del self._places[id_]
             self._ids[place], self._times[place] = None, -np.inf
 
-    def _keep(self, id_: str, marks: _Marks | None, now: float) -> None:
+    def _keep(self, id_: str, marks: _Signatures | None, now: float) -> None:
         self._clear(self._places.get(id_))
         if marks is None:
             return
@@ -142,7 +142,7 @@ class Window:
         self._next_way[marks.buckets] = (ways + 1) % WAYS
         self._added += 1
 
-    def _marks(self, text: str) -> _Marks | None:
+    def _marks(self, text: str) -> _Signatures | None:
         """None for a text that is too short."""
         whole = plain(text)
         if len(whole) < SHORTEST:
@@ -151,4 +151,5 @@ class Window:
         bands = values.reshape(-1, BAND)[:BANDS].astype(np.uint64)
         mixed = ((bands + np.uint64(1)) * _MIX).sum(axis=1, dtype=np.uint64) + _BAND_SALT
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        return _Marks(values, (mixed >> np.uint64(32)).astype(np.int64) % self._buckets + self._tables_start)
+        buckets = (mixed >> np.uint64(32)).astype(np.int64) % self._buckets + self._tables_start
+        return _Signatures(values, buckets)

@@ -1,4 +1,4 @@
-"""Leaves out the posts that cannot matter: in a language that is not read, or without a drug's name.
+"""Filters out posts in a language that is not read, and posts without the name of a drug.
 
 The names are searched by the automaton of Aho and Corasick (1975), all at once.
 """

@@ -24,7 +24,7 @@ _LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Coun
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """What is done to every text and author, whatever they come from."""
+    """Masks and hashes that are applied to every text and author, whatever the source."""
 
     keys: AuthorKeys
     regions: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a source of live posts yields, and what takes it from there."""
+"""The items that a source of live posts yields, and the interface of the intake that receives them."""
 
 from __future__ import annotations
 

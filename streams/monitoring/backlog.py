@@ -1,4 +1,4 @@
-"""How many dead letters wait for somebody, from the offsets on the broker."""
+"""The number of dead letters that were not sent back yet, from the offsets on the broker."""
 
 from __future__ import annotations
 

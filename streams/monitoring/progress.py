@@ -1,4 +1,4 @@
-"""What a stage has in work, and for how long it has made no progress."""
+"""The running inferences of a stage, and the time since its last progress."""
 
 from __future__ import annotations
 

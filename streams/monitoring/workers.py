@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 5.0
 
 @dataclass(slots=True)
 class WorkerStatus:
-    """What a worker says of itself; `error` where it gives no answer."""
+    """The state that a worker reports; `error` where it does not answer."""
 
     address: str
     ready: dict[str, bool] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Records that steer the pipeline: which release is live, and where a source resumes."""
+"""Control records: which release is live, and where a source resumes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a page of reviews asks for: that an event belongs to one of its sessions for some time."""
+    """A request for a lease: that a session of the review page alone may decide an event for some time."""
 
     report_id: Id
     start: Annotated[int, Field(ge=0)]

@@ -129,8 +129,8 @@ async def _announce(
     announcement: Announcement, settings: Settings, signer: Ed25519PrivateKey | None
 ) -> Announcement:
     """Announces under the next sequence of the key, and reads the topic again: raises GateError when another
-    announcement was made meanwhile, whichever of the two holds. At least one of two that are made at the same
-    time is told so.
+    announcement was made meanwhile, whichever of the two holds. Of two that are made at the
+    same time at least one fails so.
     """
     key, trust = announcement.key, Trust.of(settings)
     known = await _known(settings, trust)

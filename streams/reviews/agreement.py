@@ -45,17 +45,17 @@ def agree(one: ReviewedEvent, other: ReviewedEvent) -> bool:
     """Whether two readings say the same: both reject, or both keep the same code, flags, span and drugs."""
     if REJECTED in {_event(one), _event(other)}:
         return _event(one) == _event(other)
-    return _said(one) == _said(other)
+    return _compared_fields(one) == _compared_fields(other)
 
 
-def _said(state: ReviewedEvent) -> ReviewedEvent:
+def _compared_fields(state: ReviewedEvent) -> ReviewedEvent:
     drugs = None if state.drugs is None else tuple(sorted(state.drugs))
     return replace(state, review=None, drugs=drugs)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of the readings of `n` events, for one question with nominal answers."""
+    """Of the readings of `n` events, for one aspect with nominal values."""
 
     n: int
     agreed: float
@@ -88,15 +88,15 @@ def _status(state: ReviewedEvent) -> str:
     return REJECTED if state.review == "reject" else " ".join(flags) or "affirmed"
 
 
-QUESTIONS: dict[str, Callable[[ReviewedEvent], str]] = {"event": _event, "code": _code, "status": _status}
+ASPECTS: dict[str, Callable[[ReviewedEvent], str]] = {"event": _event, "code": _code, "status": _status}
 
 
 def agreement(readings: Iterable[Readings]) -> dict[str, Agreement]:
-    """For each question the agreement of all events that were read twice; empty where there is none."""
+    """For each of ASPECTS the agreement of all events that were read twice; empty where there is none."""
     twice = [(r.first.after, r.second.after) for r in readings if r.first and r.second]
     if not twice:
         return {}
     return {
         name: kappa([(answer(one), answer(other)) for one, other in twice])
-        for name, answer in QUESTIONS.items()
+        for name, answer in ASPECTS.items()
     }

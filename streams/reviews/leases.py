@@ -1,8 +1,8 @@
-"""Who has which event in hand, over all processes that serve the page.
+"""Leases of events: which session reviews which event, over all processes that serve the page.
 
-Each process writes what it wants to take to the topic `leases`. The order of that topic decides: an event
-belongs to the first who asked for it while it was free, and everybody who reads the topic sees the same.
-Times are those of the broker.
+A process requests a lease by a record on the topic `leases`. The order of that topic decides: the first
+request for a free event is granted, and every process that reads the topic comes to the same result. Times
+are those of the broker.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.topics import LEASES
 
-#: Seconds for which an event belongs to the one who got it.
+#: Seconds that a lease lasts.
 LEASE_SECONDS = 600.0
 #: Events that are asked for until one is granted: others may ask at the same moment.
 TRIES = 20
 
 
-class Held:
-    """What the leases say, taken in the order of the topic."""
+class LeaseTable:
+    """The leases in force, from the requests in the order of the topic."""
 
     def __init__(self) -> None:
         self._held: dict[Place, tuple[str, float]] = {}
 
     def take(self, lease: Lease, at: float) -> bool:
-        """Whether a lease that was asked for at a time is granted; one of 0 seconds gives the event back."""
+        """Applies a request made at a time; whether it is granted. One of 0 seconds ends the lease."""
         place = lease.report_id, lease.start, lease.end, lease.fingerprint
         if self.holder(place, at) not in {lease.holder, None}:
             return False
@@ -44,32 +44,32 @@ class Held:
         return True
 
     def holder(self, place: Place, at: float) -> str | None:
-        """Who has an event at a time; None: nobody."""
+        """The session that has a lease of the event at a time, or None."""
         holder, until = self._held.get(place, ("", 0.0))
         return holder if until > at else None
 
     def forget(self, at: float) -> None:
-        """Drops what has ended."""
+        """Drops the leases that have expired."""
         self._held = {place: held for place, held in self._held.items() if held[1] > at}
 
 
 class Leases:
-    """The leases of one process, which gives them to its sessions; nobody else has a session of that name."""
+    """The leases of the sessions of one process; names of sessions are unique over all processes."""
 
     def __init__(self, settings: Settings) -> None:
         self._tail = Tail(settings, LEASES)
         self._lock = asyncio.Lock()
-        self._held = Held()
+        self._held = LeaseTable()
         self._skipped: defaultdict[str, set[Place]] = defaultdict(set)
         self._own: dict[Place, str] = {}
 
     async def start(self) -> None:
-        """Reads what others hold. Raises TopicsError."""
+        """Reads the leases of other processes. Raises TopicsError."""
         await self._tail.start()
         await self._read()
 
     async def stop(self) -> None:
-        """Gives back what the sessions of this process have: they end with it."""
+        """Ends the leases of this process's sessions."""
         for place, session in list(self._own.items()):
             await self.release(place, session)
         await self._tail.stop()

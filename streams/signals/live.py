@@ -1,4 +1,4 @@
-"""Statistics that follow the counts: a change touches its pairs; the prior is fitted anew now and then."""
+"""Incremental statistics: a change of counts recomputes its pairs; the prior is refitted now and then."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LiveStatistics:
         self.refit()
 
     def refit(self) -> None:
-        """Fits the prior, from the last fit on, and computes every pair anew."""
+        """Refits the prior, starting at the last fit, and recomputes every pair."""
         counts = self._counts(slice(0, len(self.pairs)))
         present = counts.take(np.flatnonzero(counts.n > 0))
         try:
@@ -61,14 +61,14 @@ class LiveStatistics:
         changed = [
             i for i, pair in enumerate(tables.pairs) if pair not in known or before[known[pair]] != n[i]
         ]
-        gone = [p for p in known.keys() - set(tables.pairs) if before[known[p]] > 0]
+        without_reports = [p for p in known.keys() - set(tables.pairs) if before[known[p]] > 0]
         touched = [tables.pairs[i] for i in changed]
         if touched:
             self.change(touched, tables.counts.take(np.array(changed)))
-        if gone:
-            counted = self._counted[[known[p] for p in gone]].T
-            self.change(gone, Counts(0 * counted[0], *counted[1:]))
-        return touched + gone
+        if without_reports:
+            counted = self._counted[[known[p] for p in without_reports]].T
+            self.change(without_reports, Counts(0 * counted[0], *counted[1:]))
+        return touched + without_reports
 
     def statistics(self, pairs: Sequence[Pair] | None = None) -> Statistics:
         """The statistics of some pairs, or of all in the order of `pairs`."""

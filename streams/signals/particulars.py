@@ -1,4 +1,4 @@
-"""What READUS-PV asks a report of disproportionality to say about its data and methods."""
+"""The items on data and methods that READUS-PV requires of a report of disproportionality."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def strata(database: Database, population: Population, pairs: Sequence[Pair], st
     terms = {term: i for i, term in enumerate(sorted({term for _, term in pairs}))}
     rows = {pair: i for i, pair in enumerate(pairs)}
     n = np.zeros((len(pairs), len(names)))
-    # A server's store may have changed between two questions: what is new is left for the next time.
+    # A server's store may have changed between two queries: what is new is counted the next time.
     for drug, term, name, reports in _ask(database, population, ("drug", "term", "stratum"), stratum):
         if (drug, term) in rows and name in place:
             n[rows[drug, term], place[name]] = reports

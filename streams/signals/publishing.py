@@ -1,4 +1,4 @@
-"""Writes signals to their topic, and a tombstone for each pair that is none any more."""
+"""Writes signals to their topic, and a tombstone for each pair that is no signal any more."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def published_keys(settings: Settings) -> set[str]:
     return {key for key, present in latest.items() if present}
 
 
-async def publish(settings: Settings, signals: Sequence[Signal], gone: set[str]) -> None:
+async def publish(settings: Settings, signals: Sequence[Signal], ended: set[str]) -> None:
     """Sends the signals and tombstones under their keys, and waits for the broker's confirmations."""
     await require(settings, (SIGNALS,))
-    messages: Mapping[str, bytes | None] = {s.key: encode(s) for s in signals} | dict.fromkeys(gone)
+    messages: Mapping[str, bytes | None] = {s.key: encode(s) for s in signals} | dict.fromkeys(ended)
     producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True, linger_ms=5)
     await producer.start()
     try:

@@ -65,7 +65,7 @@ class Outcome:
 
 
 class Surveillance:
-    """Computes again and again; the first time everything, then what changed."""
+    """Computes everything the first time, and afterwards the pairs whose counts changed."""
 
     def __init__(self, database: Database, options: Options) -> None:
         self.database = database
@@ -73,7 +73,7 @@ class Surveillance:
         self._live: dict[str, LiveStatistics] = {}
 
     def refit(self) -> None:
-        """Fits the priors of all windows anew."""
+        """Refits the priors of all windows."""
         for live in self._live.values():
             live.refit()
 

@@ -1,4 +1,4 @@
-"""What the protocols have in common: steps of a stream, its interruptions, and how long to wait after one."""
+"""The interface of a source: steps of a stream, interruptions, and the backoff after one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Step:
 
 
 class Interrupted(Exception):
-    """The connection ended, or could not be made; it is worth another try. Quotes nothing of the source."""
+    """The connection ended, or could not be made; another try may succeed. Quotes nothing of it."""
 
     def __init__(self, reason: Reason, detail: str = "", wait: float | None = None) -> None:
         """`wait`: seconds that the source asks to wait."""

@@ -46,7 +46,7 @@ that were edited since a time, in seconds since 1970. Raises Interrupted.
 
 @dataclass(slots=True, kw_only=True)
 class Sweep:
-    """A source of deletions, and of edits where the protocol tells them."""
+    """A source of deletions, and of edits where the protocol reports them."""
 
     name: str
     key: str

@@ -1,4 +1,4 @@
-"""What a batch of messages changes in the store: the latest record of each key, and the offsets behind it."""
+"""The changes that a batch of messages makes in the store: the latest record of each key, and offsets."""
 
 from __future__ import annotations
 

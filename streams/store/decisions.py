@@ -18,7 +18,7 @@ from streams.store.rows import SHARED, Row, pairs_of
 from streams.store.tables import EVENTS, REVIEWS, quoted
 
 log = logging.getLogger(__name__)
-#: Ids of reports in one question.
+#: Ids of reports in one query.
 CHUNK = 1000
 #: In the column `drug_evidence` of an event whose drugs a reviewer has set.
 BY_REVIEWER = "reviewer"
@@ -124,7 +124,7 @@ def _latest(rows: Iterable[Row]) -> dict[Place, str]:
 
 def _kept(database: Database, ids: Sequence[str]) -> Iterable[Row]:
     """The decisions that the database has on some reports."""
-    # Read to the end, which ends the transaction of the question.
+    # Read to the end, which ends the transaction of the query.
     if not list(database.query(f"SELECT 1 FROM {REVIEWS.name} LIMIT 1")[1]):
         return []
     return _rows(database, f"SELECT * FROM {REVIEWS.name} WHERE report_id", ids)
@@ -148,10 +148,10 @@ def _reports(database: Database, batch: Batch, ids: set[str]) -> list[Row]:
     return given + stored
 
 
-def _rows(database: Database, question: str, ids: Sequence[str]) -> list[Row]:
-    """The rows of a question that ends in the column of the ids."""
+def _rows(database: Database, sql: str, ids: Sequence[str]) -> list[Row]:
+    """The rows of a query that ends in the column of the ids."""
     found: list[dict[str, Any]] = []
     for i in range(0, len(ids), CHUNK):
-        names, rows = database.query(f"{question} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
+        names, rows = database.query(f"{sql} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
         found += [dict(zip(names, row, strict=True)) for row in rows]
     return found

@@ -97,7 +97,7 @@ class DuckDatabase:
             insert(connection, OFFSETS, offsets)
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        with _told():
+        with _database_errors():
             cursor = self._opened().execute(sql)
             names = [column[0] for column in cursor.description or ()]
         return names, _fetched(cursor)
@@ -141,7 +141,7 @@ class DuckDatabase:
                 connection.execute(f"ATTACH {quoted(str(self.path))} AS kept (READ_ONLY)")
                 name = connection.execute("SELECT current_database()").fetchall()[0][0]
                 connection.execute(f'COPY FROM DATABASE kept TO "{name}"')
-            # A power cut leaves one of the two whole, and no later transaction in a file that is gone.
+            # A power cut leaves one of the two whole, and no later transaction is written to a deleted file.
             sync(new)
             new.replace(self.path)
             sync(self.path.parent)
@@ -195,7 +195,7 @@ class DuckDatabase:
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
-        with _told():
+        with _database_errors():
             connection = self._opened().begin()
             try:
                 yield connection
@@ -242,13 +242,13 @@ def _runner(connection: Any) -> schema.Run:
 
 
 def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
-    with _told():
+    with _database_errors():
         while chunk := cursor.fetchmany(CHUNK):
             yield from chunk
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _database_errors() -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, schema.OtherSchema) as error:

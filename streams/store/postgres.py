@@ -39,7 +39,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, password: str, *, write: bool = False) -> None:
-        with _told():
+        with _database_errors():
             self._connection = psycopg.connect(
                 url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
             )
@@ -79,7 +79,7 @@ class PostgresDatabase:
             {"topic": topic, "partition": partition, "next_offset": offset}
             for (topic, partition), offset in batch.offsets.items()
         ]
-        with _told(), self._connection.transaction():
+        with _database_errors(), self._connection.transaction():
             if batch.replaced:
                 for table in (EVENTS, PAIRS):
                     self._connection.execute(
@@ -95,7 +95,7 @@ class PostgresDatabase:
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         cursor = self._connection.cursor()
-        with _told():
+        with _database_errors():
             # A cursor takes only queries, and what is prepared is one statement.
             cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {sql}", prepare=True)
             cursor.execute(NEXT)
@@ -103,7 +103,7 @@ class PostgresDatabase:
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
         sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
-        with _told(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
+        with _database_errors(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
             cursor.execute(sql)
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
@@ -121,13 +121,13 @@ class PostgresDatabase:
         return cursor.fetchall() if cursor.description else []
 
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with _told():
+        with _database_errors():
             found = self._connection.execute(sql, parameters).fetchall()
             self._connection.commit()
         return found
 
     def _fetched(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        with _told():
+        with _database_errors():
             while chunk := cursor.fetchall():
                 yield from chunk
                 cursor.execute(NEXT)
@@ -145,7 +145,7 @@ def _insert(table: Table) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _database_errors() -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, schema.OtherSchema) as error:

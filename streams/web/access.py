@@ -33,12 +33,12 @@ OPEN = ("/login", "/static/")
 
 
 class AccessError(Exception):
-    """The settings would let anybody in; the message is one line for an operator."""
+    """The settings would give access without authentication; the message is one line for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. `session` is random, one for each browser."""
+    """The user of a request. `session` is random, one for each browser."""
 
     name: str
     role: Role
@@ -70,7 +70,7 @@ class Access:
             )
 
     def user(self, request: web.Request) -> User | None:
-        """Who asks; None for nobody who is known."""
+        """The user of a request; None without authentication."""
         known = self._from_cookie(request.cookies.get(COOKIE, ""))
         if self.by_header:
             return self._from_proxy(request, known)
@@ -92,7 +92,7 @@ class Access:
         return f"{body}.{self._signature('cookie', body)}"
 
     def csrf(self, user: User) -> str:
-        """What every form sends back."""
+        """The CSRF token that every form sends back."""
         return self._signature("form", f"{user.session}.{user.name}")
 
     def is_csrf(self, user: User, given: str) -> bool:
@@ -124,7 +124,7 @@ ACCESS: web.AppKey[Access] = web.AppKey("access", Access)
 
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Lets nobody in who is not known, takes no form without its secret, and no review from a reader."""
+    """Rejects requests without authentication, forms without the CSRF token, and reviews by a reader."""
     access = request.app[ACCESS]
     user = access.user(request)
     is_open = request.path.startswith(OPEN)

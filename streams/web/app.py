@@ -1,4 +1,4 @@
-"""The application: its routes and templates, and what runs beside it."""
+"""The web application: routes, templates and background tasks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from streams.web import access
 from streams.web.access import ACCESS, USER, Access, Handler
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
-from streams.web.reading import Reading
-from streams.web.signalling import Signals
+from streams.web.signal_table import Signals
+from streams.web.store_queries import StoreQueries
 
 HERE = Path(__file__).parent
 #: Seconds that open streams get at the end.
@@ -37,7 +37,7 @@ class Site:
 
     settings: Settings
     templates: jinja2.Environment
-    reading: Reading
+    queries: StoreQueries
     signals: Signals
     vocabulary: Vocabulary
     live: Live | None
@@ -51,16 +51,16 @@ SITE: web.AppKey[Site] = web.AppKey("site", Site)
 
 def application(settings: Settings, terms: list[Term]) -> web.Application:
     """The page of the store and, where PV_BROKER names a broker, with live reports and reviews. Raises
-    AccessError where the settings would let anybody in.
+    AccessError where the settings would give access without authentication.
     """
     from streams.web import review, views  # noqa: PLC0415  they need SITE
 
-    app = web.Application(middlewares=[_told, access.guard])
+    app = web.Application(middlewares=[_report_store_errors, access.guard])
     app[ACCESS] = Access(settings)
     templates = environment()
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
-        settings, templates, Reading(settings), Signals(Reading(settings)),
+        settings, templates, StoreQueries(settings), Signals(StoreQueries(settings)),
         Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
@@ -68,13 +68,13 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     )  # fmt: skip
     app.add_routes([*views.ROUTES, *review.ROUTES, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(access.add_headers)
-    app.cleanup_ctx.append(_beside)
+    app.cleanup_ctx.append(_background_tasks)
     return app
 
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:
     """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose cleanup ends it, and the port. Raises
-    OSError where the port is in use, and has then ended what it began.
+    OSError where the port is in use; then nothing is left running.
     """
     settings = app[SITE].settings
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
@@ -98,7 +98,7 @@ def environment() -> jinja2.Environment:
 
 
 def page(request: web.Request, template: str, status: int = 200, **values: Any) -> web.Response:
-    """A page with the names that all have."""
+    """A page from a template; `values` are added to those that all pages have."""
     site, user = request.app[SITE], request[USER]
     common = {
         "user": user,
@@ -113,7 +113,7 @@ def page(request: web.Request, template: str, status: int = 200, **values: Any) 
     return web.Response(text=html, content_type="text/html", status=status)
 
 
-async def _beside(app: web.Application) -> AsyncIterator[None]:
+async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
     topics = [topic for topic in (site.log, site.leases) if topic is not None]
     for topic in topics:
@@ -129,12 +129,12 @@ async def _beside(app: web.Application) -> AsyncIterator[None]:
     for topic in topics:
         await topic.stop()
     await site.signals.close()
-    await site.reading.close()
+    await site.queries.close()
 
 
 @web.middleware
-async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A store that cannot be read is said in one line."""
+async def _report_store_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers 503 with one line where the store cannot be read."""
     try:
         return await handler(request)
     except DatabaseError as error:

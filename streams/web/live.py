@@ -1,4 +1,4 @@
-"""Server-sent events: each coded report as it arrives on the topic, made into HTML once for all who look."""
+"""Server-sent events: each coded report that arrives on the topic, rendered once for all browsers."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ class Live:
             await consumer.stop()
 
     def offer(self, value: bytes | None) -> None:
-        """A message of the topic goes to all who look, unless too many come at once."""
+        """Sends a message of the topic to all browsers, unless too many come at once."""
         now = time.monotonic()
         self._arrivals.append(now)
         too_many = len(self._shown) == PER_SECOND and now - self._shown[0] < 1
         if value is None or not self._listeners or too_many:
             return
         try:
-            report = shown(decode(CodedReport, value), texts=self._settings.web_texts)
+            report = report_row(decode(CodedReport, value), texts=self._settings.web_texts)
         except BadRecord:
             return
         self._shown.append(now)
@@ -119,7 +119,7 @@ class Live:
         return {name: ends[tp] - first[tp] for tp, name in names.items()}
 
 
-def shown(record: CodedReport, *, texts: bool) -> dict[str, Any]:
+def report_row(record: CodedReport, *, texts: bool) -> dict[str, Any]:
     """A record as the page shows a report of the store."""
     rows = StoredRows()
     rows.add(record.id, revision_of(record), record)

@@ -10,7 +10,7 @@ from streams.reviews.log import Place, ReviewLog
 from streams.store.database import Database
 from streams.store.decisions import fingerprint, found_span
 from streams.store.tables import quoted
-from streams.web.reading import rows
+from streams.web.store_queries import rows
 
 #: Orders by name, as what SQL sorts by.
 ORDERS = {
@@ -18,7 +18,7 @@ ORDERS = {
     "seriousness": "serious DESC, score, report_id, position",
     "random": "MD5(report_id || '/' || position), report_id, position",
 }
-#: Events that are fetched at once; as many may be in the hands of reviewers or newly decided.
+#: Events that are fetched at once; as many may be leased or newly decided.
 FETCHED = 200
 
 

@@ -14,7 +14,7 @@ from streams.store.database import Database
 from streams.store.decisions import found_span
 from streams.store.tables import quoted
 from streams.web.corrections import found_drugs
-from streams.web.reading import Rows, rows
+from streams.web.store_queries import Rows, rows
 
 LATEST = 20
 REPORTS_OF_PAIR = 50
@@ -74,7 +74,7 @@ def events_of(database: Database, id_: str) -> Rows:
     )
 
 
-def glance(database: Database) -> dict[str, Any]:
+def totals(database: Database) -> dict[str, Any]:
     """Counts of everything, rates by the time of the report, and the releases behind the latest reports."""
     (counts,) = rows(
         database,

@@ -36,7 +36,7 @@ async def queue(request: web.Request) -> web.Response:
     order = _order(request.query.get("order", ""))
     await site.log.refresh()
     count, free = await _free(site, site.log, order, user.name)
-    mine, report, event = await _taken(site, free, order, user)
+    mine, report, event = await _leased_event(site, free, order, user)
     readings = site.log.readings.get(mine) if mine else None
     if mine is not None and report is not None and event is not None and readings is not None:
         before = readings.original if order == "second" else site.log.current[mine]
@@ -49,7 +49,7 @@ async def queue(request: web.Request) -> web.Response:
 
 
 async def decide(request: web.Request) -> web.Response:
-    """Takes a decision on the event that the reviewer has in hand."""
+    """Saves a decision on the event that the session has a lease of."""
     site, user, form = request.app[SITE], user_of(request), await request.post()
     (log, leases), where = _topics(request), _place(form)
     action, order = str(form.get("action", "")), _order(str(form.get("order", "")))
@@ -59,7 +59,7 @@ async def decide(request: web.Request) -> web.Response:
     if not await leases.holds(where, user.session):
         raise web.HTTPConflict(text="another reviewer may have this event by now; load the queue again")
     await log.refresh()
-    event = await site.reading.ask(lambda database: _event(database, where))
+    event = await site.queries.run(lambda database: _event(database, where))
     reading = _reading_due(log, where, order, user.name)
     if event is None or reading is None:
         await leases.release(where, user.session)
@@ -99,15 +99,15 @@ async def _free(site: Site, log: ReviewLog, order: str, name: str) -> tuple[int,
     if order in READINGS:
         found = READINGS[order](log, name)
         return len(found), found
-    count, listed = await site.reading.ask(lambda database: waiting(database, order))
+    count, listed = await site.queries.run(lambda database: waiting(database, order))
     return count, [where for where in listed if not _is_decided(log, where)]
 
 
-async def _taken(
+async def _leased_event(
     site: Site, free: list[Place], order: str, user: User
 ) -> tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]:
-    """The event that the session gets, with its report; none of a report that has changed, and none that was
-    decided before the lease began.
+    """The event that the session gets a lease of, with its report. Left out are events of a report that has
+    changed, and those that were decided before the lease began.
     """
     assert site.leases is not None and site.log is not None
     texts = site.settings.web_texts
@@ -116,7 +116,7 @@ async def _taken(
         if mine is None:
             break
         await site.log.refresh()
-        report = await site.reading.ask(partial(reports.one, id_=mine[0], texts=texts))
+        report = await site.queries.run(partial(reports.one, id_=mine[0], texts=texts))
         event = _of_report(report, mine)
         if event is not None and _reading_due(site.log, mine, order, user.name) is not None:
             return mine, report, event
@@ -176,7 +176,7 @@ def _event(database: Database, where: Place) -> dict[str, Any] | None:
 
 
 def _of_report(report: dict[str, Any] | None, where: Place) -> dict[str, Any] | None:
-    """The event at a place of a report as the page shows it; None where it has gone meanwhile."""
+    """The event at a place of a report as the page shows it; None where it no longer exists."""
     if report is None:
         return None
     record_id = report["record_id"]

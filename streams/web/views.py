@@ -13,20 +13,20 @@ from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import ACCESS, set_cookie
 from streams.web.app import SITE, page
-from streams.web.signalling import SHOWN, SORTS, Wanted, sparkline
+from streams.web.signal_table import SHOWN, SORTS, SignalFilter, sparkline
 
 
 async def overview(request: web.Request) -> web.Response:
     site = request.app[SITE]
     texts = site.settings.web_texts
 
-    def question(database: Database) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        return reports.glance(database), reports.latest(database, texts=texts)
+    def query(database: Database) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        return reports.totals(database), reports.latest(database, texts=texts)
 
-    glance, latest = await site.reading.ask(question)
+    totals, latest = await site.queries.run(query)
     dead = site.live.dead_letters if site.live else {}
     rate = site.live.rate if site.live else 0.0
-    return page(request, "overview.html", glance=glance, reports=latest, dead=dead, rate=rate)
+    return page(request, "overview.html", totals=totals, reports=latest, dead=dead, rate=rate)
 
 
 async def live(request: web.Request) -> web.StreamResponse:
@@ -39,7 +39,7 @@ async def live(request: web.Request) -> web.StreamResponse:
 async def report(request: web.Request) -> web.Response:
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts = site.settings.web_texts
-    found = await site.reading.ask(lambda database: reports.one(database, id_, texts=texts))
+    found = await site.queries.run(lambda database: reports.one(database, id_, texts=texts))
     if found is None:
         return page(request, "message.html", 404, message="There is no such report, or it was deleted.")
     return page(request, "report.html", report=found)
@@ -49,7 +49,7 @@ async def case(request: web.Request) -> web.Response:
     """A report as a candidate case, to be saved as a file."""
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts, as_csv = site.settings.web_texts, request.query.get("format") == "csv"
-    found = await site.reading.ask(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
+    found = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
     if not found:
         return page(request, "message.html", 404, message="There is no such report with an event.")
     return web.Response(
@@ -60,9 +60,9 @@ async def case(request: web.Request) -> web.Response:
 
 
 async def signals(request: web.Request) -> web.Response:
-    site, wanted = request.app[SITE], Wanted.of(request.query)
+    site, wanted = request.app[SITE], SignalFilter.of(request.query)
     outcome = await site.signals.outcome()
-    chosen = site.signals.chosen(outcome, wanted)
+    chosen = site.signals.select(outcome, wanted)
     shown = [(signal, found, sparkline(signal.watch)) for signal, found in chosen[:SHOWN]]
     return page(
         request, "signals.html", wanted=wanted, shown=shown, found=len(chosen), outcome=outcome,
@@ -74,7 +74,7 @@ async def signals(request: web.Request) -> web.Response:
 async def pair(request: web.Request) -> web.Response:
     site, drug, term = request.app[SITE], request.query.get("drug", ""), request.query.get("term", "")
     texts = site.settings.web_texts
-    found = await site.reading.ask(lambda database: reports.of_pair(database, drug, term, texts=texts))
+    found = await site.queries.run(lambda database: reports.of_pair(database, drug, term, texts=texts))
     return page(request, "pair.html", drug=drug, term=term, reports=found, caveat=CAVEAT)
 
 

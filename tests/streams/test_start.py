@@ -84,7 +84,7 @@ async def test_the_group_is_joined_and_records_wait_while_the_model_is_loaded(
 
     running = asyncio.create_task(run(process, read))
     await until(lambda: assigned() == POSTS_PARTITIONS)
-    assert loading.started.is_set()
+    await until(loading.started.is_set)
     assert process.readiness() == {"ner": False}, "it cannot process yet"
     assert process.releases() == {}
     assert found == []

@@ -1,5 +1,5 @@
-"""Trains what scores long forms and writes a release: the head, with an m-network where one is asked for, the
-dictionary and the prototypes of its long forms.
+"""Trains the scorer of long forms and writes a release: the head, with an m-network where one is asked for,
+the dictionary and the prototypes of its long forms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from training.acronym.usage_examples import (
     with_dictionary_spellings,
     write_prototypes,
 )
-from training.acronym.written import grown
+from training.acronym.written import extended_dictionary
 from training.common import adapter
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
@@ -108,7 +108,7 @@ def make(
     """Trains, builds prototypes where they are asked for, scores, and writes a release under `output`."""
     trainee = train(settings, data, run, device)
     contexts = acronym_contexts("train") if options.written and options.usage_examples else []
-    dictionary = grown(load_dictionary(options.dictionary), contexts)
+    dictionary = extended_dictionary(load_dictionary(options.dictionary), contexts)
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
         write_dictionary(dictionary, folder / "dictionary.tsv")

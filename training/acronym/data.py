@@ -18,7 +18,7 @@ from models.releases.manifest import TrainingData
 from models.text import words
 from models.types import Span
 from training.acronym.phrases import rows_of_phrases
-from training.acronym.written import grown, spellings, written_rows
+from training.acronym.written import extended_dictionary, spellings, written_rows
 from training.common.corpora import read_ade, read_ade_abstracts, read_ade_negatives, read_negative_abstracts
 from training.evaluation.acronym import Row, read_casi, read_sdu, split_casi
 from training.teaching.readers import acronym_contexts
@@ -63,7 +63,7 @@ def read_training(data: Path, corpus: str) -> list[Row]:
         return rows.used if corpus == "ade" else rows.defined
     if corpus == "written":
         contexts = acronym_contexts("train")
-        dictionary = grown(load_dictionary(CLINICAL), contexts)
+        dictionary = extended_dictionary(load_dictionary(CLINICAL), contexts)
         return written_rows(contexts, dictionary, spellings(dictionary, []))
     if corpus == "phrases":
         return rows_of_phrases(read_ade_texts(data, held_out=False), load_dictionary(CLINICAL), seed=0)

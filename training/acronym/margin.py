@@ -1,4 +1,4 @@
-"""How far ahead the best long form must be for an acronym to be expanded, chosen on validation rows."""
+"""Calibration of the margin by which the best long form must lead for an acronym to be expanded."""
 
 from __future__ import annotations
 

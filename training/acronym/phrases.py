@@ -1,7 +1,8 @@
-"""Training rows of acronyms that nobody uses: phrases of texts with their initials in their place.
+"""Synthetic training rows: phrases of texts replaced by their initials.
 
-A head that learned from the acronyms of one field knows that field. Any phrase that occurs more than once can
-be abbreviated by its initials, and other phrases with the same initials are long forms to choose from.
+A head that is trained on the acronyms of one field overfits to that field. Any phrase that occurs more than
+once can be abbreviated by its initials, and other phrases with the same initials are long forms to choose
+from.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from training.evaluation.acronym import Row
 
 #: Words of a phrase.
 SHORTEST, LONGEST = 2, 4
-#: Texts that must have a phrase, so that it is one and not the chance neighbourhood of two words.
+#: Texts that must have a phrase, so that it is a phrase and not a chance collocation.
 FEWEST_TEXTS = 2
 #: Long forms to choose from at most, the right one included.
 MOST_FORMS = 6

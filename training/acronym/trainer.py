@@ -36,7 +36,7 @@ RUN = 4
 DECIDING = "macro_f1"
 
 
-class Parts(NamedTuple):
+class EncodedExamples(NamedTuple):
     """The examples of a run."""
 
     training: list[Example]
@@ -86,11 +86,11 @@ class AcronymTrainee(Trainee):
         return (self.head,) if self.upper is None else (self.upper.model, self.head)
 
     @cached_property
-    def parts(self) -> Parts:
+    def parts(self) -> EncodedExamples:
         """Computed on first use: a finished run does not need the hidden states. Sets the scale of the
         surface features, so that it must be used before the first answer.
         """
-        parts = Parts(self.cache.examples(self.rows), self.cache.examples(self.validation))
+        parts = EncodedExamples(self.cache.examples(self.rows), self.cache.examples(self.validation))
         if self.settings.surface:
             features = torch.tensor([f for example in parts.training for f in example.features])
             self.head.spread.copy_(features.std(0).clamp(min=1e-3))

@@ -31,7 +31,7 @@ from training.acronym.prototypes import (
     scored_by,
     sense_of,
 )
-from training.acronym.written import spellings, unseen, widened, written_rows
+from training.acronym.written import scored_as_unseen, spellings, with_dictionary_forms, written_rows
 from training.common.checkpoint import Checkpoint
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, choices, majority, scores
@@ -88,7 +88,7 @@ def usage_examples(
     seed: int,
 ) -> UsageExamples:
     """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from."""
-    casi = widened(read_training(data, "casi"), dictionary)
+    casi = with_dictionary_forms(read_training(data, "casi"), dictionary)
     texts = read_written_out(data, dictionary, held_out=False)
     shown = written_rows(contexts, dictionary, spellings(dictionary, casi))
     return UsageExamples(
@@ -111,7 +111,7 @@ def validation_scores(
     found = {
         "casi": cross_validated(casi, seed, [written]),
         "ade": scored_definitions([used, written], defined, seed),
-        "unseen": unseen(casi, [used, written], covered, seed),
+        "unseen": scored_as_unseen(casi, [used, written], covered, seed),
     }
     return {name: rows for name, rows in found.items() if rows}
 

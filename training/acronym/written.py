@@ -1,4 +1,4 @@
-"""Sentences of the teaching corpus that show what an acronym stands for: as rows, and as a source of long
+"""Sentences of the teaching corpus with an acronym and its long form: as rows, and as a source of long
 forms for the dictionary.
 """
 
@@ -18,10 +18,10 @@ from training.teaching.batches import AcronymContext
 PARTS = 5
 
 
-def grown(
+def extended_dictionary(
     dictionary: Mapping[str, Sequence[str]], contexts: Iterable[AcronymContext]
 ) -> dict[str, list[str]]:
-    """The dictionary with the long forms of the sentences that it lacks in any spelling."""
+    """The dictionary extended by the long forms of the sentences that it lacks in any spelling."""
     forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
     for context in contexts:
         own = forms.setdefault(context.short_form, [])
@@ -60,8 +60,8 @@ def written_rows(
     return rows
 
 
-def widened(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
-    """The rows with the dictionary's further long forms to choose from, as in use."""
+def with_dictionary_forms(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The rows with the dictionary's other long forms of the acronym as further senses, as at inference."""
     out = []
     for row in rows:
         known = set(map(key, row.senses))
@@ -70,7 +70,7 @@ def widened(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> lis
     return out
 
 
-def parts_of(covered: Iterable[tuple[str, str]], seed: int) -> list[set[tuple[str, str]]]:
+def sense_parts(covered: Iterable[tuple[str, str]], seed: int) -> list[set[tuple[str, str]]]:
     """The senses in PARTS seeded parts of equal size; spellings of one sense are in the same part."""
     senses = sorted(set(covered))
     keys = sorted({(short, key(form)) for short, form in senses})
@@ -82,14 +82,14 @@ def parts_of(covered: Iterable[tuple[str, str]], seed: int) -> list[set[tuple[st
     return parts
 
 
-def unseen(
+def scored_as_unseen(
     rows: EncodedRows, more: Sequence[EncodedRows], covered: Set[tuple[str, str]], seed: int
 ) -> list[RowScores]:
-    """The rows of the senses `covered`, scored as if written sentences alone showed them: a part of the
-    senses at a time is taken out of all other sources.
+    """The rows of the senses `covered`, scored as if only written sentences had them: cross-validation in
+    which one part of the senses at a time is removed from all other sources.
     """
     scored = []
-    for part in parts_of(covered & {sense_of(row) for row in rows.rows}, seed):
+    for part in sense_parts(covered & {sense_of(row) for row in rows.rows}, seed):
         rest = rows.without(part)
         sources = [source if source.source == WRITTEN else source.without(part) for source in more]
         asked = rows.part([i for i, row in enumerate(rows.rows) if sense_of(row) in part])

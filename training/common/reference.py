@@ -1,4 +1,4 @@
-"""The reference of a release: what its texts and answers are (see models.drift)."""
+"""Makes the reference of a release from texts and its answers to them (see models.drift)."""
 
 from __future__ import annotations
 

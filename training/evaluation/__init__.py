@@ -1,1 +1,1 @@
-"""What is measured for each task: one module reads a split of a public corpus and counts on it."""
+"""Evaluation of each task: one module reads a split of a public corpus and scores predictions on it."""

@@ -80,7 +80,7 @@ def read_sider(path: Path) -> list[Term]:
         return [Term(row["llt"], row["pt"], "-") for row in csv.DictReader(file)]
 
 
-def alone(asked: Query) -> Query:
+def without_context(asked: Query) -> Query:
     """The mention without its sentence."""
     return replace(asked, text=asked.surface, start=0, end=len(asked.surface))
 
@@ -99,7 +99,7 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
     by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
     counts = _counts(corpus.records, found, by_term, trained)
     bare = _counts(
-        corpus.records, coder.mention_only().predict([alone(q) for q in queries]), by_term, trained
+        corpus.records, coder.mention_only().predict([without_context(q) for q in queries]), by_term, trained
     )
     measures = _measures(corpus.sider is not None)
     if not counts[:, _CONTEXT].any():

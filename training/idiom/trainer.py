@@ -1,5 +1,5 @@
 """Idiom-aware vectors in training (He et al. 2024, sections 3.1, 3.2 and 4.1): triplets, the loss that keeps
-other cosines, and the rule which epochs may be kept.
+other cosines, and the rule for which epochs may be kept.
 """
 
 from __future__ import annotations

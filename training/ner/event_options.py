@@ -1,4 +1,4 @@
-"""What a release states about its event head: how much it counts, and what each threshold would do."""
+"""The configuration of the event head in a release: its weight, and the scores at each threshold."""
 
 from __future__ import annotations
 

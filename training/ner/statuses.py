@@ -1,4 +1,4 @@
-"""What the status head of CONORM-NER learns from: effects, their statuses and the drugs they are due to."""
+"""Training targets of the status head of CONORM-NER: effects, their statuses and the drugs they are due to."""
 
 from __future__ import annotations
 

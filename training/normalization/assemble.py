@@ -33,7 +33,7 @@ from training.normalization.network import Encoders, IsolatedNetwork
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import Phrase, PhraseTrainee, entries, taught_phrases
 from training.normalization.phrases.patients import effects, phrases_of, threshold
-from training.normalization.release import MAX_PIECES, TRAINED, Parts, publish, trained_files
+from training.normalization.release import MAX_PIECES, TRAINED, ReleaseParts, publish, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
 from training.teaching.readers import teaching_source
@@ -65,7 +65,7 @@ def make(
     adapter, seconds = adapter_of(options.start_isolated), 0.0
     if settings.phrase_epochs:
         phrases = taught_phrases(split, terms)
-        adapter, seconds = taught(settings, isolated, terms, phrases, split, run=run, device=device)
+        adapter, seconds = phrase_adapter(settings, isolated, terms, phrases, split, run=run, device=device)
         isolated = _encoder(settings.base, None, str(device))
         merge_adapter(isolated.model, adapter)
     sources = _sources(terms, len(marked), with_phrases=settings.phrase_epochs > 0 or options.taught)
@@ -97,7 +97,7 @@ def _finished(
     split: Split,
     seed: int,
     start_isolated: Mapping[str, Tensor],
-) -> tuple[Parts, dict[str, Any]]:
+) -> tuple[ReleaseParts, dict[str, Any]]:
     """The parts of a release over a trained network, and what was chosen on the mentions for its phrases and
     its NIL threshold.
     """
@@ -115,7 +115,7 @@ def _finished(
         model.spelling = spelling_of(model.encoder, model.terms, model.taught)
     chosen |= calibrated(model, split.valid, options.nil_below)
     trained = trained_files(network, adapter_of(options.start), start_isolated)
-    return Parts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
+    return ReleaseParts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
 
 
 def train(
@@ -138,7 +138,7 @@ def train(
     return trainee, loop
 
 
-def taught(
+def phrase_adapter(
     settings: Settings,
     isolated: Encoder,
     terms: Sequence[terminology.Term],

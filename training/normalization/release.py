@@ -71,7 +71,7 @@ CANARY = [
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ReleaseParts:
     """The contents of a release."""
 
     terms: Sequence[terminology.Term]
@@ -116,7 +116,7 @@ def joined(one: Adapter, other: Adapter) -> dict[str, Tensor]:
 
 
 def publish(
-    parts: Parts,
+    parts: ReleaseParts,
     configuration: dict[str, Any],
     *,
     base: str,
@@ -143,7 +143,7 @@ def publish(
         )
 
 
-def _write(folder: Path, parts: Parts) -> None:
+def _write(folder: Path, parts: ReleaseParts) -> None:
     rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\t{t.serious:d}\n" for t in parts.terms)
     (folder / "terminology.tsv").write_text("llt\tpt\tsoc\tserious\n" + rows, encoding="utf-8")
     save_file(PackedVectors.pack(parts.vectors).tensors(), folder / "vectors.safetensors")

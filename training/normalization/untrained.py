@@ -20,7 +20,7 @@ from models.releases.tensors import read_tensors
 from training.normalization.data import read
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import entries
-from training.normalization.release import CALIBRATION, MAX_PIECES, Parts, publish
+from training.normalization.release import CALIBRATION, MAX_PIECES, ReleaseParts, publish
 from training.normalization.settings import ReleaseOptions
 from training.teaching.readers import teaching_source
 
@@ -46,7 +46,7 @@ def zero_shot_release(
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     sources = [CALIBRATION] if data else []
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
-    return publish(Parts(terms, vectors), configuration, base=base, sources=sources, **where)
+    return publish(ReleaseParts(terms, vectors), configuration, base=base, sources=sources, **where)
 
 
 def over_terms(
@@ -73,7 +73,7 @@ def over_terms(
     configuration |= {"terms": len(terms), "like": release.version} | options.searched()
     taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
     return publish(
-        Parts(terms, vectors, phrases, taught, trained),
+        ReleaseParts(terms, vectors, phrases, taught, trained),
         configuration,
         base=manifest.base,
         sources=[
@@ -87,8 +87,8 @@ def over_terms(
 
 
 def _searched(taught: Phrases | None) -> list[TrainingData]:
-    """Written phrases that are searched, as manifests name them, and as older ones do, which do not tell them
-    from phrases that were trained on; nothing without any.
+    """Written phrases that are searched, as manifests name them, and as older ones do, which do not
+    distinguish them from phrases that were trained on; nothing without any.
     """
     if taught is None:
         return []

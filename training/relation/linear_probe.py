@@ -1,4 +1,4 @@
-"""What a linear layer can read from an encoder's words about relations (Theodoropoulos et al. 2021, Table 3).
+"""A linear probe of an encoder's word vectors for relations (Theodoropoulos et al. 2021, Table 3).
 
 Every ordered pair of two words of a sentence is a candidate, [drug ; effect]; the encoder is not trained.
 """

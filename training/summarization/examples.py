@@ -1,4 +1,4 @@
-"""What a run of ECL learns from: pairs with the entities of their summaries, and their variants of an
+"""Training data of a run of ECL: pairs with the entities of their summaries, and their variants of an
 epoch.
 """
 

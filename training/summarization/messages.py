@@ -1,5 +1,5 @@
 """Questions in messages as patients write them: a subject line, patients' sentences around the question,
-thanks. From them a decoder learns to find the question and to copy it.
+thanks. They train a decoder to find the question and to copy it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""An encoder taken apart: its list of layers, and its split into lower and upper ones."""
+"""An encoder as its list of layers, and its split into lower and upper ones."""

@@ -1,5 +1,5 @@
-"""Edits within a clause that asks: a pronoun gives way to the name that it stands for, and words that are for
-the writer alone are left out.
+"""Edits within a clause that asks: a pronoun is replaced by the name that it stands for, and words that are
+for the writer alone are left out.
 """
 
 from __future__ import annotations

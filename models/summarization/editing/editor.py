@@ -1,5 +1,5 @@
-"""Edits the answer that the extractor finds: names in place of pronouns, nothing for the writer alone, and,
-where the kind of the question is recognised, an opening of a closed set about a part of the message.
+"""Edits the answer that the extractor finds: names in place of pronouns, no words about the writer alone,
+and, where the kind of the question is recognised, an opening of a closed set about a part of the message.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.editing.asked import asked
 from models.summarization.editing.clause import shortened, with_name
 from models.summarization.editing.edits import FEATURES, Edit, edits, kept_features
+from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
-from models.summarization.extraction.extractor import Found, Kept
+from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.types import ShortQuestion
 
@@ -39,16 +39,16 @@ class Editor:
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
-    def edit(self, found: Sequence[Found]) -> list[ShortQuestion]:
+    def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]:
         """The short question of each message; `method` is "edited" where it is not a part of the text as it
         stands. The score of one with an opening is its probability among the answers offered.
         """
         return [self._edited(one) for one in found]
 
-    def _edited(self, found: Found) -> ShortQuestion:
+    def _edited(self, found: Extraction) -> ShortQuestion:
         kept = edited_clause(found)
         kinds = self.classifier.probabilities(kind_features(found.message, kept.chosen.sentence))
-        question = asked(found, kept, kinds)
+        question = intent_of(found, kept, kinds)
         offered = edits(question)
         own, *scores = self.ranker.scores([kept_features(question), *(e.features for e in offered)])
         best = max(range(len(scores)), key=lambda i: round(scores[i], 9), default=None)
@@ -58,7 +58,7 @@ class Editor:
         return _short(found, kept, offered[best], softmax([own, *scores])[best + 1])
 
 
-def _short(found: Found, kept: Kept, edit: Edit, score: float) -> ShortQuestion:
+def _short(found: Extraction, kept: ExtractedAnswer, edit: Edit, score: float) -> ShortQuestion:
     """The record of an edit: the offsets of the sentence that asks, and of a slot outside of it."""
     sentence, span = kept.chosen.sentence, edit.slot.span
     short = ShortQuestion(edit.text, "edited", round(score, 4), sentence.start, sentence.end)
@@ -68,7 +68,7 @@ def _short(found: Found, kept: Kept, edit: Edit, score: float) -> ShortQuestion:
     return replace(short, focus=name, focus_start=span.start, focus_end=span.end)
 
 
-def edited_clause(found: Found) -> Kept:
+def edited_clause(found: Extraction) -> ExtractedAnswer:
     """The answer that is a part of the message, with its name in place of the pronoun that stands for it, and
     without what is for the writer alone.
     """

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from models.summarization.editing.asked import NEGATION, NUMBER, PRONOUN, Asked, content
 from models.summarization.editing.guard import allowed
+from models.summarization.editing.intent import NEGATION, NUMBER, PRONOUN, Intent, content
 from models.summarization.editing.openings import CONTENTS, CUES, INFORMATION, KINDS, Plan
 from models.summarization.editing.slots import Slot, slots
 from models.summarization.extraction.focus import FUNCTION_WORDS
@@ -77,55 +77,55 @@ class Edit(NamedTuple):
     features: list[float]
 
 
-def kept_features(asked: Asked) -> list[float]:
+def kept_features(intent: Intent) -> list[float]:
     """FEATURES of the answer that is a part of the message."""
-    kept = asked.kept
+    kept = intent.kept
     own = [
         1.0,
         kept.score,
         math.log(max(1, len(kept.text.split()))),
-        float(asked.asks),
+        float(intent.asks),
         float(len(kept.names)),
         float(kept.sure),
         float(PRONOUN.search(kept.chosen.text) is not None),
-        float(asked.yes_no),
+        float(intent.yes_no),
         float(min(len(content(kept.text)), _MOST_CONTENT)),
-        max(asked.kinds),
+        max(intent.kinds),
     ]
     return [*own, *[0.0] * (len(FEATURES) - len(KEPT))]
 
 
-def edits(asked: Asked) -> list[Edit]:
+def edits(intent: Intent) -> list[Edit]:
     """The answers with an opening that a message allows."""
-    offered = slots(asked.message, asked.kept.chosen, asked.names, asked.probabilities)
+    offered = slots(intent.message, intent.kept.chosen, intent.names, intent.probabilities)
     out = []
-    for plan in _plans(asked):
+    for plan in _plans(intent):
         for slot in offered:
             text = plan.worded(slot.text)
-            if allowed(asked, plan, slot, text):
+            if allowed(intent, plan, slot, text):
                 longer = any(slot.text.lower() in o.text.lower() and o.text != slot.text for o in offered)
-                row = [*_kind_features(asked, plan), *_slot_features(asked, slot)]
-                row += [*_lost_features(asked, plan, slot, text), float(longer), float(len(plan.nouns))]
+                row = [*_kind_features(intent, plan), *_slot_features(intent, slot)]
+                row += [*_lost_features(intent, plan, slot, text), float(longer), float(len(plan.nouns))]
                 of_kind = [float(i == plan.kinds[0]) for i in range(len(KINDS))]
                 out.append(Edit(text, plan.kinds, slot, [*[0.0] * len(KEPT), *row, *of_kind]))
     return out
 
 
-def _plans(asked: Asked) -> list[Plan]:
+def _plans(intent: Intent) -> list[Plan]:
     """What may be asked: the likely kinds, two of them, and information with what it shall be about."""
-    kinds = asked.kinds
+    kinds = intent.kinds
     order = sorted(range(len(kinds)), key=lambda i: (-round(kinds[i], 9), i))[:_MOST_KINDS]
     single = [i for i in order if kinds[i] >= _LEAST_KIND] or order[:1]
     pairs = [
         (a, b) for a in single for b in single if a != b and kinds[b] >= _LEAST_FURTHER and {a, b} != CONTENTS
     ]
     plans = [Plan(own, ()) for own in (*((i,) for i in single), *pairs)]
-    return [*plans, Plan((INFORMATION,), asked.nouns)] if len(asked.nouns) >= _LEAST_NOUNS else plans
+    return [*plans, Plan((INFORMATION,), intent.nouns)] if len(intent.nouns) >= _LEAST_NOUNS else plans
 
 
-def _kind_features(asked: Asked, plan: Plan) -> list[float]:
+def _kind_features(intent: Intent, plan: Plan) -> list[float]:
     """From `kind` to `cue_in_text`."""
-    kinds, first = asked.kinds, plan.kinds[0]
+    kinds, first = intent.kinds, plan.kinds[0]
     p = min(max(kinds[first], 0.01), 0.99)
     return [
         math.log(p / (1 - p)),
@@ -133,14 +133,14 @@ def _kind_features(asked: Asked, plan: Plan) -> list[float]:
         float(len(plan.kinds) > 1),
         kinds[plan.kinds[1]] if len(plan.kinds) > 1 else 0.0,
         max((k for i, k in enumerate(kinds) if i not in plan.kinds), default=0.0),
-        float(CUES[first].search(asked.clause) is not None),
-        float(CUES[first].search(asked.message.text) is not None),
+        float(CUES[first].search(intent.clause) is not None),
+        float(CUES[first].search(intent.message.text) is not None),
     ]
 
 
-def _slot_features(asked: Asked, slot: Slot) -> list[float]:
+def _slot_features(intent: Intent, slot: Slot) -> list[float]:
     """From `slot` to `slot_capitals`."""
-    part = asked.kept.chosen.part
+    part = intent.kept.chosen.part
     return [
         slot.probability,
         float(slot.rank == 0),
@@ -148,25 +148,25 @@ def _slot_features(asked: Asked, slot: Slot) -> list[float]:
         float(slot.source == "joined"),
         float(slot.source == "phrase"),
         float(part.start <= slot.span.start and slot.span.end <= part.end),
-        float(any(slot.text.lower() == n.text.lower() for n in asked.kept.names)),
+        float(any(slot.text.lower() == n.text.lower() for n in intent.kept.names)),
         float(len(slot.text.split())),
         *(float(source in slot.sources) for source in ("drug", "term", "subject", "capitals")),
     ]
 
 
-def _lost_features(asked: Asked, plan: Plan, slot: Slot, text: str) -> list[float]:
+def _lost_features(intent: Intent, plan: Plan, slot: Slot, text: str) -> list[float]:
     """From `lost` to `slot_share_in_clause`."""
     keys = frozenset(word_keys(text))
     own = frozenset(word_keys(slot.text)) - FUNCTION_WORDS
-    lost = sum(not any(CUES[k].fullmatch(w) for k in plan.kinds) for w in asked.content - keys)
+    lost = sum(not any(CUES[k].fullmatch(w) for k in plan.kinds) for w in intent.content - keys)
     lost = min(lost, _MOST_LOST)
-    names = sum(not set(word_keys(n)) & keys for n in (*asked.drugs, *asked.terms))
+    names = sum(not set(word_keys(n)) & keys for n in (*intent.drugs, *intent.terms))
     return [
         float(lost),
-        lost * float(asked.asks),
-        lost * float(asked.yes_no),
+        lost * float(intent.asks),
+        lost * float(intent.yes_no),
         float(min(names, _MOST_NAMES)),
-        float(not asked.numbers <= set(NUMBER.findall(text))),
-        float(asked.negated and NEGATION.search(text) is None),
-        len(own & frozenset(word_keys(asked.clause))) / max(1, len(own)),
+        float(not intent.numbers <= set(NUMBER.findall(text))),
+        float(intent.negated and NEGATION.search(text) is None),
+        len(own & frozenset(word_keys(intent.clause))) / max(1, len(own)),
     ]

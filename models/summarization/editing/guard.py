@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from models.summarization.editing.asked import NEGATION, NUMBER, Asked
+from models.summarization.editing.intent import NEGATION, NUMBER, Intent
 from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked
 from models.summarization.editing.slots import Slot
 from models.summarization.extraction.focus import FUNCTION_WORDS
@@ -65,36 +65,37 @@ _CAPITALS, _SURE, _ABOUT, _UNASKED, _UNASKED_KIND = 0.5, 0.5, 0.2, 0.25, 0.6
 _LEAD_LOST, _STATED_LOST = 2, 3
 
 
-def allowed(asked: Asked, plan: Plan, slot: Slot, text: str) -> bool:
+def allowed(intent: Intent, plan: Plan, slot: Slot, text: str) -> bool:
     """Whether the `text` that asks the kinds of a plan about a slot may be the answer."""
     keys = frozenset(word_keys(text))
-    fits = all(_fits(KINDS[kind], slot, asked.message.text) for kind in plan.kinds) and _is_about(asked, slot)
-    if not fits or not _names_all(asked.drugs, keys):
+    text_of = intent.message.text
+    fits = all(_fits(KINDS[kind], slot, text_of) for kind in plan.kinds) and _is_about(intent, slot)
+    if not fits or not _names_all(intent.drugs, keys):
         return False
-    if not asked.asks and slot.probability < _UNASKED and slot.source == "name":
+    if not intent.asks and slot.probability < _UNASKED and slot.source == "name":
         return False
     if plan.nouns:
-        return not asked.asks or _lists_all(asked, keys)
-    if not _is_worded(asked, plan):
+        return not intent.asks or _lists_all(intent, keys)
+    if not _is_worded(intent, plan):
         return False
-    if asked.asks:
-        return _keeps_the_question(asked, plan, text, keys) and _is_this_kind(asked, plan)
-    return _keeps_the_statement(asked, plan, keys)
+    if intent.asks:
+        return _keeps_the_question(intent, plan, text, keys) and _is_this_kind(intent, plan)
+    return _keeps_the_statement(intent, plan, keys)
 
 
-def _is_worded(asked: Asked, plan: Plan) -> bool:
+def _is_worded(intent: Intent, plan: Plan) -> bool:
     """Whether the clause asks these kinds in words, and no other kind by name. Where it does not ask, what
     most messages ask may be in another sentence.
     """
-    if not all_asked(asked.nouns, plan.kinds):
+    if not all_asked(intent.nouns, plan.kinds):
         return False
-    if _HELPER.search(asked.clause) and not {KINDS[k] for k in plan.kinds} & _OF_PERSONS:
+    if _HELPER.search(intent.clause) and not {KINDS[k] for k in plan.kinds} & _OF_PERSONS:
         return False
-    if all(CUES[kind].search(asked.clause) for kind in plan.kinds):
+    if all(CUES[kind].search(intent.clause) for kind in plan.kinds):
         return True
     first = plan.kinds[0]
-    anywhere = not asked.asks and len(plan.kinds) == 1 and KINDS[first] in _ANYWHERE
-    return anywhere and CUES[first].search(asked.message.text) is not None
+    anywhere = not intent.asks and len(plan.kinds) == 1 and KINDS[first] in _ANYWHERE
+    return anywhere and CUES[first].search(intent.message.text) is not None
 
 
 def _fits(kind: str, slot: Slot, text: str) -> bool:
@@ -112,72 +113,72 @@ def _fits(kind: str, slot: Slot, text: str) -> bool:
     return slot.text.isupper() or slot.probability >= _CAPITALS
 
 
-def _is_about(asked: Asked, slot: Slot) -> bool:
+def _is_about(intent: Intent, slot: Slot) -> bool:
     """Whether a slot is what the chosen sentence is about: the name that it surely lacks, or named in it, or
     what shares a word with a likely name in it; any likely name where it has none.
     """
-    kept, sentence = asked.kept, asked.kept.chosen.sentence
+    kept, sentence = intent.kept, intent.kept.chosen.sentence
     keys = set(word_keys(slot.text)) - FUNCTION_WORDS
-    if asked.objects and not any(keys & own for own in asked.objects):
+    if intent.objects and not any(keys & own for own in intent.objects):
         return False
     if kept.sure:
         return bool(keys & set(word_keys(kept.names[0].text)))
-    if keys and keys <= set(word_keys(asked.message.text[sentence.start : sentence.end])):
+    if keys and keys <= set(word_keys(intent.message.text[sentence.start : sentence.end])):
         return True
     if slot.probability < _SURE or "subject" not in slot.sources:
         return False
     inside = [
         f
-        for f, p in zip(asked.names, asked.probabilities, strict=True)
+        for f, p in zip(intent.names, intent.probabilities, strict=True)
         if p >= _ABOUT and sentence.start <= f.span.start and f.span.end <= sentence.end
     ]
     return not inside or any(keys & set(word_keys(f.text)) for f in inside)
 
 
-def _lists_all(asked: Asked, keys: frozenset[str]) -> bool:
+def _lists_all(intent: Intent, keys: frozenset[str]) -> bool:
     """Whether a question for information that lists its nouns says what a clause asks."""
-    lost = [w for w in asked.content - keys if not any(p.fullmatch(w) for _, _, p in LISTED)]
-    return not lost and (not asked.yes_no or _OPEN.match(asked.question) is not None)
+    lost = [w for w in intent.content - keys if not any(p.fullmatch(w) for _, _, p in LISTED)]
+    return not lost and (not intent.yes_no or _OPEN.match(intent.question) is not None)
 
 
-def _is_this_kind(asked: Asked, plan: Plan) -> bool:
+def _is_this_kind(intent: Intent, plan: Plan) -> bool:
     """Whether the form of a clause that asks is that of these kinds."""
     first = KINDS[plan.kinds[0]]
-    if asked.yes_no and not _OPEN.match(asked.question) and first not in _OF_YES_NO:
+    if intent.yes_no and not _OPEN.match(intent.question) and first not in _OF_YES_NO:
         return False
-    if _CHOICE.search(asked.clause) or (len(plan.kinds) == 1 and _SECOND.search(asked.clause)):
+    if _CHOICE.search(intent.clause) or (len(plan.kinds) == 1 and _SECOND.search(intent.clause)):
         return False
-    return not _WHO.match(asked.question) or (first in _OF_PERSONS and len(plan.kinds) == 1)
+    return not _WHO.match(intent.question) or (first in _OF_PERSONS and len(plan.kinds) == 1)
 
 
-def _keeps_the_question(asked: Asked, plan: Plan, text: str, keys: frozenset[str]) -> bool:
+def _keeps_the_question(intent: Intent, plan: Plan, text: str, keys: frozenset[str]) -> bool:
     """Whether no word of a clause that asks is lost, and few of the sentence in front."""
-    lost = [w for w in asked.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
-    sure = [asked.kept.names[0].text] if asked.kept.sure else []
+    lost = [w for w in intent.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
+    sure = [intent.kept.names[0].text] if intent.kept.sure else []
     return (
         not lost
-        and len(asked.lead - keys) <= _LEAD_LOST
-        and _names_all([*asked.terms, *sure], keys)
-        and asked.numbers <= set(NUMBER.findall(text))
-        and (not asked.negated or NEGATION.search(text) is not None)
+        and len(intent.lead - keys) <= _LEAD_LOST
+        and _names_all([*intent.terms, *sure], keys)
+        and intent.numbers <= set(NUMBER.findall(text))
+        and (not intent.negated or NEGATION.search(text) is not None)
     )
 
 
-def _keeps_the_statement(asked: Asked, plan: Plan, keys: frozenset[str]) -> bool:
+def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str]) -> bool:
     """Whether a message that does not ask surely means this kind, and loses few words; a story with the name
     of what it is about in front may lose more.
     """
     first = plan.kinds[0]
-    if asked.kinds[first] < _UNASKED_KIND:
+    if intent.kinds[first] < _UNASKED_KIND:
         return False
-    if KINDS[first] == "treatment" and not _STRONG.search(asked.message.text):
+    if KINDS[first] == "treatment" and not _STRONG.search(intent.message.text):
         return False
-    if _INFORMATION.search(asked.clause) and INFORMATION not in plan.kinds:
+    if _INFORMATION.search(intent.clause) and INFORMATION not in plan.kinds:
         return False
-    lost = [w for w in asked.content - keys if not any(cue.fullmatch(w) for cue in CUES)]
+    lost = [w for w in intent.content - keys if not any(cue.fullmatch(w) for cue in CUES)]
     if any(_CODE.fullmatch(w) for w in lost):
         return False
-    return asked.kept.sure or (len(lost) <= _STATED_LOST and _names_all(asked.terms, keys))
+    return intent.kept.sure or (len(lost) <= _STATED_LOST and _names_all(intent.terms, keys))
 
 
 def _names_all(names: Sequence[str], keys: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from models.summarization.extraction.candidates import Candidate
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
-from models.summarization.extraction.insertion import widened
+from models.summarization.extraction.insertion import longest_name
 from models.summarization.extraction.message import Message
 from models.types import Span
 
@@ -164,7 +164,7 @@ def _all(
     order = sorted(range(len(found)), key=lambda i: (-round(probabilities[i], 9), i))
     likely = [i for i in order[:_NAMES] if probabilities[i] >= _LEAST]
     for rank, i in enumerate(likely):
-        own = widened(found[i], found)
+        own = longest_name(found[i], found)
         sources = frozenset(found[i].sources | own.sources)
         yield Slot(own.span, _flat(message.text, own.span), probabilities[i], rank, "name", sources)
     by_start = sorted(likely, key=lambda i: found[i].span.start)

@@ -106,7 +106,7 @@ class Candidate:
     """the sentence in front that is a part of the answer: "It tastes of metal. Is it the pill?" """
 
 
-class _Said(NamedTuple):
+class _CandidateWords(NamedTuple):
     """The words of a candidate's sentence, or from its part on where another sentence is in front."""
 
     text: str
@@ -177,7 +177,7 @@ def features(
     """FEATURES of each candidate of a text; `cosines` are those of the candidates to the whole text, and
     `focus` is what the text is about.
     """
-    said = [_said(message, one) for one in found]
+    said = [_words_of(message, one) for one in found]
     alone = [i for i, c in enumerate(found) if c.lead is None]
     marks = [said[i].has_mark for i in alone]
     counts = Counter(w for i in alone for w in said[i].bag)
@@ -208,12 +208,12 @@ def features(
     return rows
 
 
-def _said(message: Message, one: Candidate) -> _Said:
+def _words_of(message: Message, one: Candidate) -> _CandidateWords:
     span = Span(one.part.start, max(one.part.end, one.sentence.end)) if one.lead else one.sentence
     text = message.text[span.start : span.end]
     cues = [float(cue.search(text) is not None) for cue in _CUES.values()]
     terms, drugs = (_within(span, spans) for spans in (message.terms, message.drugs))
-    return _Said(text, _bag(text), len(text.split()), cues, terms, drugs)
+    return _CandidateWords(text, _bag(text), len(text.split()), cues, terms, drugs)
 
 
 def _place_features(place: int, sentences: int) -> list[float]:
@@ -226,7 +226,7 @@ def _place_features(place: int, sentences: int) -> list[float]:
     ]
 
 
-def _content_features(own: _Said, counts: Counter[str]) -> list[float]:
+def _content_features(own: _CandidateWords, counts: Counter[str]) -> list[float]:
     """From `terms` to `no_mark`; `counts` has in how many sentences of the message a word is."""
     repeated = sum(counts[w] > 1 for w in own.bag)
     return [

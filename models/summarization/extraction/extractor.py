@@ -13,7 +13,14 @@ from models.releases.manifest import Release, ReleaseError
 from models.summarization.extraction import candidates, focus, insertion
 from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
-from models.summarization.extraction.insertion import NONE, Insertable, choose, filled, insertables, widened
+from models.summarization.extraction.insertion import (
+    NONE,
+    Insertable,
+    choose,
+    filled,
+    insertables,
+    longest_name,
+)
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.summarization.medical_entities import OwnRecogniser
@@ -57,7 +64,7 @@ class Answers(NamedTuple):
     features: list[list[float]]
 
 
-class Kept(NamedTuple):
+class ExtractedAnswer(NamedTuple):
     """The answer that is a part of a message."""
 
     chosen: Candidate
@@ -79,21 +86,21 @@ class Kept(NamedTuple):
         return replace(short, focus=self.names[0].text, focus_start=span.start, focus_end=span.end)
 
 
-class Found(NamedTuple):
-    """What the extractor finds in a message."""
+class Extraction(NamedTuple):
+    """The extracted answer of a message and what it was chosen from."""
 
     message: Message
     names: Sequence[Focus]
     """what the message may be about"""
     probabilities: Sequence[float]
     """of each of them"""
-    kept: Kept
+    kept: ExtractedAnswer
 
 
 class Edits(Protocol):
     """Changes the answers that are found."""
 
-    def edit(self, found: Sequence[Found]) -> list[ShortQuestion]: ...
+    def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]: ...
 
 
 class Extractor:
@@ -134,15 +141,15 @@ class Extractor:
         found = self.find(texts)
         return self.editor.edit(found) if self.editor else [one.kept.short() for one in found]
 
-    def find(self, texts: Sequence[str]) -> list[Found]:
-        """What is found in each text; the score of an answer is its probability among the candidates."""
+    def find(self, texts: Sequence[str]) -> list[Extraction]:
+        """The extraction of each text; the score of an answer is its probability among the candidates."""
         read = messages(self.encoder, self.lexicons, texts)
         return [
             self._found(message, about)
             for message, about in zip(read, topics(self.encoder, read), strict=True)
         ]
 
-    def _found(self, message: Message, about: Topics) -> Found:
+    def _found(self, message: Message, about: Topics) -> Extraction:
         probabilities = softmax(self.rankers.focus.scores(about.features))
         found, rows = answers(message, likely(about, probabilities, self.thresholds.likely))
         likelihood = softmax(self.rankers.answer.scores(rows))
@@ -150,12 +157,13 @@ class Extractor:
         offered = insertables(message, chosen, about.found, about.features, probabilities)
         inserted = sigmoids(self.rankers.insertion, offered)
         positions = choose(offered, inserted, self.thresholds.behind)
-        names = [widened(offered[i].focus, about.found) for i in positions]
+        names = [longest_name(offered[i].focus, about.found) for i in positions]
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
         text = filled(
             chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
         )
-        return Found(message, about.found, probabilities, Kept(chosen, text, score, names, sure))
+        answer = ExtractedAnswer(chosen, text, score, names, sure)
+        return Extraction(message, about.found, probabilities, answer)
 
 
 def choice(

@@ -59,7 +59,7 @@ FEATURES = (
 NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
 #: At most so many names are inserted.
 MOST = 2
-#: A name is widened to at most so many words.
+#: Most words of a name by `longest_name`.
 MOST_WORDS = 4
 #: A subject that is surely the focus, if that is a medicine.
 _SUBJECT_PRONOUN = re.compile(
@@ -92,8 +92,8 @@ _LOWERED = frozenset(
 )
 
 
-class _Asked(NamedTuple):
-    """What the features of all names for a question have in common."""
+class _ChosenQuestion(NamedTuple):
+    """The chosen question, as the features of the names for it need it."""
 
     text: str
     """of the message, in lower case"""
@@ -120,24 +120,24 @@ def insertables(
     """What may be inserted into a question of a message: the candidates `found` that it does not name, of
     which these are the features and the probabilities of the focus ranker.
     """
-    asked = _asked(message, chosen, found)
+    question = _chosen_question(message, chosen, found)
     order = sorted(range(len(found)), key=lambda i: (-round(probabilities[i], 9), i))
     out = []
     for rank, i in enumerate(order):
         if not names(chosen.text, found[i]):
             likely = [probabilities[i], float(rank == 0)]
-            row = [0.0, *likely, *_features(asked, found[i], rows[i])]
+            row = [0.0, *likely, *_features(question, found[i], rows[i])]
             out.append(Insertable(found[i], row))
     return out
 
 
-def _features(asked: _Asked, focus: Focus, ranked: Sequence[float]) -> list[float]:
+def _features(question: _ChosenQuestion, focus: Focus, ranked: Sequence[float]) -> list[float]:
     """FEATURES of a name from those of its sources on; `ranked` are its features for the focus ranker."""
     row = dict(zip(FOCUS_FEATURES, ranked, strict=True))
     own = {w for w in word_keys(focus.text) if w not in FUNCTION_WORDS}
     drug = float("drug" in focus.sources)
-    start = asked.sentence.start
-    before = asked.text.rfind(focus.text.lower(), 0, start)
+    start = question.sentence.start
+    before = question.text.rfind(focus.text.lower(), 0, start)
     return [
         *(row[s] for s in SOURCES),
         row["mentions"],
@@ -146,11 +146,11 @@ def _features(asked: _Asked, focus: Focus, ranked: Sequence[float]) -> list[floa
         row["form"],
         float(before >= 0),
         (start - before) / 200 if before >= 0 else 3.0,
-        float(start <= focus.span.start < asked.sentence.end),
-        *asked.numbers,
-        float(bool(own & asked.words)),
+        float(start <= focus.span.start < question.sentence.end),
+        *question.numbers,
+        float(bool(own & question.words)),
         row["in_longer"],
-        *(value * kind for value in asked.cues for kind in (drug, 1 - drug)),
+        *(value * kind for value in question.cues for kind in (drug, 1 - drug)),
     ]
 
 
@@ -196,17 +196,17 @@ def _with_topic(shown: str, focus: Focus, only_medicine: bool) -> str:
     return f"{capitalised(focus.text)}: {shown}"
 
 
-def _asked(message: Message, chosen: Candidate, found: Sequence[Focus]) -> _Asked:
+def _chosen_question(message: Message, chosen: Candidate, found: Sequence[Focus]) -> _ChosenQuestion:
     keys = word_keys(chosen.text)
     content = {w for w in keys if w not in FUNCTION_WORDS}
     named = ["drug" in f.sources for f in found if names(chosen.text, f)]
     cues = [float(any(named)), float(not all(named))]
     cues += [float(cue.search(chosen.text) is not None) for cue in _CUES.values()]
     numbers = [math.log(max(1, len(keys))), float(len(content))]
-    return _Asked(message.text.lower(), chosen.sentence, content, numbers, cues)
+    return _ChosenQuestion(message.text.lower(), chosen.sentence, content, numbers, cues)
 
 
-def widened(focus: Focus, found: Sequence[Focus]) -> Focus:
+def longest_name(focus: Focus, found: Sequence[Focus]) -> Focus:
     """The longest name of up to MOST_WORDS words that has this one in it: "Cushing" is part of "Cushing
     disease". A medicine stays as it is.
     """

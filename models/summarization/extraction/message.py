@@ -1,4 +1,4 @@
-"""A message as the extractor reads it: names of the lexicons, and the vectors of its words, from which those
+"""The input of the extractor: names of the lexicons, and the vectors of its words, from which those
 of its parts are made.
 """
 

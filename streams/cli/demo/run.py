@@ -19,7 +19,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Refusal, Sender, read_reports
-from streams.cli.store.page import anew, page
+from streams.cli.store.page import page, temporary_settings
 from streams.intake.items import Intake
 from streams.records import Report
 from streams.settings import Settings
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def process_started() -> float:
-    """The monotonic time at which this process started; now, where the system does not tell."""
+    """The monotonic time at which this process started; now, where the system does not state it."""
     try:
         stat = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace")
         # Behind the name, which may hold anything, the twentieth field: ticks from the start of the machine.
@@ -152,7 +152,7 @@ class Demo:
         if not self._shown:
             yield ""
             return
-        with anew(settings) as new:
+        with temporary_settings(settings) as new:
             async with following(new) as task, page(new) as address:
                 worker.beside.append(task)
                 yield address

@@ -1,1 +1,1 @@
-"""What an operator asks: the state of the pipeline, its dead letters, its set-up and its interface."""
+"""Commands for operators: state of the pipeline, dead letters, checks of the set-up, AsyncAPI document."""

@@ -46,7 +46,7 @@ async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
             await admin.start()
             cluster = await admin.describe_cluster()
     except (KafkaError, TimeoutError, OSError) as error:
-        yield Finding("login", "fail", f"the broker refuses it: {_said(error)}", _LOGIN)
+        yield Finding("login", "fail", f"the broker refuses it: {_reason(error)}", _LOGIN)
         await _close(admin)
         return
     try:
@@ -83,7 +83,7 @@ async def _reach(address: str, settings: Settings) -> Finding:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await writer.wait_closed()
     except (OSError, TimeoutError, ValueError) as error:
-        return Finding(what, "fail", _said(error), _fix(error))
+        return Finding(what, "fail", _reason(error), _fix(error))
     return Finding(what, "ok", "reached, its certificate is valid" if context else "reached")
 
 
@@ -119,7 +119,7 @@ async def _topics(settings: Settings) -> Sequence[Finding]:
         async with asyncio.timeout(REQUEST_SECONDS):
             found = await differences(settings)
     except (KafkaError, TopicsError, TimeoutError) as error:
-        return [Finding("topics", "fail", _said(error), "grant Describe and DescribeConfigs on the topics")]
+        return [Finding("topics", "fail", _reason(error), "grant Describe and DescribeConfigs on the topics")]
     missing = [d for d in found if d.what == "topic"]
     if len(missing) == len(topics.TOPICS):
         fix = "pvstream topics --create; if they exist, grant Describe on them, and check PV_PREFIX"
@@ -150,10 +150,10 @@ async def _groups(settings: Settings, admin: Any) -> Finding:
         fix = f"grant Read on the groups that begin with {group_id(settings, '')}"
         return Finding("groups", "fail", f"no right to {group}", fix)
     except (KafkaError, TimeoutError) as error:
-        return Finding("groups", "fail", f"{group}: {_said(error)}", "look at the log of the brokers")
+        return Finding("groups", "fail", f"{group}: {_reason(error)}", "look at the log of the brokers")
     return Finding("groups", "ok", f"{len(groups)} groups can be used")
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """One line; some errors say nothing."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What `pvstream check` looks at, in which order, and what it prints."""
+"""The checks of `pvstream check`, their order, and the table that it prints."""
 
 from __future__ import annotations
 

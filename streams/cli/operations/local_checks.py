@@ -52,7 +52,7 @@ def _connection(settings: Settings) -> Iterator[Finding]:
             settings.ssl_context()
     except OSError as error:
         fix = "they must be PEM files, and PV_SSL_KEY_PASSWORD_FILE must hold the password of the key"
-        yield Finding("settings", "fail", f"the TLS files: {_said(error)}", fix)
+        yield Finding("settings", "fail", f"the TLS files: {_reason(error)}", fix)
 
 
 def _membership(settings: Settings) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def check_state(settings: Settings) -> Iterator[Finding]:
             pass
     except OSError as error:
         fix = "make it writable; without it a worker cannot start while the store is away"
-        yield Finding("state", "fail", f"{folder}: {_said(error)}", fix)
+        yield Finding("state", "fail", f"{folder}: {_reason(error)}", fix)
     else:
         yield Finding("state", "ok", f"{folder} is writable")
 
@@ -166,7 +166,7 @@ def _check_release(settings: Settings, task: str, name: str | Path | None, kind:
         return Finding(what, "fail", f"{kind}: {error}", "publish a sound release, or roll back")
 
 
-def _said(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     """The reason, and the file where there is one."""
     name = f"{error.filename}: " if error.filename else ""
     return f"{name}{error.strerror or error}"

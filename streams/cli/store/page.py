@@ -21,9 +21,9 @@ ANSWER_SECONDS = 60.0
 
 
 @contextmanager
-def anew(settings: Settings, *, keeps_database: bool = False) -> Iterator[Settings]:
-    """Settings of the store and the page on an embedded broker, whose topics begin anew at each start: what
-    belongs to earlier topics is left alone. The folder of the new files goes with the block.
+def temporary_settings(settings: Settings, *, keeps_database: bool = False) -> Iterator[Settings]:
+    """Settings of the store and the page on an embedded broker, whose topics are empty at each start: files
+    that belong to earlier topics are not used. The folder of the new files is deleted at the end.
     """
     with tempfile.TemporaryDirectory(prefix="pvstream-") as name:
         folder = Path(name)

@@ -27,8 +27,8 @@ POSTS = "app.bsky.feed.post"
 MAX_MESSAGE_BYTES = 1 << 20
 #: What this side accepts, because a server may ignore the other limit.
 MAX_FRAME_BYTES = 16 << 20
-#: States of an account in which its posts must go. The others, such as `deactivated`, may end again.
-GONE = frozenset({"deleted", "takendown"})
+#: States of an account whose posts must be deleted. The others, such as `deactivated`, may be temporary.
+REMOVED = frozenset({"deleted", "takendown"})
 MICROSECONDS = 1_000_000
 #: Seconds that the clocks of the server and of this machine may differ.
 FUTURE = 60.0
@@ -107,7 +107,7 @@ def read_event(data: str | bytes) -> tuple[int, tuple[Item, ...]]:
         match event["kind"]:
             case "commit" if event["commit"]["collection"] == POSTS:
                 return at, (_post(did, event["commit"]),)
-            case "account" if not event["account"]["active"] and event["account"].get("status") in GONE:
+            case "account" if not event["account"]["active"] and event["account"].get("status") in REMOVED:
                 return at, (AuthorDeletion(did),)
     except (KeyError, TypeError, AttributeError):
         raise ValueError("not an event") from None

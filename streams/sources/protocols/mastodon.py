@@ -188,8 +188,8 @@ class Mastodon:
                     url, query = f"{self.server}/api/v1/statuses", [("id[]", id_) for id_ in asked]
                     there = {s["id"]: s for s in await _page(client, url, query) if "id" in s}
                     edited = [s for s in there.values() if _seconds(s.get("edited_at")) >= since]
-                    gone = [Deletion(self.prefix + id_) for id_ in asked if id_ not in there]
-                    yield [*gone, *self._read([s for s in edited if s.get("edited_at")]).items]
+                    deleted = [Deletion(self.prefix + id_) for id_ in asked if id_ not in there]
+                    yield [*deleted, *self._read([s for s in edited if s.get("edited_at")]).items]
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}

@@ -84,7 +84,7 @@ class Rss:
         async with client.get(self.url, headers=conditions) as response:
             if response.status == UNCHANGED:
                 return None
-            # One feed that is gone must not end the others, so every status is worth another try.
+            # One unavailable feed must not end the others, so every status is tried again.
             raise_for(response.status, response.headers, frozenset())
             body = await response.content.read(MAX_FEED + 1)
             while len(body) <= MAX_FEED and (more := await response.content.read(MAX_FEED)):

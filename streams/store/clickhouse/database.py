@@ -32,9 +32,9 @@ from streams.store.rows import REVISION, Row, revision_from
 from streams.store.tables import OFFSETS, REPORTS, Table, quoted
 
 CONNECT_SECONDS = 10
-#: Ids in one question.
+#: Ids in one query.
 CHUNK = 1000
-#: Questions name many ids. Times are UTC, and a server must not keep rows in memory that it has confirmed.
+#: Queries name many ids. Times are UTC, and a server must not keep rows in memory that it has confirmed.
 SETTINGS = {
     "max_query_size": 16 << 20,
     "session_timezone": "UTC",
@@ -47,13 +47,13 @@ SETTINGS = {
 class ClickHouseDatabase:
     """A database of a server; `write` creates the tables, and refuses where another process writes to it.
 
-    A reader's questions are read only, but give it a role that may only read all the same.
+    A reader's queries are read only; give it a role that may only read all the same.
     """
 
     def __init__(self, url: str, password: str, *, write: bool = False) -> None:
         self._lease: WriterLease | None = None
         self._written = 0
-        with _told():
+        with _database_errors():
             self._client = _connected(url, password, SETTINGS if write else SETTINGS | {"readonly": 1})
             try:
                 found = schema.version_of(self._run, "currentDatabase()")
@@ -84,7 +84,7 @@ class ClickHouseDatabase:
             raise DatabaseError("the database is open for reading only")
         rows = batch.rows
         given = {row["id"] for row in rows.reports}
-        with _told():
+        with _database_errors():
             self._lease.check()
             self._written += 1
             version = (self._lease.epoch << COUNTED) + self._written
@@ -95,12 +95,12 @@ class ClickHouseDatabase:
             self._insert(STORED_OFFSETS, lines(offset_rows(batch.offsets), version))
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        with _told():
+        with _database_errors():
             stream = self._client.query_row_block_stream(sql)
         return list(stream.source.column_names), _fetched(stream)
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
-        with _told():
+        with _database_errors():
             sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
             with self._client.query_row_block_stream(sql) as stream:
                 for block in stream:
@@ -110,7 +110,7 @@ class ClickHouseDatabase:
         """A server serves others meanwhile."""
 
     def close(self) -> None:
-        with _told():
+        with _database_errors():
             if self._lease is not None:
                 self._lease.close()
                 self._lease = None
@@ -126,12 +126,12 @@ class ClickHouseDatabase:
             self._client.raw_insert(table, insert_block=block, fmt="JSONEachRow")
 
     def _of_ids(self, sql: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a question that ends in the column of the ids."""
+        """The rows of a query that ends in the column of the ids."""
         for i in range(0, len(ids), CHUNK):
             yield from self._all(f"{sql} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
 
     def _all(self, sql: str) -> list[tuple[Any, ...]]:
-        with _told():
+        with _database_errors():
             return self._run(sql)
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
@@ -158,13 +158,13 @@ def _connected(url: str, password: str, settings: Mapping[str, Any]) -> Any:
 
 
 def _fetched(stream: Any) -> Iterator[tuple[Any, ...]]:
-    with _told(), stream:
+    with _database_errors(), stream:
         for block in stream:
             yield from map(tuple, block)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _database_errors() -> Iterator[None]:
     try:
         yield
     except (ClickHouseError, OSError, schema.OtherSchema) as error:

@@ -36,7 +36,7 @@ class WriterLease:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._client.command(_TABLE)
-        self._beat = self._taken()
+        self._beat = self._acquired()
         self.epoch = self._beat >> COUNTED
         self._renewed_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="clickhouse-lease", daemon=True)
@@ -60,7 +60,7 @@ class WriterLease:
             finally:
                 self._client.close()
 
-    def _taken(self) -> int:
+    def _acquired(self) -> int:
         holder, seen, is_alive = self._read()
         beat = seen
         while is_alive:

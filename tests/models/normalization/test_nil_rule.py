@@ -90,7 +90,7 @@ def test_a_rule_decides_instead_of_the_cosine(mini: Encoder) -> None:
 
 def test_a_phrase_that_does_not_count_is_no_feature(mini: Encoder) -> None:
     model = model_of(mini, MARGIN)
-    ((found, pt),) = model.judged([query("rash")], model.embed([query("rash")])[0])
+    ((found, pt),) = model.nil_inputs([query("rash")], model.embed([query("rash")])[0])
     assert pt == "Rash"
     cosines = (mini.embed(["rash"]) @ mini.embed([t.llt for t in TERMS]).T)[0]
     assert found[1] == pytest.approx(float(cosines[2] - cosines[:2].max()), abs=1e-4)

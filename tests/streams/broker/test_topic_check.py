@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streams.broker.topic_check import Found, compare
+from streams.broker.topic_check import TopicState, compare
 from streams.settings import Settings
 from streams.topics import EVENTS, POSTS, RELEASES, TOPICS, new_topic
 
@@ -34,13 +34,14 @@ def test_topics_as_they_are_created_do_not_differ(settings: Settings) -> None:
             "segment.bytes": "7",
         }
         assert (
-            list(compare(topic, Found(topic.partitions or 4, settings.replication, entries), settings)) == []
+            list(compare(topic, TopicState(topic.partitions or 4, settings.replication, entries), settings))
+            == []
         )
 
 
 def test_a_difference_is_named_with_what_was_expected_and_what_is_there() -> None:
     entries = EVENTS.configuration() | {"retention.ms": "5", "min.insync.replicas": "1"}
-    found = [str(d) for d in compare(EVENTS, Found(7, 2, entries), THREE)]
+    found = [str(d) for d in compare(EVENTS, TopicState(7, 2, entries), THREE)]
     assert found == [
         "events: partitions is 7, expected 4",
         "events: replication is 2, expected 3",
@@ -51,14 +52,14 @@ def test_a_difference_is_named_with_what_was_expected_and_what_is_there() -> Non
 
 def test_more_replicas_in_sync_than_there_are_is_a_problem_whatever_the_table_says() -> None:
     entries = POSTS.configuration() | {"min.insync.replicas": "2"}
-    (difference,) = compare(POSTS, Found(4, 1, entries), ONE)
+    (difference,) = compare(POSTS, TopicState(4, 1, entries), ONE)
     assert difference.problem == "every record is refused, because there are only 1 replicas"
     two = Settings(replication=2)
-    assert not list(compare(POSTS, Found(4, 2, entries), two))
+    assert not list(compare(POSTS, TopicState(4, 2, entries), two))
 
 
 def test_a_configuration_that_may_not_be_read_is_a_difference_and_no_problem() -> None:
-    state = Found(1, 1, {}, "TopicAuthorizationFailedError")
+    state = TopicState(1, 1, {}, "TopicAuthorizationFailedError")
     (difference,) = compare(RELEASES, state, ONE)
     assert (difference.found, difference.problem) == ("TopicAuthorizationFailedError", "")
     assert [d.what for d in compare(RELEASES, replace(state, partitions=2), ONE)] == [
@@ -70,7 +71,7 @@ def test_a_configuration_that_may_not_be_read_is_a_difference_and_no_problem() -
 def test_names_and_partitions_are_those_of_the_settings() -> None:
     settings = Settings(prefix="staging.", partitions=2)
     assert new_topic(EVENTS, settings).name == "staging.events"
-    found = [str(d) for d in compare(EVENTS, Found(4, 1, EVENTS.configuration()), settings)]
+    found = [str(d) for d in compare(EVENTS, TopicState(4, 1, EVENTS.configuration()), settings)]
     assert found == ["staging.events: partitions is 4, expected 2"]
     (missing,) = compare(POSTS, None, settings)
     assert missing.topic == "staging.posts"

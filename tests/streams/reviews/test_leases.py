@@ -16,7 +16,7 @@ from streams.codec import encode
 from streams.records import Inbound, Lease, Review, ReviewedEvent
 from streams.reviews import leases as module
 from streams.reviews.chain import BrokenChain, is_late, linked, verify
-from streams.reviews.leases import LEASE_SECONDS, Held, Leases
+from streams.reviews.leases import LEASE_SECONDS, Leases, LeaseTable
 from streams.reviews.log import Place, ReviewLog
 from streams.settings import Settings
 from streams.store.database import open_database
@@ -55,7 +55,7 @@ def asked(holder: str, seconds: float = LEASE_SECONDS, place: Place = PLACES[0])
 
 
 def test_an_event_belongs_to_the_first_who_asked_until_it_ends_or_is_given_back() -> None:
-    held = Held()
+    held = LeaseTable()
     assert [held.take(asked("one"), 0), held.take(asked("two"), 0), held.take(asked("one"), 5)] == [1, 0, 1]
     assert not held.take(asked("two", 0), 6)  # nobody gives back what another one has
     assert held.holder(PLACES[0], LEASE_SECONDS + 4) == "one"

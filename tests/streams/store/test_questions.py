@@ -77,7 +77,7 @@ def answers(database: Database) -> dict[str, Any]:
     tables = count(database, population, stratified=True)
     by_week, by_source = (strata(database, population, tables.pairs, s) for s in (WEEK, STRATUM))
     found: dict[str, Any] = {
-        "glance": reports.glance(database),
+        "totals": reports.totals(database),
         "latest": reports.latest(database, texts=True),
         "pair": reports.of_pair(database, "lithium", "Nausea", texts=True),
         "cases": list(cases(database, undecided=True)),

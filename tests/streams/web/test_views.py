@@ -13,7 +13,7 @@ from streams.codec import encode
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
 from streams.web.reports import pieces
-from streams.web.signalling import sparkline
+from streams.web.signal_table import sparkline
 from tests.streams.web.conftest import HOSTILE, Page, reports
 
 PAGES = ("/", "/signals", "/report?id=r0%22%3E%3Cscript%3E", "/pair?drug=sertraline&term=Nausea")

@@ -8,7 +8,14 @@ import torch
 from models.acronym.prototypes import WRITTEN
 from models.types import Span
 from training.acronym.prototypes import EncodedRows, best_long_forms, best_mixture
-from training.acronym.written import grown, parts_of, spellings, unseen, widened, written_rows
+from training.acronym.written import (
+    extended_dictionary,
+    scored_as_unseen,
+    sense_parts,
+    spellings,
+    with_dictionary_forms,
+    written_rows,
+)
 from training.common.long_forms import key
 from training.evaluation.acronym import Row
 from training.teaching.batches import AcronymContext
@@ -35,7 +42,7 @@ def test_spellings_of_a_long_form_have_one_key(one: str, other: str, same: bool)
 
 
 def test_the_dictionary_grows_by_what_it_has_in_no_spelling() -> None:
-    assert grown(DICTIONARY, CONTEXTS) == {
+    assert extended_dictionary(DICTIONARY, CONTEXTS) == {
         "IA": ["intra-arterial", "intra-articular"],
         "MS": ["multiple sclerosis"],
         "RA": ["rheumatoid arthritis"],
@@ -44,7 +51,7 @@ def test_the_dictionary_grows_by_what_it_has_in_no_spelling() -> None:
 
 
 def test_a_sentence_is_a_row_of_each_spelling_of_its_sense() -> None:
-    dictionary = grown(DICTIONARY, CONTEXTS)
+    dictionary = extended_dictionary(DICTIONARY, CONTEXTS)
     corpus = [Row("an IA x", Span(3, 5), ("INTRA-ARTICULAR", "x"), "x")]
     rows = written_rows(CONTEXTS, dictionary, spellings(dictionary, corpus))
     assert [(r.short_form, r.gold) for r in rows] == [
@@ -58,13 +65,13 @@ def test_a_sentence_is_a_row_of_each_spelling_of_its_sense() -> None:
 
 def test_rows_get_the_further_long_forms_of_the_dictionary() -> None:
     row = Row("an I.A. x", Span(3, 7), ("intraarterial", "x"), "x")
-    (wide,) = widened([row], grown(DICTIONARY, CONTEXTS))
+    (wide,) = with_dictionary_forms([row], extended_dictionary(DICTIONARY, CONTEXTS))
     assert wide.senses == ("intraarterial", "x", "intra-articular")
 
 
 def test_the_parts_hold_every_sense_once_and_its_spellings_together() -> None:
     senses = [("A", f"form{n:02}") for n in range(10)] + [("A", "FORM-03")]
-    parts = parts_of(senses, 0)
+    parts = sense_parts(senses, 0)
     assert sorted(s for part in parts for s in part) == sorted(senses)
     assert all((("A", "form03") in part) == (("A", "FORM-03") in part) for part in parts)
 
@@ -77,7 +84,7 @@ def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -
     casi = EncodedRows("casi", corpus, [[0.0, 0.0]] * 6, near)
     shown = [Row("PD", Span(0, 2), senses, "y")]
     written = EncodedRows(WRITTEN, shown, [[0.0, 0.0]], torch.tensor([[0.0, 1.0]]))
-    scored = unseen(casi, [written], {("PD", "y")}, 0)
+    scored = scored_as_unseen(casi, [written], {("PD", "y")}, 0)
     assert [s.row.gold for s in scored] == ["y"] * 3
     assert [s.only_written.tolist() for s in scored] == [[False, True]] * 3
     # The vectors of y are nearer to x than to the written sentence unless that is raised.

@@ -1,1 +1,1 @@
-"""Coded mentions in parts that share no drug and no term, and terms taken out of a terminology."""
+"""Splits of coded mentions by drug and preferred term, and draws of terms removed from a terminology."""

@@ -1,4 +1,4 @@
-"""Terms taken out of a terminology, to see whether a coder notices that a concept is missing.
+"""Draws of terms that are removed from a terminology, to test whether a coder detects a missing concept.
 
 Preferred terms have two halves, by a hash of their names: rules are chosen on draws from one and measured on
 draws from the other.
@@ -61,8 +61,8 @@ def shares(nil: Iterable[bool], right: Iterable[bool], missing: Iterable[bool]) 
     """
     rows = list(zip(nil, right, missing, strict=True))
     parts: dict[str, list[bool]] = {
-        "nil_of_missing": [bool(n) for n, _, gone in rows if gone],
-        "known_lost": [bool(n) for n, _, gone in rows if not gone],
-        "right_lost": [bool(n) for n, good, gone in rows if good and not gone],
+        "nil_of_missing": [bool(n) for n, _, missing in rows if missing],
+        "known_lost": [bool(n) for n, _, missing in rows if not missing],
+        "right_lost": [bool(n) for n, good, missing in rows if good and not missing],
     }
     return {name: round(sum(part) / max(1, len(part)), 4) for name, part in parts.items()}

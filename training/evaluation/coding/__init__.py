@@ -1,1 +1,1 @@
-"""Further questions to the coder."""
+"""Further evaluations of the coder: from the text alone, and with terms removed."""

@@ -1,4 +1,4 @@
-"""Whether the coder notices that a concept is missing: terms are taken out, and their mentions are coded."""
+"""NIL detection: terms are removed from the terminology, and their mentions are coded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted in each post, and the scores of these counts."""
+"""The counts of each post, and the scores computed from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages find in posts, and what two trivial methods find: names of the terminology."""
+"""Events in posts by the stages, and by two trivial baselines that match names of the terminology."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When a coder says NIL: the threshold, and the rule that is fitted on terms taken out."""
+"""Calibration of NIL: the threshold, and the rule that is fitted on removed terms."""

@@ -1,4 +1,4 @@
-"""Fits the rule for NIL on terms taken out of the terminology: `python -m training.normalization --like
+"""Fits the rule for NIL on terms removed from the terminology: `python -m training.normalization --like
 RELEASE --calibrate`.
 
 The queries are PsyTAR's validation mentions and the held-out lay phrases of the teaching corpus, which no
@@ -40,8 +40,8 @@ PHRASES = TrainingData(
 console = Console()
 
 
-class Judged(NamedTuple):
-    """What a model with terms taken out finds for the mentions of several draws."""
+class NilExamples(NamedTuple):
+    """Features and labels for the rule: the mentions of several draws, coded without the removed terms."""
 
     features: np.ndarray[Any, Any]
     """(mentions, FEATURES)"""
@@ -49,7 +49,7 @@ class Judged(NamedTuple):
     missing: np.ndarray[Any, Any]
 
 
-def judged(model: NormalizationModel, golds: Sequence[GoldCoding], half: Half) -> Judged:
+def nil_examples(model: NormalizationModel, golds: Sequence[GoldCoding], half: Half) -> NilExamples:
     """The draws from a half; each mention is embedded once."""
     vectors = dict(zip(golds, model.embed([query(g) for g in golds])[0], strict=True))
     parts = [(np.zeros((0, len(FEATURES))), np.zeros(0, bool), np.zeros(0, bool))]
@@ -57,15 +57,15 @@ def judged(model: NormalizationModel, golds: Sequence[GoldCoding], half: Half) -
         if not draw.mentions:
             continue
         lacking = model.without(draw.removed)
-        found = lacking.judged(
+        found = lacking.nil_inputs(
             [query(g) for g in draw.mentions], np.stack([vectors[g] for g in draw.mentions])
         )
         hits = [pt in right for (_, pt), right in zip(found, draw.right, strict=True)]
         parts.append((np.stack([f for f, _ in found]), np.array(hits), np.array(draw.missing)))
-    return Judged(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return NilExamples(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def fitted(rows: Judged, allowed_loss: float = ALLOWED_LOSS) -> NilRule:
+def fitted(rows: NilExamples, allowed_loss: float = ALLOWED_LOSS) -> NilRule:
     """A logistic regression of known against missing concepts, both weighing the same. The threshold is the
     confidence that `allowed_loss`, 0 to 1, of the right codings fall below. Raises typer.BadParameter where
     there is no right coding or no missing concept.
@@ -82,17 +82,17 @@ def fitted(rows: Judged, allowed_loss: float = ALLOWED_LOSS) -> NilRule:
     return NilRule(rule.weights, rule.bias, round(below, 4))
 
 
-def report(rule: NilRule, rows: Judged) -> dict[str, float]:
+def report(rule: NilRule, rows: NilExamples) -> dict[str, float]:
     """The shares of `removed_terms.shares`, and the accuracy of known concepts at 80 % coverage."""
     return _report(np.array([rule.confidence(f) for f in rows.features]), rule.below, rows)
 
 
-def by_cosine(nil_below: float, rows: Judged) -> dict[str, float]:
+def by_cosine(nil_below: float, rows: NilExamples) -> dict[str, float]:
     """The same for a threshold on the best cosine."""
     return _report(rows.features[:, FEATURES.index("cosine")], nil_below, rows)
 
 
-def _report(confidences: np.ndarray[Any, Any], below: float, rows: Judged) -> dict[str, float]:
+def _report(confidences: np.ndarray[Any, Any], below: float, rows: NilExamples) -> dict[str, float]:
     known = ~rows.missing
     order = np.argsort(-confidences[known], kind="stable")
     covered = rows.right[known][order][: round(0.8 * known.sum())]
@@ -142,7 +142,7 @@ def _rule_and_reports(
 ) -> tuple[NilRule, dict[str, Any]]:
     """The rule fitted on one half of the terms, and what it and the cosine alone do on either half."""
     halves: tuple[Half, Half] = ("development", "test")
-    development, test = (judged(model, golds, half) for half in halves)
+    development, test = (nil_examples(model, golds, half) for half in halves)
     rule = fitted(development, allowed_loss)
     reports = {
         "development": report(rule, development),

@@ -1,1 +1,1 @@
-"""Patients' phrases in training: those that teach the encoder, and those that are searched."""
+"""Patients' phrases: training of the encoder on them, and the choice of those that are searched."""

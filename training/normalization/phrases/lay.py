@@ -1,4 +1,4 @@
-"""S_isolated learns the words of patients before the context is trained: a phrase and a name of the same
+"""Training of S_isolated on lay phrases, before the context is trained: a phrase and a name of the same
 preferred term are pulled together, by a softmax over the names of a batch in both directions, and by one over
 all names of the terminology, whose vectors are computed anew every REFRESH steps.
 
@@ -59,7 +59,7 @@ class Phrase(NamedTuple):
     pt: str
 
 
-class Lesson(NamedTuple):
+class TrainingPhrase(NamedTuple):
     """A phrase, or a name that is learned like one."""
 
     words: str
@@ -139,9 +139,9 @@ class PhraseTrainee(Trainee):
         self._names = [t.llt.lower() for t in terms]
         self._rows = rows_by_pt(self.terms)
         self._pts = np.array([t.pt for t in terms])
-        self.data = [Lesson(*p) for p in data]
+        self.data = [TrainingPhrase(*p) for p in data]
         self._synonyms = [
-            Lesson(self._names[row], pt, row)
+            TrainingPhrase(self._names[row], pt, row)
             for pt, rows in self._rows.items()
             for row in rows
             if len(rows) > 1
@@ -179,7 +179,7 @@ class PhraseTrainee(Trainee):
         hits = sum(self.terms[row].pt in right for row, (_, right) in zip(rows[:, 0], known, strict=True))
         return {"acc@1": hits / len(known)}
 
-    def loss(self, batch: Sequence[Lesson]) -> dict[str, Tensor]:
+    def loss(self, batch: Sequence[TrainingPhrase]) -> dict[str, Tensor]:
         """By what the phrases are compared with: one name for each phrase of the batch, in both directions,
         and all names.
         """
@@ -200,23 +200,25 @@ class PhraseTrainee(Trainee):
         back = softmax_loss(named, words, own, same, TEMPERATURE)
         return {"batch": (there + back) / 2, "names": self._over_names(words, batch, pts)}
 
-    def _over_names(self, words: Tensor, batch: Sequence[Lesson], pts: np.ndarray[Any, Any]) -> Tensor:
+    def _over_names(
+        self, words: Tensor, batch: Sequence[TrainingPhrase], pts: np.ndarray[Any, Any]
+    ) -> Tensor:
         """The softmax over all names, in which every one of the right preferred term is right but the name
         itself.
         """
         right = torch.from_numpy(pts[:, None] == self._pts)
         ignored = torch.zeros_like(right)
-        for i, lesson in enumerate(batch):
-            if lesson.row is not None:
-                right[i, lesson.row], ignored[i, lesson.row] = False, True
+        for i, phrase in enumerate(batch):
+            if phrase.row is not None:
+                right[i, phrase.row], ignored[i, phrase.row] = False, True
         return softmax_loss(
             words, self._vectors, right.to(words.device), ignored.to(words.device), TEMPERATURE
         )
 
-    def _name(self, lesson: Phrase | Lesson) -> str:
+    def _name(self, phrase: Phrase | TrainingPhrase) -> str:
         """A name of the phrase's preferred term that is another than the phrase, where there is one."""
-        names = [self._names[row] for row in self._rows[lesson.pt]]
-        return self.rng.choice([n for n in names if n != lesson.words] or names)
+        names = [self._names[row] for row in self._rows[phrase.pt]]
+        return self.rng.choice([n for n in names if n != phrase.words] or names)
 
     def _embedded(self, texts: Sequence[str]) -> Tensor:
         """(texts, d) unit vectors on the CPU, without gradients."""

@@ -1,4 +1,4 @@
-"""From which score on a pair of a release with a sentence head is related."""
+"""Choice of the score from which a pair is related, for releases with a sentence head."""
 
 from __future__ import annotations
 

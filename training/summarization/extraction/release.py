@@ -36,8 +36,8 @@ from training.summarization.data import (
     without_duplicates,
     without_leaks,
 )
-from training.summarization.editing.teach import EditorWeights, train_editor
-from training.summarization.extraction.teach import Weights, train
+from training.summarization.editing.train import EditorWeights, train_editor
+from training.summarization.extraction.train import Weights, train
 from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
 from training.summarization.settings import Settings
 from training.teaching.batches import ID, Part

@@ -1,4 +1,4 @@
-"""What the teaching corpus holds: counts of texts, labels, flags, styles, drugs and organ classes."""
+"""The composition of the teaching corpus: counts of texts, labels, flags, styles, drugs and organ classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong in the teaching corpus: lines that must be mended or removed."""
+"""The checks of the teaching corpus: lines that must be corrected or removed."""
 
 from __future__ import annotations
 
@@ -134,14 +134,14 @@ def _duplicates(texts: Sequence[tuple[Line, str]], folders: Sequence[Path]) -> I
         index = Index(contents, shingles)
         for i, j, jaccard in index.inside():
             if normalised(contents[i]) != normalised(contents[j]):
-                found.setdefault((lines[i], lines[j].place), _told(shingles, jaccard))
+                found.setdefault((lines[i], lines[j].place), _similarity(shingles, jaccard))
         for name, i, jaccard in index.near(evaluated):
-            found.setdefault((lines[i], name), _told(shingles, jaccard))
+            found.setdefault((lines[i], name), _similarity(shingles, jaccard))
     for (line, place), told in found.items():
         yield Finding(line, f"a near-duplicate of {place} {told}")
 
 
-def _told(shingles: Shingles, jaccard: float) -> str:
+def _similarity(shingles: Shingles, jaccard: float) -> str:
     unit = "words" if shingles.of_words else "characters"
     return f"(Jaccard {jaccard:.2f} of {shingles.n} {unit})"
 
@@ -178,7 +178,7 @@ def _like_phrases(phrases: dict[Line, Phrase]) -> Iterator[Finding]:
     for i, j, jaccard in Index([p.phrase for p in phrases.values()], PHRASE).inside():
         one, other = phrases[lines[i]], phrases[lines[j]]
         if one.pt == other.pt and normalised(one.phrase) != normalised(other.phrase):
-            yield Finding(lines[i], f"nearly the phrase of {lines[j].place} {_told(PHRASE, jaccard)}")
+            yield Finding(lines[i], f"nearly the phrase of {lines[j].place} {_similarity(PHRASE, jaccard)}")
 
 
 def _acronyms(contexts: dict[Line, AcronymContext]) -> Iterator[Finding]:

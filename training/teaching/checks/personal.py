@@ -1,4 +1,4 @@
-"""What looks like the data of a real person or a real account."""
+"""Finds what may be the data of a real person or a real account."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.editing.asked import asked
 from models.summarization.editing.editor import Editor, edited_clause
 from models.summarization.editing.edits import FEATURES, edits, kept_features
+from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.editing.openings import KINDS, LISTED, OPENINGS
 from models.summarization.extraction import candidates, focus, insertion
@@ -158,7 +158,7 @@ def test_a_slot_outside_of_its_sentence_is_the_focus(small: Encoder) -> None:
 def test_features_are_as_many_as_their_names(small: Encoder) -> None:
     (found,) = extractor(small).find(["My son has lupus. Is there any cure?"])
     kinds = [0.9] * len(KINDS)
-    question = asked(found, edited_clause(found), kinds)
+    question = intent_of(found, edited_clause(found), kinds)
     offered = edits(question)
     assert offered
     assert {len(kept_features(question)), *(len(e.features) for e in offered)} == {len(FEATURES)}

@@ -21,9 +21,9 @@ from training.common.loop import TrainingLoop
 from training.normalization.phrases.lay import (
     KEPT,
     TEMPERATURE,
-    Lesson,
     Phrase,
     PhraseTrainee,
+    TrainingPhrase,
     distinct,
     entries,
     taught_phrases,
@@ -95,9 +95,9 @@ def test_all_names_of_the_right_term_are_right_but_the_one_that_is_learned(tiny_
     learner = trainee(tiny_bert, 1)
     learner._vectors = torch.eye(4, learner.encoder.dimension)
     words = torch.eye(4, learner.encoder.dimension)[:2]
-    name = Lesson("insomnia", "Insomnia", 0)
+    name = TrainingPhrase("insomnia", "Insomnia", 0)
     pts = np.array(["Insomnia", "Insomnia"])
-    own = learner._over_names(words, [name, Lesson("wide awake", "Insomnia")], pts)
+    own = learner._over_names(words, [name, TrainingPhrase("wide awake", "Insomnia")], pts)
     # The first has three names that count, all as far from it, of which one is right; the second is a name.
     expected = (math.log(3) + math.log(1 + 2 / (math.exp(1 / TEMPERATURE) + 1))) / 2
     assert own.item() == pytest.approx(expected, abs=1e-4)

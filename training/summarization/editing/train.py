@@ -1,5 +1,5 @@
-"""What the editor learns: the kinds that a written short question asks, and of each answer how much of the
-written question is in it.
+"""Trains the editor. Its targets: the kinds that a written short question asks, and of each answer how much
+of the written question is in it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import torch
 from rouge_score.rouge_scorer import RougeScorer
 from torch import Tensor
 
-from models.summarization.editing.asked import ASKING_WORDS, asked
 from models.summarization.editing.editor import edited_clause
 from models.summarization.editing.edits import FEATURES, edits, kept_features
+from models.summarization.editing.intent import ASKING_WORDS, intent_of
 from models.summarization.editing.kinds import kind_features
-from models.summarization.extraction.extractor import Extractor, Found
+from models.summarization.extraction.extractor import Extraction, Extractor
 from models.summarization.extraction.focus import FUNCTION_WORDS
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import word_keys
@@ -114,8 +114,8 @@ def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) 
     return least
 
 
-def _offered(found: Found, pair: Pair, kinds: Sequence[float], right: Sequence[bool]) -> _Offered:
-    question = asked(found, edited_clause(found), kinds)
+def _offered(found: Extraction, pair: Pair, kinds: Sequence[float], right: Sequence[bool]) -> _Offered:
+    question = intent_of(found, edited_clause(found), kinds)
     own = edits(question)
     scorer = RougeScorer(["rouge1"], use_stemmer=True)
     reference = set(word_keys(pair.summary)) - FUNCTION_WORDS - ASKING_WORDS

@@ -1,4 +1,4 @@
-"""What a message asks, as the rules and features of its edits see it."""
+"""The intent of a message: its asking clause and what the rules and features of edits need of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from models.summarization.editing.openings import CUES, listed
 from models.summarization.editing.slots import objects
-from models.summarization.extraction.extractor import Found, Kept
+from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
 from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
 from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import word_keys
@@ -38,7 +38,7 @@ ASKING_WORDS = frozenset(
         "rid",
     )
 )
-#: Words that tell who asks, and for whom.
+#: Words for the person who asks, and for whom.
 _PERSONAL = frozenset(
     re.findall(
         r"\w+",
@@ -51,11 +51,11 @@ _MOST_OBJECT = 2
 _UNASKED = FUNCTION_WORDS | ASKING_WORDS | _PERSONAL
 
 
-class Asked(NamedTuple):
-    """A message with the clause that is chosen from it."""
+class Intent(NamedTuple):
+    """A message with the clause that was chosen from it and what the clause asks."""
 
     message: Message
-    kept: Kept
+    kept: ExtractedAnswer
     names: Sequence[Focus]
     """what the message may be about"""
     probabilities: Sequence[float]
@@ -99,13 +99,15 @@ class Asked(NamedTuple):
         return NEGATION.search(self.clause) is not None
 
 
-def asked(found: Found, kept: Kept, kinds: Sequence[float]) -> Asked:
-    """What a message asks; `kept` is the answer found in it, `kinds` are the probabilities of KINDS."""
+def intent_of(found: Extraction, kept: ExtractedAnswer, kinds: Sequence[float]) -> Intent:
+    """The intent of a message; `kept` is the answer extracted from it, `kinds` are the probabilities of
+    KINDS.
+    """
     message, chosen = found.message, kept.chosen
     clause = message.text[chosen.part.start : chosen.part.end]
     drugs, terms = (_inside(message, chosen.part, spans) for spans in (message.drugs, message.terms))
     lead = "" if chosen.lead is None else chosen.lead.text
-    return Asked(
+    return Intent(
         message,
         kept,
         found.names,

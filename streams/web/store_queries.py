@@ -1,4 +1,4 @@
-"""Questions to the store, one at a time, in a thread of their own."""
+"""Queries of the store, one at a time, in a thread of their own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 Rows = list[dict[str, Any]]
 
 
-#: Seconds for which the store stays open: opening it takes longer than most questions, but meanwhile a DuckDB
-#: file cannot be written to.
+#: Seconds for which the store stays open: opening it takes longer than most queries, but meanwhile a
+#: DuckDB file cannot be written to.
 HOLD = 2.0
 
 
-class Reading:
-    """Opens the store when somebody asks and closes it soon, so that the process that writes can write."""
+class StoreQueries:
+    """Opens the store for a query and closes it HOLD seconds later, so that the writing process can write."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -28,10 +28,10 @@ class Reading:
         self._database: Database | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    async def ask(self, question: Callable[[Database], T]) -> T:
-        """What a function makes of the database. Raises DatabaseError."""
+    async def run(self, query: Callable[[Database], T]) -> T:
+        """The result of `query`, a function of the database. Raises DatabaseError."""
         try:
-            return await asyncio.to_thread(self._asked, question)
+            return await asyncio.to_thread(self._run, query)
         finally:
             if self._closing is None or self._closing.done():
                 self._closing = asyncio.create_task(self._release())
@@ -45,12 +45,12 @@ class Reading:
             if self._database is not None:
                 self._database.release()
 
-    def _asked(self, question: Callable[[Database], T]) -> T:
+    def _run(self, query: Callable[[Database], T]) -> T:
         with self._lock:
             if self._database is None:
                 self._database = open_database(self._settings)
             try:
-                return question(self._database)
+                return query(self._database)
             except BaseException:
                 self._database.close()
                 self._database = None
@@ -65,6 +65,6 @@ class Reading:
 
 
 def rows(database: Database, sql: str) -> Rows:
-    """All rows of a question, each by the names of its columns."""
+    """All rows of a query, each as column name to value."""
     names, found = database.query(sql)
     return [dict(zip(names, row, strict=True)) for row in found]

@@ -1,4 +1,4 @@
-"""The signals as the page shows them: computed now and then from the store, filtered and sorted."""
+"""The signals as the page shows them: recomputed at most once a minute, filtered and sorted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from streams.records import Signal, WatchState, WindowStatistics
 from streams.signals.population import WINDOWS
 from streams.signals.surveillance import Options, Outcome, Surveillance
 from streams.store.database import Database, DatabaseError
-from streams.web.reading import Reading, rows
+from streams.web.store_queries import StoreQueries, rows
 
-#: Seconds after which the signals are computed again when somebody asks.
+#: Age in seconds from which a request has the signals computed again.
 FRESH_SECONDS = 60.0
 SHOWN = 100
 SORTS: dict[str, Callable[[Signal, WindowStatistics], float | str]] = {
@@ -32,8 +32,8 @@ SPARK = (120, 24)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the table is asked for; empty texts ask for everything."""
+class SignalFilter:
+    """Filter and order of the table; an empty text is no filter."""
 
     drug: str = ""
     term: str = ""
@@ -42,8 +42,8 @@ class Wanted:
     sort: str = "eb05"
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Wanted:
-        """From the query of an address; what is unknown becomes the default."""
+    def of(cls, query: Mapping[str, str]) -> SignalFilter:
+        """From the query string of a URL; an unknown value becomes the default."""
         window, sort = query.get("window", "all"), query.get("sort", "eb05")
         return cls(
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
@@ -54,9 +54,9 @@ class Wanted:
 class Signals:
     """The last computation."""
 
-    def __init__(self, reading: Reading) -> None:
-        """`reading` is not shared: other questions do not wait for the seconds of a computation."""
-        self._reading = reading
+    def __init__(self, queries: StoreQueries) -> None:
+        """`queries` is not shared: other queries do not wait for the seconds of a computation."""
+        self._queries = queries
         self._lock = asyncio.Lock()
         self._surveillance: Surveillance | None = None
         self._computed_at = 0.0
@@ -66,7 +66,7 @@ class Signals:
         """Preferred term to organ class."""
 
     async def outcome(self) -> Outcome:
-        """The last computation. Only the first one is waited for; the next runs behind the answer."""
+        """The last computation. Only the first one is waited for; later ones run in the background."""
         async with self._lock:
             if self._outcome is None:
                 await self._renew()
@@ -78,19 +78,19 @@ class Signals:
             return self._outcome
 
     async def start(self) -> None:
-        """Computes them before anybody asks; a store that cannot be read yet is left to who asks."""
+        """Computes them in advance; if the store cannot be read yet, the first request computes them."""
         with suppress(DatabaseError):
             await self.outcome()
 
     async def close(self) -> None:
-        """Ends the use of the store, when what is being computed is done."""
+        """Closes the store when the running computation is done."""
         if self._renewal is not None:
             with suppress(DatabaseError):
                 await self._renewal
-        await self._reading.close()
+        await self._queries.close()
 
     async def _renew(self) -> None:
-        self._outcome = await self._reading.ask(self._compute)
+        self._outcome = await self._queries.run(self._compute)
         self._computed_at = time.monotonic()
 
     def _compute(self, database: Database) -> Outcome:
@@ -102,17 +102,17 @@ class Signals:
         self._surveillance.database = database
         return self._surveillance.compute(datetime.now(UTC))
 
-    def chosen(self, outcome: Outcome, wanted: Wanted) -> list[tuple[Signal, WindowStatistics]]:
-        """The signals that are asked for, sorted, with their statistics in the window."""
+    def select(self, outcome: Outcome, chosen: SignalFilter) -> list[tuple[Signal, WindowStatistics]]:
+        """The signals that pass the filter, sorted, with their statistics in the window."""
         found = [
-            (signal, signal.windows[wanted.window])
+            (signal, signal.windows[chosen.window])
             for signal in outcome.signals
-            if wanted.window in signal.windows
-            and wanted.drug.lower() in signal.drug.lower()
-            and wanted.term.lower() in signal.term.lower()
-            and wanted.soc in {"", self.organ_classes.get(signal.term)}
+            if chosen.window in signal.windows
+            and chosen.drug.lower() in signal.drug.lower()
+            and chosen.term.lower() in signal.term.lower()
+            and chosen.soc in {"", self.organ_classes.get(signal.term)}
         ]
-        return sorted(found, key=lambda one: SORTS[wanted.sort](*one))
+        return sorted(found, key=lambda one: SORTS[chosen.sort](*one))
 
 
 def sparkline(watch: WatchState | None) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ from models.encoder.model import Encoder
 from models.summarization.extraction.extractor import Extractor
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
-from training.summarization.extraction.teach import train
+from training.summarization.extraction.train import train
 
 LEXICONS = OwnRecogniser(
     None, ["rash", "gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen", "lipitor": "x"})

@@ -1,4 +1,4 @@
-"""What the rankers learn: of each candidate how much of it is in the short question that a person wrote."""
+"""Trains the rankers; the target of a candidate is its overlap with the short question that a person wrote."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Weights(NamedTuple):
         )
 
 
-class _Taught(NamedTuple):
-    """A question with what it may be about."""
+class _LabelledMessage(NamedTuple):
+    """A message with its candidates for the focus and its reference question."""
 
     message: Message
     about: Topics
@@ -75,7 +75,7 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
     """
     read = messages(encoder, lexicons, [p.question for p in pairs])
     taught = [
-        _Taught(message, about, _in_reference(about.found, pair.summary, lexicons.drugs), pair)
+        _LabelledMessage(message, about, _in_reference(about.found, pair.summary, lexicons.drugs), pair)
         for message, about, pair in zip(read, topics(encoder, read), pairs, strict=True)
     ]
     groups = [Group(t.about.features, t.in_reference) for t in taught if any(t.in_reference)]
@@ -104,7 +104,7 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
 
 
 def _insertion(
-    taught: Sequence[_Taught],
+    taught: Sequence[_LabelledMessage],
     offered: Sequence[Answers],
     probabilities: Sequence[Sequence[float]],
     of_answer: dict[str, float],

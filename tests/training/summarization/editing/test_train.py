@@ -16,8 +16,8 @@ from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.editing.gold_kinds import gold_kinds
-from training.summarization.editing.teach import least_margin, logistic, train_editor
-from training.summarization.extraction.teach import train
+from training.summarization.editing.train import least_margin, logistic, train_editor
+from training.summarization.extraction.train import train
 
 ILLNESSES = ("gout", "lupus", "asthma", "eczema", "psoriasis", "migraine")
 LEXICONS = OwnRecogniser(None, [*ILLNESSES, "rash"], DrugLexicon({"zoloft": "sertraline"}))
