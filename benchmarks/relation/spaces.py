@@ -18,7 +18,6 @@ import torch
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 from benchmarks.machine import provenance
 from models.encoder.faiss_index import unit
@@ -82,6 +81,8 @@ def points_of(
 
 def draw(points: Points, perplexity: float, seed: int) -> str:
     """A t-SNE map as SVG."""
+    from sklearn.manifold import TSNE  # type: ignore[import-untyped]  # noqa: PLC0415  a second to import
+
     limit = (len(points.vectors) - 1) / 3
     coordinates: Any = TSNE(
         perplexity=min(perplexity, limit), random_state=seed, init="pca", metric="euclidean", n_jobs=1

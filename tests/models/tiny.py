@@ -8,17 +8,6 @@ from typing import Any
 
 import torch
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import (
-    BertConfig,
-    BertModel,
-    BertTokenizer,
-    MPNetConfig,
-    MPNetModel,
-    MPNetTokenizer,
-    RobertaConfig,
-    RobertaModel,
-    RobertaTokenizer,
-)
 
 POSITIONS = 300
 #: Settings of all three models.
@@ -29,12 +18,13 @@ SIZE: dict[str, Any] = {
     "intermediate_size": 48,
     "initializer_range": 0.2,
 }
-# The constructors of transformers are not typed.
-_Bert: Any = BertModel
-_Roberta: Any = RobertaModel
-_MPNet: Any = MPNetModel
-_MPNetTokenizer: Any = MPNetTokenizer
-_RobertaTokenizer: Any = RobertaTokenizer
+
+
+def library() -> Any:
+    """transformers, whose constructors are not typed."""
+    import transformers  # noqa: PLC0415  seconds to import
+
+    return transformers
 
 
 def bert(folder: Path) -> str:
@@ -43,8 +33,8 @@ def bert(folder: Path) -> str:
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "drug", "the"]
     vocabulary += [*characters, *(f"##{c}" for c in characters), *string.punctuation]
     torch.manual_seed(7)
-    model = _Bert(
-        BertConfig(
+    model = library().BertModel(
+        library().BertConfig(
             vocab_size=len(vocabulary),
             max_position_embeddings=POSITIONS,
             hidden_dropout_prob=0.0,
@@ -53,7 +43,7 @@ def bert(folder: Path) -> str:
         )
     )
     model.save_pretrained(folder)
-    BertTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
+    library().BertTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
     return str(folder)
 
 
@@ -63,8 +53,8 @@ def roberta(folder: Path) -> str:
     vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(ByteLevel.alphabet())]
     vocabulary += [a + b for a, b in merges]
     torch.manual_seed(7)
-    model = _Roberta(
-        RobertaConfig(
+    model = library().RobertaModel(
+        library().RobertaConfig(
             vocab_size=len(vocabulary),
             # RoBERTa counts positions from the number of its padding token plus one.
             max_position_embeddings=POSITIONS + 2,
@@ -76,7 +66,7 @@ def roberta(folder: Path) -> str:
     )
     model.save_pretrained(folder)
     numbers = {piece: i for i, piece in enumerate(vocabulary)}
-    _RobertaTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
+    library().RobertaTokenizer(vocab=numbers, merges=merges).save_pretrained(folder)
     return str(folder)
 
 
@@ -86,13 +76,13 @@ def mpnet(folder: Path) -> str:
     vocabulary = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", "pain", "drug", "the"]
     vocabulary += [*letters, *(f"##{c}" for c in letters), *string.punctuation]
     torch.manual_seed(7)
-    model = _MPNet(
-        MPNetConfig(
+    model = library().MPNetModel(
+        library().MPNetConfig(
             vocab_size=len(vocabulary),
             max_position_embeddings=POSITIONS + 2,
             **SIZE,
         )
     )
     model.save_pretrained(folder)
-    _MPNetTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
+    library().MPNetTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
     return str(folder)

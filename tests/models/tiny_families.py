@@ -12,50 +12,19 @@ from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import (
-    AlbertConfig,
-    AlbertModel,
-    AlbertTokenizer,
-    BertTokenizer,
-    BertweetTokenizer,
-    DebertaV2Config,
-    DebertaV2Model,
-    DebertaV2Tokenizer,
-    DistilBertConfig,
-    DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
-    ModernBertConfig,
-    ModernBertModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaModel,
-)
 
 from tests.models import tiny
-from tests.models.tiny import POSITIONS, SIZE
+from tests.models.tiny import POSITIONS, SIZE, library
 
 LETTERS = [*string.ascii_lowercase, *string.digits]
 #: The pieces of a SentencePiece model: each letter inside a word, at its beginning, and a few words.
 PIECES = [*LETTERS, *string.ascii_uppercase, *string.punctuation, "pain", "drug", "the"]
-# The constructors of the library are not typed, or not fully.
-_made: dict[str, Any] = {
-    model.__name__: model
-    for model in (AlbertModel, DebertaV2Model, DistilBertModel, ElectraModel, ModernBertModel, RobertaModel)
-}
-_Bertweet: Any = BertweetTokenizer
-_DebertaConfig: Any = DebertaV2Config
-_ModernBertConfig: Any = ModernBertConfig
-_RobertaConfig: Any = RobertaConfig
-_Deberta: Any = DebertaV2Tokenizer
-_Albert: Any = AlbertTokenizer
-_Fast: Any = PreTrainedTokenizerFast
 
 
 def electra(folder: Path) -> str:
     """An ELECTRA whose embeddings are narrower than its layers."""
     vocabulary = _wordpiece(folder)
-    config = ElectraConfig(
+    config = library().ElectraConfig(
         vocab_size=vocabulary, embedding_size=16, max_position_embeddings=POSITIONS, **_without_dropout()
     )
     return _saved("ElectraModel", config, folder)
@@ -63,7 +32,7 @@ def electra(folder: Path) -> str:
 
 def distilbert(folder: Path) -> str:
     vocabulary = _wordpiece(folder)
-    config = DistilBertConfig(
+    config = library().DistilBertConfig(
         vocab_size=vocabulary, max_position_embeddings=POSITIONS, dim=32, n_layers=2, n_heads=2,
         hidden_dim=48, dropout=0.0, attention_dropout=0.0, initializer_range=0.2,
     )  # fmt: skip
@@ -74,8 +43,8 @@ def deberta(folder: Path) -> str:
     """A DeBERTa-v3: no absolute positions, disentangled attention with shared keys, SentencePiece."""
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
     vocabulary = [(p, 0.0) for p in special] + _sentence_pieces()
-    _Deberta(vocab=vocabulary, unk_id=3).save_pretrained(folder)
-    config = _DebertaConfig(
+    library().DebertaV2Tokenizer(vocab=vocabulary, unk_id=3).save_pretrained(folder)
+    config = library().DebertaV2Config(
         vocab_size=len(vocabulary) + 2, max_position_embeddings=POSITIONS, relative_attention=True,
         position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"],
         position_biased_input=False, type_vocab_size=0, **_without_dropout(),
@@ -92,8 +61,10 @@ def modernbert(folder: Path) -> str:
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     tokenizer.decoder = ByteLevelDecoder()
     names = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
-    _Fast(tokenizer_object=tokenizer, **{f"{n}_token": t for n, t in names.items()}).save_pretrained(folder)
-    config = _ModernBertConfig(
+    library().PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **{f"{n}_token": t for n, t in names.items()}
+    ).save_pretrained(folder)
+    config = library().ModernBertConfig(
         vocab_size=len(vocabulary), max_position_embeddings=POSITIONS, hidden_size=32, num_hidden_layers=2,
         num_attention_heads=2, intermediate_size=48, initializer_range=0.2, local_attention=16,
         global_attn_every_n_layers=2, pad_token_id=0, bos_token_id=1, cls_token_id=1, eos_token_id=2,
@@ -106,8 +77,8 @@ def albert(folder: Path) -> str:
     """An ALBERT: two layers that share their weights, embeddings narrower than the layers."""
     special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
     vocabulary = [(p, 0.0) for p in special] + _sentence_pieces()
-    _Albert(vocab=vocabulary).save_pretrained(folder)
-    config = AlbertConfig(
+    library().AlbertTokenizer(vocab=vocabulary).save_pretrained(folder)
+    config = library().AlbertConfig(
         vocab_size=len(vocabulary), embedding_size=16, max_position_embeddings=POSITIONS, pad_token_id=0,
         **_without_dropout(),
     )  # fmt: skip
@@ -122,9 +93,9 @@ def bertweet(folder: Path) -> str:
     (folder / "vocab.txt").write_text("".join(f"{p} 1\n" for p in vocabulary), encoding="utf-8")
     merges = [("p", "a"), ("pa", "i"), ("pai", "n</w>")]
     (folder / "bpe.codes").write_text("".join(f"{a} {b} 1\n" for a, b in merges), encoding="utf-8")
-    tokenizer = _Bertweet(str(folder / "vocab.txt"), str(folder / "bpe.codes"))
+    tokenizer = library().BertweetTokenizer(str(folder / "vocab.txt"), str(folder / "bpe.codes"))
     tokenizer.save_pretrained(folder)
-    config = _RobertaConfig(
+    config = library().RobertaConfig(
         vocab_size=len(tokenizer), max_position_embeddings=POSITIONS + 2, pad_token_id=1, bos_token_id=0,
         eos_token_id=2, tokenizer_class="BertweetTokenizer", **SIZE,
     )  # fmt: skip
@@ -139,7 +110,7 @@ def _wordpiece(folder: Path) -> int:
     """Saves the tokenizer of the tiny BERT; returns the number of pieces."""
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pain", "drug", "the"]
     vocabulary += [*LETTERS, *(f"##{c}" for c in LETTERS), *string.punctuation]
-    BertTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
+    library().BertTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)
     return len(vocabulary)
 
 
@@ -149,7 +120,7 @@ def _sentence_pieces() -> list[tuple[str, float]]:
 
 def _saved(name: str, config: Any, folder: Path) -> str:
     torch.manual_seed(7)
-    _made[name](config).save_pretrained(folder)
+    getattr(library(), name)(config).save_pretrained(folder)
     return str(folder)
 
 

@@ -183,11 +183,11 @@ def test_a_worker_imports_nothing_that_it_does_not_use() -> None:
         "jinja2", "feedparser", "py3langid", "datasketch", "confluent_kafka", "hypothesis", "training",
     )  # fmt: skip
     code = "import sys, streams.__main__, streams.worker, streams.agents.pipeline; "
-    code += f"print([m for m in {heavy!r} if m in sys.modules])"
-    models = "from models.releases.loading import model_class; model_class('ner'); "
-    later = code.replace("print", models + "print")
-    assert output_of(code) == "[]"
-    assert output_of(later) == "['torch']", "a worker of one stage imports the code of one model"
+    loaded = f"print([m for m in {heavy!r} if m in sys.modules]); "
+    model = "from models.releases.loading import model_class; model_class('ner'); "
+    before, after = output_of(code + loaded + model + loaded).splitlines()
+    assert before == "[]"
+    assert after == "['torch']", "a worker of one stage imports the code of one model"
 
 
 def output_of(code: str) -> str:

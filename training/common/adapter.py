@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
-from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
@@ -23,6 +21,8 @@ def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
     """A copy of the encoder in which an adapter of this rank (0: everything above the embeddings) is
     trainable. The loaded weights are not changed, because all encoders of the process share them.
     """
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415  seconds to import
+
     model = copy.deepcopy(encoder.model)
     # The pooler's output is not used, so it would get no gradient.
     if rank:
@@ -71,6 +71,8 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The adapter's matrices by the name of their layer in the base, the scale multiplied into b,
     in 16 bits.
     """
+    from peft.tuners.lora import LoraLayer  # noqa: PLC0415  seconds to import
+
     tensors = {}
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer):

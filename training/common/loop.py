@@ -17,7 +17,6 @@ import torch
 from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
-from transformers import get_linear_schedule_with_warmup
 
 from training.common.adapter import restore, trained_parameters, trained_state
 from training.common.checkpoint import Checkpoint, read_run
@@ -284,6 +283,8 @@ def stored_run(folder: Path) -> StoredRun:
 
 def warmup_linear(optimizer: Any, steps: int) -> Any:
     """A schedule whose rate rises over a tenth of the steps and falls linearly to 0."""
+    from transformers import get_linear_schedule_with_warmup  # noqa: PLC0415  seconds to import
+
     return get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
 
 

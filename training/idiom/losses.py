@@ -4,9 +4,6 @@ cosines of different sentences.
 
 from __future__ import annotations
 
-from pytorch_metric_learning.distances import CosineSimilarity
-from pytorch_metric_learning.losses import TripletMarginLoss
-from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor, nn
 
 
@@ -18,6 +15,10 @@ class TripletLoss:
     """
 
     def __init__(self, mined: float = 0.4, margin: float = 0.3) -> None:
+        from pytorch_metric_learning.distances import CosineSimilarity  # noqa: PLC0415  a second to import
+        from pytorch_metric_learning.losses import TripletMarginLoss  # noqa: PLC0415
+        from pytorch_metric_learning.miners import TripletMarginMiner  # noqa: PLC0415
+
         self.miner = TripletMarginMiner(margin=mined, type_of_triplets="all", distance=CosineSimilarity())
         # Its default reducer averages over the non-zero terms.
         self.loss = TripletMarginLoss(margin=margin, distance=CosineSimilarity())

@@ -1,4 +1,4 @@
-"""Training targets of the status head of CONORM-NER: effects, their statuses and the drugs they are due to."""
+"""Training targets of the status head of CONORM-NER: effects with their statuses and drugs."""
 
 from __future__ import annotations
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from transformers import GPT2Config, GPT2Model
 
 from models.encoder.capabilities import Need, refusal
 from tests.models import tiny
 from tests.models.tiny_families import FAMILIES
-
-_Gpt: Any = GPT2Model
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,9 +38,9 @@ def test_what_a_base_cannot_do_is_said_in_one_line(tiny_bert: str, need: Need, w
 def test_a_decoder_is_refused_because_it_reads_from_left_to_right(tiny_roberta: str, tmp_path: Path) -> None:
     shutil.copytree(tiny_roberta, tmp_path, dirs_exist_ok=True)
     vocabulary = json.loads((tmp_path / "config.json").read_bytes())["vocab_size"]
-    _Gpt(GPT2Config(vocab_size=vocabulary, n_positions=300, n_embd=32, n_layer=2, n_head=2)).save_pretrained(
-        tmp_path
-    )
+    tiny.library().GPT2Model(
+        tiny.library().GPT2Config(vocab_size=vocabulary, n_positions=300, n_embd=32, n_layer=2, n_head=2)
+    ).save_pretrained(tmp_path)
     assert "it reads from left to right only" in refusal(str(tmp_path), Need())
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +17,10 @@ from models.encoder.base_files import resolve_base
 from models.encoder.model import Encoder
 from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
 from models.encoder.weights import load_tokenizer
+from models.once import once
 from streams.cli.demo.run import samples
 
 OPTIONS = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
-THEIRS = load_tokenizer("mini")
 TEXTS = [
     "I\u2019m on 20mg Z\u00fcrich-Pill\u2026 \U0001f922\U0001f922 \u75db\u307f \0 \u200b [SEP] [MASK]x ##ing",
     "",
@@ -36,16 +37,22 @@ def own() -> WordPieceTokenizer:
     return tokenizer
 
 
+@once
+def theirs() -> Any:
+    """The tokenizer of transformers."""
+    return load_tokenizer("mini")
+
+
 def assert_equal(own: WordPieceTokenizer, texts: list[str]) -> None:
-    ours, theirs = own(texts, **OPTIONS), THEIRS(texts, **OPTIONS)
-    assert ours["input_ids"] == theirs["input_ids"]
-    assert ours["offset_mapping"] == theirs["offset_mapping"]
+    ours, expected = own(texts, **OPTIONS), theirs()(texts, **OPTIONS)
+    assert ours["input_ids"] == expected["input_ids"]
+    assert ours["offset_mapping"] == expected["offset_mapping"]
 
 
 def test_texts_have_the_pieces_of_transformers(own: WordPieceTokenizer) -> None:
     lines = [json.loads(line)["text"] for p in samples().values() for line in p.read_text().splitlines()]
     assert_equal(own, [*TEXTS, *lines])
-    assert (len(own), own.cls_token_id, own.unk_token_id) == (len(THEIRS), 101, 100)
+    assert (len(own), own.cls_token_id, own.unk_token_id) == (len(theirs()), 101, 100)
 
 
 @settings(deadline=None, max_examples=60)
@@ -58,10 +65,10 @@ def test_any_text_has_the_pieces_of_transformers(own: WordPieceTokenizer, texts:
 @given(st.lists(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=5), min_size=1, max_size=3))
 def test_words_have_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[list[str]]) -> None:
     options = {"is_split_into_words": True, "add_special_tokens": False}
-    ours, theirs = own(texts, **options), THEIRS(texts, **options)
-    assert ours["input_ids"] == theirs["input_ids"]
+    ours, expected = own(texts, **options), theirs()(texts, **options)
+    assert ours["input_ids"] == expected["input_ids"]
     for i in range(len(texts)):
-        assert ours.word_ids(i) == theirs.word_ids(i)
+        assert ours.word_ids(i) == expected.word_ids(i)
 
 
 def test_encoders_of_a_base_share_its_tokenizer(own: WordPieceTokenizer) -> None:

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 from tokenizers.processors import TemplateProcessing
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+
+from tests.models.tiny import library
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
-# The constructors of the library are not typed.
-_Bart: Any = BartForConditionalGeneration
-_T5: Any = T5ForConditionalGeneration
-_Tokenizer: Any = PreTrainedTokenizerFast
 
 
 def bart(folder: Path) -> str:
     vocabulary = _tokenizer(folder, "<s>")
     torch.manual_seed(7)
-    model = _Bart(
-        BartConfig(
+    model = library().BartForConditionalGeneration(
+        library().BartConfig(
             vocab_size=vocabulary,
             d_model=16,
             encoder_layers=1,
@@ -55,8 +45,8 @@ def bart(folder: Path) -> str:
 def t5(folder: Path) -> str:
     vocabulary = _tokenizer(folder, None)
     torch.manual_seed(7)
-    model = _T5(
-        T5Config(
+    model = library().T5ForConditionalGeneration(
+        library().T5Config(
             vocab_size=vocabulary,
             d_model=16,
             d_kv=8,
@@ -65,7 +55,7 @@ def t5(folder: Path) -> str:
             num_heads=2,
             pad_token_id=1,
             eos_token_id=2,
-            decoder_start_token_id=1,  # type: ignore[call-arg]
+            decoder_start_token_id=1,
         )
     )
     model.save_pretrained(folder)
@@ -80,5 +70,5 @@ def _tokenizer(folder: Path, begin: str | None) -> int:
     single = "$A </s>" if begin is None else f"{begin} $A </s>"
     tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=[("<s>", 0), ("</s>", 2)])
     names = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    _Tokenizer(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    library().PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
     return len(pieces)

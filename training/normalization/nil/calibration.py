@@ -18,7 +18,6 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
-from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule
@@ -70,6 +69,10 @@ def fitted(rows: NilExamples, allowed_loss: float = ALLOWED_LOSS) -> NilRule:
     confidence that `allowed_loss`, 0 to 1, of the right codings fall below. Raises typer.BadParameter where
     there is no right coding or no missing concept.
     """
+    from sklearn.linear_model import (  # type: ignore[import-untyped]  # noqa: PLC0415  a second to import
+        LogisticRegression,
+    )
+
     if not (rows.right & ~rows.missing).any() or not rows.missing.any():
         raise typer.BadParameter("no mention of the development half is coded right, or none is missing")
     mean, deviation = rows.features.mean(0), rows.features.std(0) + 1e-9

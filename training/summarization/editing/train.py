@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from rouge_score.rouge_scorer import RougeScorer
 from torch import Tensor
 
 from models.summarization.editing.editor import edited_clause
@@ -117,6 +116,8 @@ def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) 
 def _offered(found: Extraction, pair: Pair, kinds: Sequence[float], right: Sequence[bool]) -> _Offered:
     question = intent_of(found, edited_clause(found), kinds)
     own = edits(question)
+    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  a second to import
+
     scorer = RougeScorer(["rouge1"], use_stemmer=True)
     reference = set(word_keys(pair.summary)) - FUNCTION_WORDS - ASKING_WORDS
     rights = [False, *(all(right[k] for k in e.kinds) for e in own)]

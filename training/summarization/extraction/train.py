@@ -1,11 +1,9 @@
-"""Trains the rankers; the target of a candidate is its overlap with the short question that a person wrote."""
+"""Trains the rankers; the target of a candidate is its overlap with the written short question."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
-
-from rouge_score.rouge_scorer import RougeScorer
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
@@ -164,6 +162,8 @@ def _values(offered: Sequence[Answers], pairs: Sequence[Pair]) -> list[list[floa
     """ROUGE-1 of each answer with the written question, F1 and a part of the recall; what the text is about
     stands in front of an answer that lacks it.
     """
+    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  a second to import
+
     scorer = RougeScorer(["rouge1"], use_stemmer=True)
     values = []
     for o, pair in zip(offered, pairs, strict=True):
