@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
+from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import SecretStr
@@ -62,6 +63,9 @@ def _meaning(field: FieldInfo) -> str:
 
 def _values(field: FieldInfo) -> str:
     kind = field.annotation
+    if isinstance(kind, UnionType):
+        # A setting without a default value: its type, or None.
+        (kind,) = (own for own in get_args(kind) if own is not NoneType)
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     if get_origin(kind) is dict:
@@ -80,8 +84,12 @@ def _values(field: FieldInfo) -> str:
 def _bound(rule: Any) -> str:
     """`ge=1` as words."""
     words = {"ge": "at least", "gt": "above", "le": "at most"}
-    found = [f"{words[name]} {getattr(rule, name):g}" for name in words if hasattr(rule, name)]
+    found = [f"{words[name]} {_number(getattr(rule, name))}" for name in words if hasattr(rule, name)]
     return found[0] if found else ""
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _default(field: FieldInfo) -> str:
@@ -134,8 +142,12 @@ def _read_by(topic: Topic[Any]) -> list[str]:
     return [READERS.get(topic.name, "you")]
 
 
+def _days(number: int) -> str:
+    return f"{number} day{'s' if number > 1 else ''}"
+
+
 def _kept(topic: Topic[Any]) -> tuple[str, str]:
-    kept = "the last of each key" if topic.compacted else f"{topic.retention_ms // DAY} days"
+    kept = "the last of each key" if topic.compacted else _days(topic.retention_ms // DAY)
     kept = "for ever" if topic == REVIEWS else kept
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
 

@@ -24,9 +24,9 @@ from tests.same import TOLERANCE
 
 
 def texts() -> list[str]:
-    """Every fifth sample."""
+    """Every tenth sample."""
     lines = [line for path in samples().values() for line in path.read_bytes().splitlines()]
-    return [orjson.loads(line)["text"] for line in lines[::5]]
+    return [orjson.loads(line)["text"] for line in lines[::10]]
 
 
 def inputs(task: str) -> list[Any]:
@@ -68,5 +68,5 @@ def test_a_release_answers_as_with_transformers(path: Path, monkeypatch: pytest.
     pairs = list(zip(vectors(packed), vectors(theirs), strict=True))
     assert max(float((a - b).abs().max()) for a, b in pairs if a.numel()) < 1e-5
     answers, expected = (as_json(m.predict(inputs(release.task))) for m in (packed, theirs))
-    assert sum(map(bool, expected)) > 5
+    assert sum(map(bool, expected)) > 5, sum(map(bool, expected))
     assert same_answers(answers, expected, TOLERANCE)
