@@ -11,6 +11,7 @@ from models.releases.store import bundled, open_release, publish
 from streams import metrics
 from tests.streams.releases.reloading import Store
 from tests.variants import variant
+from training.evaluation.posts import corpus
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
     failing = publish(original.path, original.manifest.model_copy(update={"canary": canary}), root)
     return Store(root, (one, two, three), failing.version)
+
+
+@pytest.fixture
+def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate compares on the first 150 held-out posts instead of all 748."""
+    read = corpus.teaching
+    monkeypatch.setattr(corpus, "teaching", lambda _: read(150))
 
 
 @pytest.fixture

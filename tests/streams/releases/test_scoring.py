@@ -47,7 +47,7 @@ def finding(coder: Loaded) -> Loaded:
 
 
 def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_mentions(
-    coder: Loaded, finding: Loaded
+    coder: Loaded, finding: Loaded, request: pytest.FixtureRequest
 ) -> None:
     silent = loaded("ner", Silent())
     comparing = Comparing(None)
@@ -57,19 +57,22 @@ def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_men
     assert (better.live, better.better_or_equal) == (0.0, True)
     assert better.candidate > 0.2
     assert better.records > 500
+    request.getfixturevalue("few_posts")
     worse = comparing(silent, finding, coder)
     assert worse is not None
     assert not worse.better_or_equal
     assert comparing.further is None
 
 
+@pytest.mark.usefixtures("few_posts")
 def test_a_coder_is_compared_on_the_mentions_of_the_live_tagger(coder: Loaded, finding: Loaded) -> None:
     equal = Comparing(None)(coder, coder, finding)
     assert equal is not None
     assert (equal.difference, equal.low, equal.high, equal.better_or_equal) == (0, 0, 0, True)
-    assert equal.candidate > 0.2
+    assert equal.candidate > 0.1
 
 
+@pytest.mark.usefixtures("few_posts")
 def test_other_tasks_need_data_and_the_scores_of_the_two_on_data_decide_nothing(
     coder: Loaded, finding: Loaded, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_release_is_announced_and_rolled_back(
     assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
 
 
+@pytest.mark.usefixtures("few_posts")
 def test_a_tagger_passes_the_gate_without_data_by_its_events_in_the_held_out_posts(
     broker: str, tmp_path: Path, pvstream: CommandLine
 ) -> None:
