@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pytest
 
 from streams import metrics
 from streams.inputs import as_input, read_report
+from streams.intake import intake as intake_module
 from streams.intake.authors import AuthorKeys
 from streams.intake.intake import PostIntake
 from streams.intake.items import Post
@@ -26,6 +29,16 @@ POST = Post(
     country="NL",
     permalink="https://bsky.app/profile/alice/post/1",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def terms_made_once() -> Iterator[None]:
+    """The automaton of the lexicon's names takes 0.3 seconds to make."""
+    terms_of = cache(intake_module.Terms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake_module, "drug_terms", cache(intake_module.drug_terms))
+        patch.setattr(intake_module, "Terms", lambda terms: terms_of(tuple(terms)))
+        yield
 
 
 def intake(**settings: Any) -> PostIntake:
