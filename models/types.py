@@ -19,7 +19,7 @@ CODED_LABELS = (ADE, WITHDRAWAL)
 OWN, NEGATED, HYPOTHETICAL, OTHER = "own", "negated", "hypothetical", "other"
 RELIEVED, NO_EVENT = "relieved", "none"
 #: What an effect in a text is: an event of the writer's (or patient's), one that is denied, feared or asked
-#: about, or another's; what the drug is taken for, or took away; or no medical event at all.
+#: about, or another's; what the drug is taken for, or relieved; or no medical event at all.
 STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
 
 

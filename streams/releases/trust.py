@@ -164,7 +164,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _make_synced(folder: Path) -> None:
-    """Makes a folder with those above it, such that a power cut does not take them away."""
+    """Makes a folder with those above it, such that they survive a power cut."""
     if not folder.is_dir():
         _make_synced(folder.parent)
         folder.mkdir(0o700, exist_ok=True)

@@ -81,7 +81,7 @@ def check_state(settings: Settings) -> Iterator[Finding]:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        fix = "make it writable; without it a worker cannot start while the store is away"
+        fix = "make it writable; without it a worker cannot start while the store is unavailable"
         yield Finding("state", "fail", f"{folder}: {_reason(error)}", fix)
     else:
         yield Finding("state", "ok", f"{folder} is writable")

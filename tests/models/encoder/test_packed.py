@@ -50,7 +50,7 @@ def test_hidden_states_are_those_of_transformers(small: Encoder, packed: Encoder
         assert furthest(packed.encode_pieces(many), small.encode_pieces(many)) < 1e-5
 
 
-def test_a_text_alone_has_the_vector_that_it_has_in_company(packed: Encoder) -> None:
+def test_a_text_alone_has_the_vector_that_it_has_in_a_batch(packed: Encoder) -> None:
     together = packed.pool(sequences())
     alone = torch.cat([packed.pool([s]) for s in sequences()])
     assert (together - alone).abs().max() < 1e-6
@@ -175,7 +175,7 @@ def test_a_bert_of_another_kind_goes_through_transformers(
 
 
 @pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="this CPU has no AVX512 bfloat16")
-def test_a_text_has_the_same_bits_alone_and_in_company_in_bfloat16() -> None:
+def test_a_text_has_the_same_bits_alone_and_in_a_batch_in_bfloat16() -> None:
     encoder = Encoder.for_inference("mini", dtype=torch.bfloat16)
     rows = sequences([*LENGTHS, 100, 61])
     alone = torch.cat([encoder.pool([s]) for s in rows])
