@@ -14,6 +14,7 @@ from streams import metrics
 from streams.inputs import as_input, read_report
 from streams.intake import intake as intake_module
 from streams.intake.authors import AuthorKeys
+from streams.intake.filter import Terms, drug_terms
 from streams.intake.intake import PostIntake
 from streams.intake.items import Post
 from streams.records import MAX_TEXT, Masked
@@ -34,9 +35,9 @@ POST = Post(
 @pytest.fixture(scope="module", autouse=True)
 def terms_made_once() -> Iterator[None]:
     """The automaton of the lexicon's names takes 0.3 seconds to make."""
-    terms_of = cache(intake_module.Terms)
+    terms_of = cache(Terms)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake_module, "drug_terms", cache(intake_module.drug_terms))
+        patch.setattr(intake_module, "drug_terms", cache(drug_terms))
         patch.setattr(intake_module, "Terms", lambda terms: terms_of(tuple(terms)))
         yield
 
