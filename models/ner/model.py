@@ -28,7 +28,13 @@ from models.ner.decoding import (
     viterbi,
 )
 from models.ner.head import EventHead, Head
-from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
+from models.ner.mention_rules import (
+    barred_words,
+    in_handle,
+    outside_drugs,
+    sound_runs,
+    within_sentences,
+)
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead, judged
@@ -153,7 +159,7 @@ class NerModel:
         all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]
         for sentence, tagged in zip(split, all_tagged, strict=True):
-            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence.words, tagged)
+            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged)
         found = [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
         if self.status_head is None:
             return found
@@ -271,9 +277,11 @@ class NerModel:
         tags = viterbi(np.concatenate(logs), lengths, self.decoding.transitions)
         return np.split(tags, np.cumsum(lengths)[:-1])
 
-    def _mentions(self, text: str, spans: list[Span], tagged: _Tagged) -> list[Mention]:
-        mentions = []
+    def _mentions(self, text: str, sentence: Sentence, tagged: _Tagged) -> list[Mention]:
+        mentions, spans = [], sentence.words
         runs = spans_of([self.tags[t] for t in tagged.tags], self.decoding.gaps_repaired)
+        if sentence.starts:
+            runs = within_sentences(runs, sentence.starts)
         for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():
             first, last = spans[start].start, spans[end - 1].end
             score = float(tagged.probabilities[start:end].mean())
