@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from models.releases import store
 from models.releases.manifest import Release
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["corpus", "data", "small"]
 SHIPPED = store.BUNDLED
+
+# A busy machine makes any example slow; what takes too long is seen in the durations of the tests.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_collection_finish() -> None:

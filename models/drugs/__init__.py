@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from models.tables import read_tsv
@@ -47,7 +48,10 @@ class DrugLexicon:
         """The drug names in the text with their nonproprietary names, from left to right without overlap; the
         longest where several begin at the same word.
         """
-        spans = words(text)
+        return self.among(text, words(text))
+
+    def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
+        """The same among consecutive words of a text."""
         tokens = [text[s.start : s.end].lower() for s in spans]
         matches: list[tuple[Span, str]] = []
         i = 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
+from models.types import CODED_LABELS
 
 #: The file with the transitions of the tags, of a release that decodes whole sentences.
 TRANSITIONS = "transitions.safetensors"
@@ -37,6 +38,11 @@ class Decoding:
     """probability from which an effect is an event of the writer's, else the most probable other status"""
     window: int = 0
     """Sentences of a text are read together up to so many words."""
+    labels_pooled: bool = False
+    """whether the coded labels share their probabilities, as in `pooled`"""
+    named_from: float = 0.0
+    """Names of adverse events that were not tagged become mentions where the probabilities of an event in
+    their sentence, and of its being the writer's, are so high; 0: none does."""
 
 
 def decoding_of(release: Release) -> Decoding:
@@ -45,7 +51,7 @@ def decoding_of(release: Release) -> Decoding:
     decode = configuration.get("decode", "paper")
     if decode not in ("paper", "viterbi"):
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-    names = ("event_weight", "event_below", "own_from", "window")
+    names = ("event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from")
     stated = {name: configuration[name] for name in names if name in configuration}
     decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
     if decode == "viterbi":
@@ -83,6 +89,20 @@ def spans_of(tags: Sequence[str], gaps_repaired: bool = True) -> list[tuple[str,
         else:
             runs.append((label, i, i + 1))
     return runs
+
+
+def pooled(logs: Floats, tags: Sequence[str]) -> Floats:
+    """The log-probabilities, (words, tags), where of B tags of coded labels the likeliest has the probability
+    of all, and likewise of I tags: a word that is an event under either label is not outside because neither
+    label is likelier than that.
+    """
+    shared = logs.copy()
+    for prefix in "BI":
+        columns = np.array([i for i, tag in enumerate(tags) if tag[0] == prefix and tag[2:] in CODED_LABELS])
+        if len(columns):
+            own = logs[:, columns]
+            shared[np.arange(len(logs)), columns[own.argmax(1)]] = np.logaddexp.reduce(own, axis=1)
+    return shared
 
 
 def viterbi(emissions: Floats, lengths: Sequence[int], transitions: Floats) -> Numbers:

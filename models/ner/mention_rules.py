@@ -1,8 +1,9 @@
 """Where a mention may not be, whatever the tagger finds: on hashtags and handles, inside the name of a drug,
-or on words without content. Pieces that cannot stand alone are joined or cut.
+across the end of a sentence or line, or on words without content. Pieces that cannot stand alone are joined
+or cut.
 
 What a mention may end with was counted on the training parts: of 12,005 mentions of the ADE corpus and PsyTAR
-three end with a word of DANGLING.
+three end with a word of DANGLING, and one goes on in another sentence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 from models.types import DRUG, Mention, Span
 
@@ -86,6 +88,15 @@ def sound_runs(runs: Sequence[Run], words: Sequence[str]) -> list[Run]:
             joined.append((label, first, after))
     cut = [(label, first, _end(words, first, after)) for label, first, after in joined]
     return [run for run in cut if not all(_is_empty(w) for w in words[run[1] : run[2]])]
+
+
+def within_sentences(runs: Sequence[Run], starts: Sequence[int]) -> list[Run]:
+    """The runs cut before the words that begin a sentence."""
+    cut: list[Run] = []
+    for label, first, after in runs:
+        ends = [first, *(start for start in starts if first < start < after), after]
+        cut += [(label, begin, end) for begin, end in pairwise(ends)]
+    return cut
 
 
 def outside_drugs(mentions: Sequence[Mention]) -> list[Mention]:

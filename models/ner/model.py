@@ -22,17 +22,25 @@ from models.ner.decoding import (
     Floats,
     Numbers,
     decoding_of,
+    pooled,
     spans_of,
     tags_of,
     viterbi,
 )
 from models.ner.head import EventHead, Head
-from models.ner.mention_rules import barred_words, in_handle, outside_drugs, sound_runs
+from models.ner.mention_rules import (
+    barred_words,
+    in_handle,
+    outside_drugs,
+    sound_runs,
+    within_sentences,
+)
+from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead, judged
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
-from models.types import CODED_LABELS, DRUG, Mention, Span
+from models.types import CODED_LABELS, DRUG, OWN, Mention, Span
 
 HEAD = "head.safetensors"
 #: The heads that say whether a text reports an adverse event, and which of its mentions are one.
@@ -75,6 +83,7 @@ class NerModel:
         *,
         event_head: EventHead | None = None,
         status_head: StatusHead | None = None,
+        names: DrugLexicon | None = None,
         decoding: Decoding | None = None,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises
@@ -82,7 +91,8 @@ class NerModel:
 
         With `event_head` the scores of the coded tags are raised by the weighted log-odds (at most 5) that
         their sentence reports an event, and the scores of their mentions are multiplied by that probability.
-        With `status_head` each effect has a status, and those that are no event are left out.
+        With `status_head` each effect has a status, and those that are no event are left out. With `names` of
+        adverse events in addition, those that were not tagged are its candidates, as `decoding` says.
         """
         self.encoder = encoder
         self.head = head.eval()
@@ -94,6 +104,7 @@ class NerModel:
             raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
         self.event_head = event_head.eval() if event_head is not None else None
         self.status_head = status_head.eval() if status_head is not None else None
+        self.names = names
         self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
@@ -130,6 +141,7 @@ class NerModel:
             DrugLexicon.load(release.file("drugs.tsv")),
             event_head=event_head,
             status_head=status_head,
+            names=read_names(release.file(NAMES)) if NAMES in files else None,
             decoding=decoding_of(release),
         )
         model.languages = release.manifest.configuration.get("languages", ENGLISH)
@@ -147,7 +159,7 @@ class NerModel:
         all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]
         for sentence, tagged in zip(split, all_tagged, strict=True):
-            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence.words, tagged)
+            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged)
         found = [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
         if self.status_head is None:
             return found
@@ -167,15 +179,23 @@ class NerModel:
             return []
         start, end = sentence.words[0].start, sentence.words[-1].end
         inside = [m for m in found if start <= m.start < end]
-        return judged(
-            self.status_head,
-            text,
-            inside,
-            tagged.pieces,
-            sentence.words,
-            tagged.hidden,
-            self.decoding.own_from,
-        )
+
+        def with_statuses(mentions: Sequence[Mention], own_from: float) -> list[Mention]:
+            assert self.status_head is not None
+            return judged(
+                self.status_head, text, mentions, tagged.pieces, sentence.words, tagged.hidden, own_from
+            )
+
+        made = with_statuses(inside, self.decoding.own_from)
+        threshold = self.decoding.named_from
+        if self.names is None or not threshold or tagged.event < threshold:
+            return made
+        named = candidates(self.names, text, sentence.words, inside, tagged.event)
+        if not named:
+            return made
+        drugs = [m for m in inside if m.label == DRUG]
+        made += [m for m in with_statuses([*drugs, *named], threshold) if m.status == OWN]
+        return sorted(made, key=_in_text)
 
     @torch.inference_mode()
     def event_probabilities(self, batch: Sequence[str]) -> list[float]:
@@ -234,7 +254,7 @@ class NerModel:
         logits = self.head(first, torch.zeros(len(kept), device=first.device))
         logits[:, self.tags.index(CONTINUATION)] = _NEVER
         found: Floats = logits.log_softmax(-1).cpu().numpy()
-        return found
+        return pooled(found, self.tags) if self.decoding.labels_pooled else found
 
     def _allowed(self, text: str, words_: Sequence[Span], kept: Sequence[int], logs: Floats) -> Floats:
         """The log-probabilities without the tags that the words of hashtags and handles must not have."""
@@ -257,9 +277,11 @@ class NerModel:
         tags = viterbi(np.concatenate(logs), lengths, self.decoding.transitions)
         return np.split(tags, np.cumsum(lengths)[:-1])
 
-    def _mentions(self, text: str, spans: list[Span], tagged: _Tagged) -> list[Mention]:
-        mentions = []
+    def _mentions(self, text: str, sentence: Sentence, tagged: _Tagged) -> list[Mention]:
+        mentions, spans = [], sentence.words
         runs = spans_of([self.tags[t] for t in tagged.tags], self.decoding.gaps_repaired)
+        if sentence.starts:
+            runs = within_sentences(runs, sentence.starts)
         for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():
             first, last = spans[start].start, spans[end - 1].end
             score = float(tagged.probabilities[start:end].mean())
@@ -285,7 +307,11 @@ class NerModel:
                 mentions.append(
                     Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
                 )
-        return sorted(outside_drugs(mentions), key=lambda m: (m.start, m.end, m.label))
+        return sorted(outside_drugs(mentions), key=_in_text)
+
+
+def _in_text(mention: Mention) -> tuple[int, int, str]:
+    return mention.start, mention.end, mention.label
 
 
 def _spread(n_words: int, kept: Sequence[int], tags: Numbers, logs: Floats) -> tuple[list[int], Floats]:

@@ -15,6 +15,8 @@ class Sentence(NamedTuple):
     text: int
     """index of the text in the batch"""
     words: list[Span]
+    starts: list[int]
+    """the words that begin a sentence, but for the first"""
 
 
 def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
@@ -25,8 +27,9 @@ def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
         for span in sentences(text):
             found = words(text, span)
             if own and len(own[-1].words) + len(found) <= window:
+                own[-1].starts.append(len(own[-1].words))
                 own[-1].words.extend(found)
             else:
-                own.append(Sentence(i, found))
+                own.append(Sentence(i, found, []))
         made += own
     return made

@@ -14,11 +14,13 @@ from typing import Annotated
 import typer
 
 from models.encoder.capabilities import Need
+from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make
+from training.ner.redecoded import redecoded
 from training.ner.settings import Settings
 
 
@@ -28,6 +30,13 @@ def main(
     data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
     reviews: Annotated[
         Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="release whose weights are taken: nothing is trained, and only --pooled and --named-from "
+            "count"
+        ),
     ] = None,
     output: Output = RELEASES,
     run: Run = None,
@@ -41,6 +50,9 @@ def main(
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)
+    if like is not None:
+        finish(redecoded(open_release(like), settings, data, output, place), data, offered)
+        return
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)

@@ -19,6 +19,7 @@ from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.ner.decoding import Floats, tags_of
 from models.ner.model import NerModel
+from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.text import words
@@ -33,7 +34,7 @@ from training.evaluation.evaluate import manifest_scores
 from training.evaluation.ner import ade_part
 from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
-from training.ner.settings import Settings
+from training.ner.settings import Settings, names_of
 from training.ner.trainer import TaggerTrainee
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
@@ -116,7 +117,14 @@ def make(
         for file, tensors in trainee.release_files().items():
             save_file(tensors, folder / file)
         shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
+        if settings.event_head and settings.status_head:
+            write_names(folder / NAMES, names_of(settings))
         return _published(settings, trainee, round(loop.seconds), folder, corpora, data, output)
+
+
+def decoding_options(settings: Settings) -> dict[str, Any]:
+    """What the settings say of decoding, as a release states it."""
+    return {"labels_pooled": settings.pooled, "named_from": settings.named_from}
 
 
 def _published(
@@ -134,6 +142,7 @@ def _published(
         "max_pieces": trainee.encoder.max_pieces,
         "repair": settings.repair,
         "decode": settings.decode,
+        **decoding_options(settings),
         "training": asdict(settings),
         "training_seconds": seconds,
     }
@@ -141,7 +150,6 @@ def _published(
         configuration["window"] = settings.window
     if settings.event_head:
         configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
-    splits = {"clinical": settings.split, "posts": "psytar_test"}
     sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
     taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
@@ -155,10 +163,15 @@ def _published(
         configuration=configuration,
         training_data=[sources[n] for n in corpora if n in sources] + taught,
         canary=CANARY,
-        scores=lambda model: manifest_scores("ner", model, data, [splits[n] for n in corpora if n in splits]),
+        scores=lambda model: manifest_scores("ner", model, data, tested(settings.corpora, settings.split)),
         root=root,
         device=trainee.device,
     )
+
+
+def tested(corpora: str, split: str) -> list[str]:
+    """The test parts of the training corpora."""
+    return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
 def ade_corpus(split: str) -> TrainingData:

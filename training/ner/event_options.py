@@ -26,9 +26,17 @@ def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, flo
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
     model.decoding.event_weight = best
     options: dict[str, Any] = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
-    if posts := held_out_posts():
-        options["alarms"] = alarm_curve(model, posts) | {"definitions": DEFINITIONS}
-    return options
+    return options | held_out_alarms(model)
+
+
+def held_out_alarms(model: NerModel) -> dict[str, Any]:
+    """The entry of a configuration with the curve of alarms; nothing where there is no event head, or no
+    held-out post.
+    """
+    posts = held_out_posts()
+    if not posts or model.event_head is None:
+        return {}
+    return {"alarms": alarm_curve(model, posts) | {"definitions": DEFINITIONS}}
 
 
 def held_out_posts() -> list[Post]:

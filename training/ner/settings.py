@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from models import terminology
 from training.common.precision import PrecisionOption
 
 Corpora = Literal["both", "ade", "psytar"]
@@ -97,7 +98,28 @@ class Settings:
             "paper: the best tag of each word"
         ),
     ] = "viterbi"
+    pooled: Annotated[
+        bool,
+        typer.Option(
+            help="of the labels of adverse events the likeliest has the probability of all; ablation: each "
+            "its own"
+        ),
+    ] = True
+    named_from: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="with both further heads: probability of an event, and of its being the writer's, from "
+            "which names of the terminology that are not tagged become mentions; 0: none does",
+        ),
+    ] = 0.8
     precision: PrecisionOption = "auto"
+
+
+def names_of(settings: Settings) -> list[str]:
+    """Names of adverse events that a tagger with both further heads looks for."""
+    return [term.llt for term in terminology.load()] if settings.named_from else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weig
 from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
+from models.ner.named_events import lexicon_of
 from models.ner.status import StatusHead
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
@@ -32,7 +33,7 @@ from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example, losses_of
-from training.ner.settings import Phase, Settings, phases_of
+from training.ner.settings import Phase, Settings, names_of, phases_of
 
 #: Batches out of which sentences of like length are put together.
 POOL = 20
@@ -156,6 +157,7 @@ class TaggerTrainee(Trainee):
             event_head.load_state_dict({name: tensor.float() for name, tensor in files[EVENT_HEAD].items()})
         if status_head is not None:
             status_head.load_state_dict({name: t.float() for name, t in files[STATUS_HEAD].items()})
+        names = names_of(self.settings)
         return NerModel(
             encoder,
             head,
@@ -163,10 +165,13 @@ class TaggerTrainee(Trainee):
             None,
             event_head=event_head,
             status_head=status_head,
+            names=lexicon_of(names) if names and event_head and status_head else None,
             decoding=Decoding(
                 gaps_repaired=self.settings.repair,
                 transitions=self.transitions,
                 window=self.settings.window,
+                labels_pooled=self.settings.pooled,
+                named_from=self.settings.named_from,
             ),
         )
 

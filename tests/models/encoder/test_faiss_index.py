@@ -18,7 +18,7 @@ def cosines(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[
     return np.asarray(np.divide(q @ r.T, lengths, out=np.zeros((len(q), len(r))), where=lengths > 0))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 24), st.integers(1, 12), st.integers(1, 70)
 )

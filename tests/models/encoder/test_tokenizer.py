@@ -55,13 +55,13 @@ def test_texts_have_the_pieces_of_transformers(own: WordPieceTokenizer) -> None:
     assert (len(own), own.cls_token_id, own.unk_token_id) == (len(theirs()), 101, 100)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_any_text_has_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[str]) -> None:
     assert_equal(own, texts)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=5), min_size=1, max_size=3))
 def test_words_have_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[list[str]]) -> None:
     options = {"is_split_into_words": True, "add_special_tokens": False}

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from models.ner.mention_rules import DANGLING, Run, barred_words, in_handle, outside_drugs, sound_runs
+from models.ner.mention_rules import (
+    DANGLING,
+    Run,
+    barred_words,
+    in_handle,
+    outside_drugs,
+    sound_runs,
+    within_sentences,
+)
 from models.text import words
 from models.types import ADE, DRUG, Mention, Span
 
@@ -92,3 +100,18 @@ def test_no_effect_lies_inside_the_name_of_a_drug() -> None:
     inside = Mention(0, 5, "cough", ADE, 0.9)
     around = Mention(0, 22, "cough syrup plus heave", ADE, 0.9)
     assert outside_drugs([drug, inside, around]) == [drug, around]
+
+
+@pytest.mark.parametrize(
+    ("run", "starts", "expected"),
+    [
+        (("ADE", 2, 9), [], [(2, 9)]),
+        (("ADE", 2, 9), [2, 9, 12], [(2, 9)]),
+        (("ADE", 2, 9), [4, 5], [(2, 4), (4, 5), (5, 9)]),
+    ],
+)
+def test_a_mention_ends_with_its_sentence(
+    run: tuple[str, int, int], starts: list[int], expected: list[tuple[int, int]]
+) -> None:
+    cut = within_sentences([("DRUG", 0, 1), run], starts)
+    assert cut == [("DRUG", 0, 1), *(("ADE", *span) for span in expected)]

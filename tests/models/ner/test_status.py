@@ -96,9 +96,16 @@ def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
 
 def test_sentences_of_a_text_are_read_together_up_to_the_window() -> None:
     text = "Took it. Slept badly. Never again."
-    assert len(read_together([text], 50)) == 1
+    [whole] = read_together([text], 50)
+    assert whole.starts == [3, 6]
     assert [len(s.words) for s in read_together([text], 4)] == [3, 3, 3]
     assert len(read_together([text, text], 0)) == 6
+
+
+def test_no_mention_goes_on_in_the_next_line(small: Encoder) -> None:
+    text = "high blood pressure\nskin problems\n\ndry mouth"
+    found = [m.text for m in tagger(small, **{OWN: 9.0}).predict([text])[0]]
+    assert found == ["high blood pressure", "skin problems", "dry mouth"]
 
 
 def test_pairs_are_scored_for_each_drug_and_padding_changes_nothing() -> None:

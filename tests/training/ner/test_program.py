@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from models.encoder.model import Encoder, encoder_of
 from models.ner.decoding import TRANSITIONS
 from models.ner.model import NerModel
+from models.ner.named_events import NAMES
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
@@ -128,6 +129,28 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert tried[str(configuration["event_weight"])] == max(tried.values())
     assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
+
+
+def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    heads = {"event_head": True, "status_head": True, "teaching": 0.01, "limit": 5}
+    main(
+        data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, rank=2, pooled=False,
+        named_from=0.0, **heads,
+    )  # fmt: skip
+    (old,) = map(open_release, (tmp_path / "old/ner").iterdir())
+    main(data=corpus, output=tmp_path / "new", like=old.path)
+    (new,) = map(open_release, (tmp_path / "new/ner").iterdir())
+    before, after = (NerModel.load(release) for release in (old, new))
+    assert (before.decoding.labels_pooled, before.decoding.named_from) == (False, 0.0)
+    assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, 0.8)
+    assert before.names is not None and after.names is not None
+    assert (len(before.names), len(after.names) > 10_000) == (0, True)
+    assert after.decoding.event_weight == before.decoding.event_weight
+    assert new.manifest.configuration["like"] == old.version
+    assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
+    changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
+    assert changed == {NAMES}
 
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""Names of adverse events that the tagger has left out, as candidates for the head of statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from models.drugs import DrugLexicon
+from models.ner.mention_rules import barred_words
+from models.tables import read_tsv
+from models.types import ADE, Mention, Span
+
+#: The file of a release with its names.
+NAMES = "event_names.tsv"
+
+
+def lexicon_of(names: Iterable[str]) -> DrugLexicon:
+    """Finds the names in texts; each stands for itself."""
+    return DrugLexicon({name: name for name in names})
+
+
+def read_names(path: Path) -> DrugLexicon:
+    """The names of a file whose header begins with name; else ValueError."""
+    return lexicon_of(row[0] for row in read_tsv(path, ("name",)))
+
+
+def write_names(path: Path, names: Iterable[str]) -> None:
+    """Each name once, without case, in alphabetical order."""
+    lines = ["name", *sorted({name.lower() for name in names})]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def candidates(
+    names: DrugLexicon, text: str, words: Sequence[Span], found: Sequence[Mention], score: float
+) -> list[Mention]:
+    """The names among the words of a sentence that overlap no mention, hashtag or handle, labelled ADE."""
+    named = [span for span, _ in names.among(text, words)]
+    if not named:
+        return []
+    taken = [Span(m.start, m.end) for m in found]
+    taken += [words[i] for i, _ in barred_words(text, words)]
+    return [
+        Mention(s.start, s.end, text[s.start : s.end], ADE, round(score, 4))
+        for s in named
+        if not any(t.start < s.end and s.start < t.end for t in taken)
+    ]

@@ -1,0 +1,126 @@
+"""Names of adverse events that were not tagged: where they are found, and what the heads must say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.drugs import DrugLexicon
+from models.encoder.model import Encoder
+from models.ner.decoding import OUTSIDE, Decoding, tags_of
+from models.ner.head import EventHead, Head
+from models.ner.model import NerModel
+from models.ner.named_events import candidates, lexicon_of, read_names, write_names
+from models.ner.status import StatusHead
+from models.text import words
+from models.types import ADE, DRUG, LABELS, NEGATED, OWN, RELIEVED, STATUSES, Mention
+
+NAMES = lexicon_of(["headache", "Dry mouth", "mouth"])
+THRESHOLD = 0.8
+
+
+def named(text: str, *found: Mention) -> list[str]:
+    made = candidates(NAMES, text, words(text), found, 0.91234)
+    assert all((m.label, m.score, text[m.start : m.end]) == (ADE, 0.9123, m.text) for m in made)
+    return [m.text for m in made]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("dry mouth and a HEADACHE", ["dry mouth", "HEADACHE"]),
+        ("#headache again", []),
+        ("@headache_clinic said so", []),
+        ("no headaches", []),
+        ("", []),
+    ],
+)
+def test_names_are_found_word_by_word_outside_of_hashtags_and_handles(text: str, expected: list[str]) -> None:
+    assert named(text) == expected
+
+
+def test_no_name_overlaps_a_mention() -> None:
+    text = "headache pills, headache"
+    assert named(text, Mention(0, 14, "headache pills", DRUG, 1.0)) == ["headache"]
+    assert named("such a dry mouth", Mention(11, 16, "mouth", ADE, 0.5)) == []
+
+
+def test_names_are_stored_once_in_lower_case(tmp_path: Path) -> None:
+    write_names(tmp_path / "names.tsv", ["Rash", "rash", "Dry mouth"])
+    assert (tmp_path / "names.tsv").read_text().splitlines() == ["name", "dry mouth", "rash"]
+    assert [t for _, t in read_names(tmp_path / "names.tsv").find("A Dry Mouth")] == ["dry mouth"]
+    write_names(tmp_path / "names.tsv", [])
+    assert len(read_names(tmp_path / "names.tsv")) == 0
+    (tmp_path / "names.tsv").write_text("rash\n")
+    with pytest.raises(ValueError, match="header must begin with name"):
+        read_names(tmp_path / "names.tsv")
+
+
+def tagger(encoder: Encoder, event: float, **bias: float) -> NerModel:
+    """Tags every word O; a sentence reports an event with log-odds `event`, and an effect has these biases of
+    its statuses.
+    """
+    status, event_head = StatusHead(encoder.dimension), EventHead(encoder.dimension)
+    head = Head(encoder.dimension, len(tags_of(LABELS)))
+    for parameter in (*status.parameters(), *event_head.parameters(), *head.parameters()):
+        torch.nn.init.zeros_(parameter)
+    status.status[-1].bias.data = torch.tensor([bias.get(s, 0.0) for s in STATUSES])
+    [*_, last] = (m for m in event_head.modules() if isinstance(m, torch.nn.Linear))
+    last.bias.data.fill_(event)
+    head.linear.bias.data[tags_of(LABELS).index(OUTSIDE)] = 12.0
+    return NerModel(
+        encoder,
+        head,
+        LABELS,
+        DrugLexicon({"zoloft": "sertraline"}),
+        event_head=event_head,
+        status_head=status,
+        names=NAMES,
+        decoding=Decoding(window=50, named_from=THRESHOLD),
+    )
+
+
+TEXT = "zoloft gave me a headache"
+
+
+def test_a_name_that_was_not_tagged_becomes_the_writers_event(small: Encoder) -> None:
+    [[drug, effect]] = tagger(small, event=5.0, **{OWN: 9.0}).predict([TEXT])
+    assert (drug.text, drug.label, drug.status) == ("zoloft", DRUG, None)
+    assert (effect.text, effect.label, effect.status) == ("headache", ADE, OWN)
+    assert effect.score == pytest.approx(0.9933, abs=2e-4)
+    assert effect.status_score == pytest.approx(0.9993, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("event", "bias"),
+    [
+        (1.0, {OWN: 9.0}),  # the sentence reports an event with probability .73
+        (5.0, {OWN: 2.0}),  # the mention is the writer's with probability .55
+        (5.0, {NEGATED: 9.0}),
+        (5.0, {RELIEVED: 9.0}),
+    ],
+)
+def test_it_does_not_where_either_head_doubts_it(
+    small: Encoder, event: float, bias: dict[str, float]
+) -> None:
+    assert [m.text for m in tagger(small, event, **bias).predict([TEXT])[0]] == ["zoloft"]
+
+
+def test_without_a_threshold_no_name_is_looked_for(small: Encoder) -> None:
+    model = tagger(small, event=5.0, **{OWN: 9.0})
+    model.decoding.named_from = 0.0
+    assert [m.text for m in model.predict([TEXT])[0]] == ["zoloft"]
+
+
+def test_mentions_stay_in_the_order_of_the_text_in_any_batch(small: Encoder) -> None:
+    model = tagger(small, event=5.0, **{OWN: 9.0})
+    texts = ["headache. zoloft. dry mouth", "nothing", "mouth, then zoloft"]
+    found = model.predict(texts)
+    assert [[m.text for m in mentions] for mentions in found] == [
+        ["headache", "zoloft", "dry mouth"],
+        [],
+        ["mouth", "zoloft"],
+    ]
+    assert [model.predict([text])[0] for text in texts] == found
