@@ -30,6 +30,10 @@ class Settings:
     start: Annotated[
         str, typer.Option(help="folder of a release whose encoders are taken; new are supports and heads")
     ] = ""
+    keep_support: Annotated[
+        bool,
+        typer.Option(help="of --start also the supports and votes; new are the sentence head and threshold"),
+    ] = False
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0
     teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences to add")
