@@ -70,8 +70,8 @@ class Settings:
     ] = 0
     sentence_lr: Annotated[float, typer.Option(help="of its upper layers")] = 2e-4
     sentence_negatives: Annotated[
-        int, typer.Option(help="sentences of the ADE corpus without an event that it is trained on")
-    ] = 4500
+        int, typer.Option(help="sentences of the ADE corpus without an event that it is trained on, at most")
+    ] = 20000
     sentence_teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences for it")
     ] = 1.0
