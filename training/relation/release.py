@@ -53,6 +53,8 @@ KINDS: dict[Objective, str] = {
 }
 #: Sentences of one pass over those in which pairs are looked for.
 READ_AT_ONCE = 1024
+#: What the reference of a release is made from.
+READ = "its training sentences with and without an event"
 CANARY = [
     "Intravenous azithromycin - induced ototoxicity .",
     "Two patients developed agranulocytosis after clozapine; neither had taken aspirin.",
@@ -251,7 +253,7 @@ def _published(
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
         device=trainer.device,
-        reference=TextsOf.some("its training sentences", [text.text for text in corpus.train]),
+        reference=TextsOf.some(READ, [text.text for text in corpus.train + corpus.negatives]),
     )
 
 
