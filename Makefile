@@ -68,8 +68,7 @@ train: install
 	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs/first
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs/second
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs
-	$(BIN)/python -m training.relation --data $(DATA) --output runs/votes
-	$(BIN)/python -m training.relation --data $(DATA) --start runs/votes/relation/* --keep-support --sentence-epochs 1 --output runs
+	$(BIN)/python -m training.relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --output runs/unruled
 	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs
 	$(BIN)/python -m training.acronym --data $(DATA) --corpora written,ade,phrases --validated casi,ade_defined --no-distance --layers 2 --rank 16 --rows 2 --lr 5e-4 --epochs 2 --max-pieces 96 --validate 1500 --share 0.5 --output runs

@@ -38,7 +38,7 @@ SHOWN = (
     "evaluation_ner",
     "evaluation_normalization_end_to_end",
     "evaluation_posts",
-    "evaluation_relation",
+    "re_corpus_f1",
     "evaluation_acronym_unseen",
     "evaluation_summarization",
 )

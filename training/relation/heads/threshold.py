@@ -16,11 +16,8 @@ from training.evaluation.relation import PROPORTION, gold_relations, span_of
 from training.relation.knn_scores import PAIR_SCORES
 
 console = Console()
-#: Probabilities that are tried.
+#: Probabilities that are tried; among equals the highest is taken.
 THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(20))
-#: Of the best F1 that may be lost for fewer false relations; the interval of an F1 on the validation part of
-#: a fold is several times as wide.
-TOLERANCE = 0.01
 #: Below any probability.
 _EVERY_SENTENCE = -1.0
 
@@ -35,9 +32,9 @@ class _Found(NamedTuple):
 def choose_event_threshold(
     model: RelationModel, valid: Sequence[GoldText], negatives: Sequence[GoldText]
 ) -> float:
-    """The highest threshold at which the strict F1 of the relations is within TOLERANCE of the best one, in
-    validation sentences with (`valid`) and without an event (`negatives`), both in the corpus' proportion;
-    prints the scores of each. The model, which has a sentence head, uses it from then on.
+    """The threshold with the best strict F1 of the relations in validation sentences with (`valid`) and
+    without an event (`negatives`), both in the corpus' proportion; prints the scores of each. The model,
+    which has a sentence head, uses it from then on.
     """
     own, none = _probabilities(model, valid), _probabilities(model, negatives)
     weight = PROPORTION * len(valid) / max(1, len(negatives))
@@ -52,10 +49,9 @@ def choose_event_threshold(
         cells = (score.f1, score.precision, score.recall, per_1000)
         table.add_row(str(threshold), *(f"{v:.4f}" for v in cells))
     console.print(table)
-    least = max(found.values()) - TOLERANCE
-    chosen = max(threshold for threshold, score in found.items() if score >= least)
-    model.voting = replace(model.voting, event_threshold=chosen)
-    return chosen
+    best = max(reversed(THRESHOLDS), key=lambda threshold: found[threshold])
+    model.voting = replace(model.voting, event_threshold=best)
+    return best
 
 
 def _probabilities(model: RelationModel, texts: Sequence[GoldText]) -> _Found:
