@@ -95,12 +95,7 @@ def main(
     opened = open_release(release or bundled("relation"))
     trained_with = Settings(**opened.manifest.configuration["training"])
     settings = replace(
-        trained_with,
-        start="",
-        keep_support=False,
-        pair_epochs=pair_epochs,
-        limit=limit,
-        precision=resolved(precision),
+        trained_with, start="", pair_epochs=pair_epochs, limit=limit, precision=resolved(precision)
     )
     corpus = read(data, settings.split, settings.seed, limit)
     _, test = split_texts(data / "ade", settings.split)
