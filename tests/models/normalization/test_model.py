@@ -171,3 +171,15 @@ def test_names_and_phrases_of_a_preferred_term_add_up(mini: Encoder, vote: float
     (coding,) = model.predict([query("felt off")])
     assert coding.candidates[0].pt == first
     assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.79})
+
+
+def test_a_batch_is_searched_once_for_the_same_words(
+    model: NormalizationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    search = model._index.search
+    monkeypatch.setattr(model._index, "search", lambda v, n: asked.append(len(v)) or search(v, n))
+    batch = [query("threw up"), query("no sleep"), query("threw up"), query("threw up")]
+    codings = model.predict(batch)
+    assert asked == [2]
+    assert codings == [c for q in batch for c in model.predict([q])]
