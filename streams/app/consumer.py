@@ -54,6 +54,10 @@ class CommittedConsumer(Consumer):
     def _new_consumer_thread(self) -> Any:
         return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
+    def highwater(self, tp: Any) -> int:
+        """Faust asks this for each record, for sensors that nobody reads."""
+        return 0
+
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109
         """Partition and record of what Faust has to deliver: where the queue is full, where offsets are
         missing before the record, and while a rebalance stops the flow.

@@ -101,9 +101,7 @@ class RecordQueue:
                 async with asyncio.timeout(wait):
                     await self._wait_for(size)
             await admission.enter()
-            batch: list[Any] = []
-            while self._messages and len(batch) < size:
-                self._give_out(self._messages.popleft(), batch)
+            batch = self._given_out(size)
             self._make_room()
             if batch:
                 return batch
@@ -115,11 +113,19 @@ class RecordQueue:
             self._has_some.clear()
             await self._has_some.wait()
 
-    def _give_out(self, message: Any, batch: list[Any]) -> None:
-        app = self._app
-        if app.flow_control.is_active() and message.generation_id == app.consumer_generation_id:
-            app.consumer.unacked.add(message)
-            batch.append(message)
+    def _given_out(self, size: int) -> list[Any]:
+        """The first messages of the present generation; those before and between them are forgotten."""
+        app, messages = self._app, self._messages
+        if not app.flow_control.is_active():
+            messages.clear()
+        generation = app.consumer_generation_id
+        batch: list[Any] = []
+        while messages and len(batch) < size:
+            message = messages.popleft()
+            if message.generation_id == generation:
+                batch.append(message)
+        app.consumer.unacked.update(batch)
+        return batch
 
     def _make_room(self) -> None:
         self._has_room.set()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -178,7 +181,12 @@ def test_a_batch_is_searched_once_for_the_same_words(
 ) -> None:
     asked: list[int] = []
     search = model._index.search
-    monkeypatch.setattr(model._index, "search", lambda v, n: asked.append(len(v)) or search(v, n))
+
+    def noting(vectors: np.ndarray[Any, Any], n: int) -> Any:
+        asked.append(len(vectors))
+        return search(vectors, n)
+
+    monkeypatch.setattr(model._index, "search", noting)
     batch = [query("threw up"), query("no sleep"), query("threw up"), query("threw up")]
     codings = model.predict(batch)
     assert asked == [2]
