@@ -26,7 +26,8 @@ _NOISE = re.compile(r"https?://\S+|[@#]\w+|[\d_]+")
 def unsupported_language(text: str, supported: Collection[str] = ENGLISH) -> str | None:
     """The ISO 639-1 code of the text's language where that is certainly none of `supported`; else None."""
     plain = _NOISE.sub(" ", text[:_READ]).strip().lower()
-    if sum(len(c.encode()) for c in plain if c.isalpha()) < _LETTER_BYTES:
+    letters = "".join(filter(str.isalpha, plain))
+    if len(letters.encode()) < _LETTER_BYTES:
         return None
     ranked = _identifier().rank(plain)
     if ranked[0][0] in supported or sum(p for code, p in ranked if code in supported) >= _IMPROBABLE:

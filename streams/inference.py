@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,12 +24,16 @@ class InferenceWorkers:
     """Runs synchronous work off the event loop, each piece in whichever thread is free; torch and FAISS
     release the GIL while they compute.
 
-    `workers` is the number of threads, `threads` how many torch uses in each.
+    `workers` is the number of threads, `threads` how many torch uses in each. `ahead` batches may be made
+    ready beside those that the threads work on.
     """
 
-    def __init__(self, workers: int = 1, threads: int = 1) -> None:
+    def __init__(self, workers: int = 1, threads: int = 1, ahead: int = 0) -> None:
         self.workers = workers
         self._threads = threads
+        self._places = workers + ahead
+        self._in_work = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
         # The tokenizer's own thread pool deadlocks after a fork, and one sentence is too short to share out.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="inference")
@@ -36,14 +41,46 @@ class InferenceWorkers:
     @classmethod
     def of(cls, workers: int, threads: int, device: str) -> InferenceWorkers:
         """As many workers and threads as the settings say; 0 stands for the default of each, so that
-        together they use all processors.
+        together they use all processors. A GPU does not wait until its next batch is decoded.
         """
         workers = workers or min(default_workers(device), max(1, processors() // max(1, threads)))
-        return cls(workers, threads or max(1, processors() // workers))
+        return cls(workers, threads or max(1, processors() // workers), ahead=0 if device == "cpu" else 1)
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Starts `work` when all earlier work has started and a thread is free; returns its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._limited, work)
+    async def place(self) -> None:
+        """Waits until a thread is free for another batch, behind all who wait already. The place counts as
+        work until `run` has used it or `give_back` ends it.
+        """
+        if self._in_work < self._places:
+            self._in_work += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Ends a piece of work, or a place that was not used."""
+        self._in_work -= 1
+        while self._waiting and self._in_work < self._places:
+            turn = self._waiting.popleft()
+            if not turn.cancelled():
+                self._in_work += 1
+                turn.set_result(None)
+
+    async def run(self, work: Callable[[], T], *, placed: bool = False) -> T:
+        """Starts `work` when all earlier work has started and a thread is free; returns its result. `placed`:
+        it uses a place that was waited for.
+        """
+        if not placed:
+            self._in_work += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._limited, work)
+        finally:
+            self.give_back()
 
     def close(self) -> None:
         """Drops waiting work; does not wait for the running one."""

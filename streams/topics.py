@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError, for_code
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from streams.records import (
     Announcement,
@@ -199,11 +199,21 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
     names = [t.name for t in missing]
     try:
         async with asyncio.timeout(LISTED_SECONDS):
-            while not set(names) <= (await partition_counts(settings)).keys():  # noqa: ASYNC110
+            while not await _are_listed(settings, set(names)):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
     except TimeoutError:
         raise TopicsError(f"the broker does not list its new topics within {LISTED_SECONDS:.0f} s") from None
     return names
+
+
+async def _are_listed(settings: Settings, names: set[str]) -> bool:
+    """Whether the broker lists them; no, while it does not answer. A single broker that is busy with new
+    topics may for a moment name no broker at all, not even itself.
+    """
+    try:
+        return names <= (await partition_counts(settings)).keys()
+    except KafkaError:
+        return False
 
 
 def new_topic(topic: Topic[Any], settings: Settings) -> NewTopic:

@@ -52,7 +52,9 @@ class Clock:
 
 
 class Timed:
-    """A loaded release with clocks on its encoder and its neighbour search."""
+    """A loaded release with clocks on its encoder, with word pieces and the sentence head, and on its
+    neighbour search.
+    """
 
     def __init__(self, path: Path) -> None:
         release = open_release(path)
@@ -61,9 +63,11 @@ class Timed:
         model: Any = loaded.model
         spaces = model.spaces
         self.encoder, self.search = Clock(), Clock()
-        self.encoder.around(spaces.encoder, "forward")
+        self.encoder.around(spaces, "encode")
         if spaces.upper is not None:
-            self.encoder.around(spaces.upper, "forward_states")
+            self.encoder.around(spaces.upper, "states_above")
+        if model.sentence_head is not None:
+            self.encoder.around(model.sentence_head, "probabilities")
         for index in (model._word_index, model._pair_index):
             self.search.around(index, "search")
         self.format = str(spaces.encoder.model.dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""All measurements of speed: the encoder, usual pipelines, stages, brokers, latency, framework and growth.
+"""All measurements of speed: encoder, usual pipelines, stages, process, brokers, latency, framework, growth.
 
 Each part measures its forms by turns and gives medians, ratios, and processor seconds beside those of the
 wall: on a busy machine compare the processor's. With `--json` every part becomes a file in that folder.
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import provenance
-from benchmarks.speed import brokers, encoder, framework, growth, naive
+from benchmarks.speed import brokers, encoder, framework, growth, naive, parallel, process
 from benchmarks.speed.setup import FULL, QUICK, Setup
 from streams.settings import Settings
 from tests.integration import processes
@@ -53,6 +53,9 @@ class Run:
             return brokers.throughput(self.setup, None)
         return brokers.throughput(self.setup, kafka)
 
+    def backlog(self) -> dict[str, Any]:
+        return asyncio.run(framework.backlog(self.kafka, self.amount.backlogs, self.amount.repeats))
+
     def framework(self) -> dict[str, Any]:
         return asyncio.run(framework.compared(self.kafka, self.amount.empty_records, self.amount.repeats))
 
@@ -61,10 +64,12 @@ PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "roofline": lambda run: encoder.roofline(run.setup),
     "stages": lambda run: encoder.stages(run.setup),
     "naive": lambda run: naive.naive(run.setup),
-    "parallel": lambda run: growth.parallel(run.setup),
+    "parallel": lambda run: parallel.parallel(run.setup),
+    "process": lambda run: process.process(run.setup),
     "brokers": Run.throughput,
     "latency": lambda run: brokers.latency(run.setup, run.kafka),
     "framework": Run.framework,
+    "backlog": Run.backlog,
     "terminology": lambda run: growth.terminology(run.setup),
     "length": lambda run: growth.length(run.setup),
 }

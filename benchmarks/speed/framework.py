@@ -21,6 +21,7 @@ import orjson
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from models.releases.loading import Loaded
+from streams.app.ports import FIRST_BATCH
 from streams.batch.decoding import decode_record
 from streams.batch.provenance import Maker, with_provenance
 from streams.broker.consumer import kafka_consumer
@@ -31,7 +32,7 @@ from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
-from streams.topics import MENTIONS, POSTS
+from streams.topics import MENTIONS, POSTS, broker_name, create
 from streams.worker import Worker
 
 VERSION = "0" * 12
@@ -43,17 +44,19 @@ Record = tuple[bytes, bytes]
 
 
 class Meter:
-    """Sees each batch where a model would, and takes the time of `size` records after WARM_UP."""
+    """Sees each batch where a model would, and takes the seconds of a record, over `size` of them after the
+    first `warm_up`.
+    """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, warm_up: int = WARM_UP) -> None:
         self.wall = self.cpu = 0.0
         self.is_done = False
-        self._size, self._seen = size, 0
+        self._size, self._seen, self._warm_up = size, 0, warm_up
         self._from = 0
 
     def see(self, records: int) -> None:
         self._seen += records
-        if not self._from and self._seen >= WARM_UP:
+        if not self._from and self._seen >= self._warm_up:
             self._from = self._seen
             self.wall, self.cpu = time.perf_counter(), time.process_time()
         elif self._from and not self.is_done and self._seen >= self._from + self._size:
@@ -69,11 +72,11 @@ class Meter:
 
 async def produce(settings: Settings, lines: Sequence[bytes], n: int) -> None:
     """Writes `n` posts with the texts of the lines."""
-    posts = [orjson.loads(line) for line in lines]
+    posts, topic = [orjson.loads(line) for line in lines], broker_name(settings, POSTS.name)
     async with running_client(AIOKafkaProducer(**settings.client(), linger_ms=5)) as producer:
         for i in range(n):
             post = posts[i % len(posts)] | {"id": f"r{i}"}
-            await producer.send(POSTS.name, key=b"r%d" % i, value=orjson.dumps(post))
+            await producer.send(topic, key=b"r%d" % i, value=orjson.dumps(post))
         await producer.flush()
 
 
@@ -150,6 +153,31 @@ LOOPS: dict[str, Callable[[Settings, Meter], Awaitable[None]]] = {
     "bare, same functions": partial(bare, make=same_records),
     "bare, dictionaries": partial(bare, make=dictionaries),
 }
+
+
+async def backlog(bootstrap: str, sizes: Sequence[int], rounds: int) -> dict[str, Any]:
+    """Medians of some rounds over the records that wait when the empty stage begins, from its first batch to
+    its last one. Its topics have names of their own, in which there is nothing else.
+    """
+    settings = Settings(broker=f"kafka://{bootstrap}", http_port=0, prefix="backlog.")
+    await create(settings)
+    lines = samples()[POSTS.name].read_bytes().splitlines()
+    taken: dict[int, list[Meter]] = {size: [] for size in sizes}
+    for i in range(rounds):
+        for size in sizes[:: 1 if i % 2 else -1]:
+            await produce(settings, lines, size)
+            meter = Meter(size - FIRST_BATCH, FIRST_BATCH)
+            async with asyncio.timeout(RUN_SECONDS):
+                await stage(settings, meter)
+            taken[size].append(meter)
+    rows = {
+        f"{size:,} records": {
+            "records_per_second": round(1 / statistics.median(m.wall for m in own)),
+            "cpu_microseconds_a_record": round(1e6 * statistics.median(m.cpu for m in own), 1),
+        }
+        for size, own in taken.items()
+    }
+    return {"what": "the empty stage, all records waiting", "rounds": rounds, "rows": rows}
 
 
 async def compared(bootstrap: str, size: int, rounds: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the cost grows: with inference workers, with the size of the terminology, with the length of texts."""
+"""How the cost grows with the size of the terminology and with the length of texts."""
 
 from __future__ import annotations
 
@@ -9,39 +9,17 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from benchmarks.pipeline.workers import measured
 from benchmarks.speed.setup import BATCH, Setup
 from benchmarks.speed.timing import Timed, by_turns, side_by_side
 from models.normalization.packed_vectors import PackedIndex, PackedVectors
 from streams.agents import ner, normalization
-from streams.inference import processors, set_threads
-from streams.records import Inbound, Report
+from streams.inference import set_threads
+from streams.records import Report
 
 #: Names that are searched for one mention: as the bundled release asks for them.
 NEAREST = 60
 #: Vectors that are made at once.
 PART = 50_000
-
-
-def parallel(setup: Setup) -> dict[str, Any]:
-    """All records in memory through their stages, by so many workers of so many threads."""
-    records = {t: [Inbound(t, 0, i, None, v, 0.0) for i, v in enumerate(ls)] for t, ls in setup.lines.items()}
-    sizes = [(1, 1), (2, 1), (1, 2), (4, 1)] if processors() > 1 else [(1, 1)]
-    forms = {
-        f"{n} of {threads} threads": partial(measured, records, setup.models, n, threads)
-        for n, threads in sizes
-    }
-    times = by_turns(forms, setup.amount.repeats)
-    one = times["1 of 1 threads"]
-    rows = {
-        name: {
-            "records_per_second": round(setup.records / t.wall, 1),
-            "cpu_ms_a_record": round(1000 * t.cpu / setup.records, 2),
-            "speed_to_one": round(one.wall / t.wall, 2),
-        }
-        for name, t in times.items()
-    }
-    return {"processors": processors(), "records": setup.records, "rows": rows}
 
 
 def terminology(setup: Setup) -> dict[str, Any]:

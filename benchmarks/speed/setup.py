@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pipeline.__main__ import inputs
 from benchmarks.speed.timing import chunks, side_by_side
 from models import language
 from models.releases.loading import Loaded
 from streams.agents.pipeline import STAGES
+from streams.cli.demo.run import samples
 from streams.codec import decode
 from streams.inference import default_workers
 from streams.records import Report
@@ -33,6 +33,8 @@ class Amount:
     repeats: int
     empty_records: int
     """Through the empty stage."""
+    backlogs: tuple[int, ...]
+    """Records that wait when the empty stage begins."""
     seconds: float
     """Of each load in the measurement of latencies."""
     terms: tuple[int, ...]
@@ -41,13 +43,21 @@ class Amount:
 
 
 FULL = Amount(
-    records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, empty_records=8000, seconds=50.0,
-    terms=(10_000, 100_000, 1_000_000), characters=(100, 400, 1600, 6400, 25_600),
+    records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, empty_records=8000, seconds=40.0,
+    backlogs=(1000, 10_000, 100_000), terms=(10_000, 100_000, 1_000_000),
+    characters=(100, 400, 1600, 6400, 25_600),
 )  # fmt: skip
 QUICK = Amount(
     records={"posts": 24, "sentences": 24, "questions": 8}, repeats=1, empty_records=500, seconds=4.0,
-    terms=(10_000, 50_000), characters=(100, 400),
+    backlogs=(500, 1000), terms=(10_000, 50_000), characters=(100, 400),
 )  # fmt: skip
+
+
+def inputs(data: Path, limits: dict[str, int]) -> dict[str, list[bytes]]:
+    """The first lines of each stream; of the bundled samples if there is no data."""
+    folder = data / "streams"
+    files = {t: folder / f"{t}.jsonl" for t in limits} if folder.is_dir() else samples()
+    return {t: files[t].read_bytes().splitlines()[: limits[t]] for t in limits}
 
 
 class Setup:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -81,7 +82,7 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
     sentence, first, last = _sentence(text, start, end)
     if not sentence:
         return Assertion()
-    matches = list(_matches(sentence, _CLINICAL if clinical else _POSTS))
+    matches = _matches_of(sentence, clinical)
     kinds = _kinds_before(sentence, [m for m in reversed(matches) if m.end <= first], first)
     # A mention may begin with the person who has the effect: "hubby snores", unlike "snapping at my kids".
     kinds |= {
@@ -139,6 +140,12 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
     lower = whole.lower()
     # A few characters have a longer lower case, which would shift the offsets.
     return lower if len(lower) == len(whole) else whole, first - begin, last - begin
+
+
+@lru_cache(maxsize=256)
+def _matches_of(sentence: str, clinical: bool) -> tuple[_Match, ...]:
+    """Kept for the other effects of the sentence, and for the stage that reads it next."""
+    return tuple(_matches(sentence, _CLINICAL if clinical else _POSTS))
 
 
 def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:

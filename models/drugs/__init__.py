@@ -21,7 +21,11 @@ class DrugLexicon:
     def __init__(self, generics: dict[str, str]) -> None:
         """`generics`: nonproprietary name by drug name."""
         self._generics = {_key(name): generic for name, generic in generics.items()}
-        self._longest = max((len(key) for key in self._generics), default=0)
+        # Of each word that a name begins with the words of the longest such name.
+        self._longest: dict[str, int] = {}
+        for key in self._generics:
+            if key:
+                self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> DrugLexicon:
@@ -56,7 +60,7 @@ class DrugLexicon:
         matches: list[tuple[Span, str]] = []
         i = 0
         while i < len(tokens):
-            for n in range(min(self._longest, len(tokens) - i), 0, -1):
+            for n in range(min(self._longest.get(tokens[i], 0), len(tokens) - i), 0, -1):
                 generic = self._generics.get(tuple(tokens[i : i + n]))
                 if generic is not None:
                     matches.append((Span(spans[i].start, spans[i + n - 1].end), generic))

@@ -178,12 +178,16 @@ class NormalizationModel:
         if not batch:
             return []
         asked = self._spelled(batch)
-        vectors, weights = self._embedded(asked)
+        # Without its sentence a mention is coded by its words alone: the same words once.
+        keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
+        distinct = dict(zip(keys, asked, strict=True))
+        vectors, weights = self._embedded(list(distinct.values()))
         found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
-        return [
-            self._coding(q.surface, cosines, rows, w)
-            for q, (cosines, rows), w in zip(asked, found, weights, strict=True)
-        ]
+        codings = {
+            key: self._coding(query.surface, cosines, rows, weight)
+            for (key, query), (cosines, rows), weight in zip(distinct.items(), found, weights, strict=True)
+        }
+        return [codings[key] for key in keys]
 
     def nil_inputs(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
         """The features of the rule for NIL of each mention, and its best preferred term; for the calibration

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 
 import numpy as np
@@ -82,8 +83,10 @@ def covered(surface: str, names: Sequence[str]) -> float:
     return len(words & {word for name in names for word in _stems(name)}) / max(1, len(words))
 
 
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower())}
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> frozenset[str]:
+    """Kept, because the names near one mention are near many others."""
+    return frozenset(word[:_STEM] for word in _WORD.findall(text.lower()))
 
 
 def _grams(text: str) -> set[str]:

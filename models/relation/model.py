@@ -5,9 +5,9 @@ The words of a sentence are tagged by the votes of their nearest training words 
 with the probabilities of a token head where a release says so (kNN-NER, Wang et al. 2022). Unlike in the
 paper, the most probable tag sequence is chosen, not the best tag of each word. A drug and an effect,
 represented by the last words of their mentions, are related when the majority of the nearest training pairs
-in the relation space is. With a sentence head, the share of these pairs times the probability that the
-sentence reports an event must exceed the release's threshold. Upper layers for relations run only for
-sentences that have both a drug and an effect.
+in the relation space is. With a sentence head, the probability that the sentence reports an event must exceed
+the release's threshold too, and the score is that probability times the share of the votes. Upper layers for
+relations run only for sentences that have both a drug and an effect.
 """
 
 from __future__ import annotations
@@ -50,7 +50,18 @@ class Voting:
     words_share: float = 1.0
     """of the votes in the probability of a word's tag, from 0 to 1; the rest is that of the token head"""
     threshold: float = 0.5
-    """a pair is related where its score is higher"""
+    """a pair is related where its share of the votes is higher; in a release with a sentence head that states
+    no `event_threshold`, where that share times the probability of an event is higher"""
+    event_threshold: float | None = None
+    """and where the probability that its sentence reports an event is higher"""
+
+    def related(self, share: float, event: float) -> bool:
+        """Whether a pair with this share of the votes, in a sentence that reports an event with this
+        probability, is related.
+        """
+        if self.event_threshold is None:
+            return share * event > self.threshold
+        return share > self.threshold and event > self.event_threshold
 
 
 class _Sentence(NamedTuple):
@@ -71,8 +82,8 @@ class _Pair(NamedTuple):
     report: int
     head: int
     tail: int
-    event: float
-    """probability that its sentence reports an adverse event; 1 without a sentence head"""
+    sentence: int
+    """position of its sentence among those that have pairs"""
 
 
 class RelationModel:
@@ -253,18 +264,34 @@ class RelationModel:
         """The relations of each text among all drugs and effects that share a sentence."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         own = [encoded[i] for i in kept]
-        events = self.sentence_head.probabilities(own) if self.sentence_head else [1.0] * len(own)
         pairs, vectors = [], []
-        for i, vector_of, event in zip(kept, self.spaces.relation_vectors(own), events, strict=True):
+        for place, (i, vector_of) in enumerate(zip(kept, self.spaces.relation_vectors(own), strict=True)):
             for drug, effect in _drugs_with_effects(tagged[i]):
-                pairs.append(_Pair(split[i].report, drug.position, effect.position, event))
+                pairs.append(_Pair(split[i].report, drug.position, effect.position, place))
                 vectors.append(np.concatenate([vector_of[drug.last_word], vector_of[effect.last_word]]))
+        voted = self.vote_on_pairs(vectors)
+        events = self._events(own, pairs, [share for share, _ in voted])
         relations: list[list[Relation]] = [[] for _ in range(n_texts)]
-        for pair, (share, neighbours) in zip(pairs, self.vote_on_pairs(vectors), strict=True):
-            score = share * pair.event
-            if score > self.voting.threshold:
-                relations[pair.report].append(Relation(pair.head, pair.tail, round(score, 4), neighbours))
+        for pair, (share, neighbours) in zip(pairs, voted, strict=True):
+            event = events.get(pair.sentence, 1.0)
+            if self.voting.related(share, event):
+                score = round(share * event, 4)
+                relations[pair.report].append(Relation(pair.head, pair.tail, score, neighbours))
         return relations
+
+    def _events(
+        self, encoded: Sequence[EncodedSentence], pairs: Sequence[_Pair], shares: Sequence[float]
+    ) -> dict[int, float]:
+        """The probability that a sentence reports an adverse event, by its position; only of sentences with a
+        pair whose share of the votes exceeds the threshold, because no other can be related. Empty without a
+        sentence head.
+        """
+        if self.sentence_head is None:
+            return {}
+        asked = [p.sentence for p, share in zip(pairs, shares, strict=True) if share > self.voting.threshold]
+        asked = sorted(set(asked))
+        found = self.sentence_head.probabilities([encoded[i] for i in asked])
+        return dict(zip(asked, found, strict=True))
 
 
 def _split(batch: Sequence[str]) -> list[_Sentence]:
@@ -293,14 +320,15 @@ def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:
 
 
 def _voting(release: Release) -> Voting:
-    """The votes of a release; one without `words_share` and `threshold` leaves words and pairs to the
-    neighbours alone.
+    """The votes of a release; one without `words_share`, `threshold` and `event_threshold` leaves words and
+    pairs to the neighbours alone.
     """
     configuration = release.manifest.configuration
     vote = configuration.get("vote", "majority")
     if vote not in ("majority", "similarity"):
         raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
-    further = {name: configuration[name] for name in ("words_share", "threshold") if name in configuration}
+    names = ("words_share", "threshold", "event_threshold")
+    further = {name: configuration[name] for name in names if name in configuration}
     return Voting(configuration["k_words"], configuration["k_pairs"], vote, **further)
 
 

@@ -26,6 +26,27 @@ log = logging.getLogger(__name__)
 FIRST_BATCH = 8
 
 
+class _Place:
+    """The place that a stage's next batch has among those in inference, from its taking to its inference."""
+
+    def __init__(self, inference: InferenceWorkers) -> None:
+        self._inference = inference
+        self._is_held = False
+
+    async def enter(self) -> None:
+        await self._inference.place()
+        self._is_held = True
+
+    def leave(self) -> None:
+        if self.handed_over():
+            self._inference.give_back()
+
+    def handed_over(self) -> bool:
+        """Whether there is a place, which the caller then has."""
+        held, self._is_held = self._is_held, False
+        return held
+
+
 class FaustPorts:
     """The ports of a stage on a running Faust app."""
 
@@ -44,6 +65,7 @@ class FaustPorts:
         self._app = app
         self._records = records
         self._inference = inference
+        self._place = _Place(inference)
         self._settings = settings
         self._progress = progress
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
@@ -53,7 +75,8 @@ class FaustPorts:
         return self.handle.current
 
     async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
-        return await self._inference.run(partial(self._progress.infer, work, batch))
+        placed = self._place.handed_over()
+        return await self._inference.run(partial(self._progress.infer, work, batch), placed=placed)
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
         consumer: Any = self._app.consumer
@@ -92,7 +115,7 @@ class FaustPorts:
         them by itself. The first one is small, so that there is a result soon.
         """
         first = FIRST_BATCH
-        async for messages in self._records.batches(size, wait):
+        async for messages in self._records.batches(size, wait, self._place):
             records = [_inbound(self._settings, message) for message in messages]
             self._progress.batch = records
             for part in (records[:first], records[first:]):

@@ -10,13 +10,23 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, Protocol
 
 from faust.types import TP
 
 #: Shares of the size. From the first on a partition that fills the queue is not fetched, until the queue is
 #: down to the second.
 HIGH, LOW = 0.8, 0.4
+
+
+class Admission(Protocol):
+    """Decides when a batch may be taken."""
+
+    async def enter(self) -> None: ...
+
+    def leave(self) -> None:
+        """What entered needs its place no more; without effect where nothing has entered."""
 
 
 class RecordQueue:
@@ -65,42 +75,57 @@ class RecordQueue:
         self._full_partitions.clear()
         self._has_room.set()
 
-    async def batches(self, size: int, wait: float) -> AsyncIterator[list[Any]]:
-        """Batches of up to `size` messages; one waits at most `wait` seconds for others. Never ends by
-        itself.
+    async def batches(self, size: int, wait: float, admission: Admission) -> AsyncIterator[list[Any]]:
+        """Batches of up to `size` messages, each of which has entered `admission`. A message waits at most
+        `wait` seconds for others, and then as long as nothing is admitted: a batch has all that came until
+        then. Never ends by itself.
         """
-        while True:
-            batch = await self._take(size, wait)
-            now = time.monotonic()
-            # Otherwise Faust logs that no records are processed.
-            self._app.monitor.stream_inbound_time |= {message.tp: now for message in batch}
-            yield batch
+        try:
+            while True:
+                batch = await self._take(size, wait, admission)
+                now = time.monotonic()
+                # Otherwise Faust logs that no records are processed.
+                self._app.monitor.stream_inbound_time |= {message.tp: now for message in batch}
+                yield batch
+                # The inference of the batch begins first, with its place, if it has one.
+                await asyncio.sleep(0)
+                admission.leave()
+        finally:
+            admission.leave()
 
-    async def _take(self, size: int, wait: float) -> list[Any]:
+    async def _take(self, size: int, wait: float, admission: Admission) -> list[Any]:
         """The next batch, which has at least one message."""
-        loop = asyncio.get_running_loop()
-        batch: list[Any] = []
-        end = None
         while True:
-            while self._messages and len(batch) < size:
-                self._give_out(self._messages.popleft(), batch)
+            await self._wait_for(1)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wait_for(size)
+            await admission.enter()
+            batch = self._given_out(size)
             self._make_room()
-            if len(batch) == size:
+            if batch:
                 return batch
-            if batch and end is None:
-                end = loop.time() + wait
-            self._has_some.clear()
-            try:
-                async with asyncio.timeout_at(end):
-                    await self._has_some.wait()
-            except TimeoutError:
-                return batch
+            admission.leave()
 
-    def _give_out(self, message: Any, batch: list[Any]) -> None:
-        app = self._app
-        if app.flow_control.is_active() and message.generation_id == app.consumer_generation_id:
-            app.consumer.unacked.add(message)
-            batch.append(message)
+    async def _wait_for(self, n: int) -> None:
+        """Until there are so many messages."""
+        while len(self._messages) < n:
+            self._has_some.clear()
+            await self._has_some.wait()
+
+    def _given_out(self, size: int) -> list[Any]:
+        """The first messages of the present generation; those before and between them are forgotten."""
+        app, messages = self._app, self._messages
+        if not app.flow_control.is_active():
+            messages.clear()
+        generation = app.consumer_generation_id
+        batch: list[Any] = []
+        while messages and len(batch) < size:
+            message = messages.popleft()
+            if message.generation_id == generation:
+                batch.append(message)
+        app.consumer.unacked.update(batch)
+        return batch
 
     def _make_room(self) -> None:
         self._has_room.set()

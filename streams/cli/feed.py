@@ -20,7 +20,7 @@ from streams.settings import Settings
 from streams.topics import CONSUMED, Topic, table_name
 
 #: Size of a report in all topics together, with its annotations and candidates, over its size on arrival: an
-#: upper bound. benchmarks/pipeline/__main__.py measures 13 on average and 38 at most.
+#: upper bound. benchmarks/speed/process.py measures it.
 GROWTH = 40
 #: Most bytes in flight. Keys spread over the partitions; half of the capacity allows for an uneven spread.
 MAX_IN_FLIGHT = PARTITION_BYTES * PARTITIONS // 2

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,50 @@ def test_a_gpu_has_one_worker() -> None:
     assert Settings(device="cuda", workers=1).workers == 1
     with pytest.raises(ValidationError, match="PV_WORKERS must be 1"):
         Settings(device="cuda", workers=2)
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+async def test_places_go_to_those_that_wait_in_their_order_as_work_ends(ahead: int) -> None:
+    workers = InferenceWorkers(1, 1, ahead)
+    entered: list[int] = []
+
+    async def enter(i: int) -> None:
+        await workers.place()
+        entered.append(i)
+
+    waiting = [asyncio.create_task(enter(i)) for i in range(4)]
+    await asyncio.sleep(0.01)
+    assert entered == list(range(1 + ahead))
+    waiting[1 + ahead].cancel()
+    await asyncio.sleep(0)
+    workers.give_back()
+    await asyncio.sleep(0.01)
+    assert entered == [*range(1 + ahead), 2 + ahead], "the one that was cancelled has taken none"
+    await asyncio.gather(*(workers.run(int, placed=True) for _ in range(1 + ahead)))
+    await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    workers.close()
+
+
+async def test_a_place_that_was_granted_to_a_task_that_is_cancelled_goes_to_the_next() -> None:
+    workers = InferenceWorkers(1)
+    await workers.place()
+    first, second = (asyncio.create_task(workers.place()) for _ in range(2))
+    await asyncio.sleep(0.01)
+    workers.give_back()
+    first.cancel()
+    await asyncio.wait_for(second, 5)
+    assert first.cancelled() or first.cancelling()
+    workers.close()
+
+
+async def test_no_place_is_free_while_other_work_runs() -> None:
+    workers, go = InferenceWorkers(1), threading.Event()
+    work = asyncio.create_task(workers.run(go.wait))
+    await asyncio.sleep(0.01)
+    place = asyncio.create_task(workers.place())
+    await asyncio.sleep(0.01)
+    assert not place.done()
+    go.set()
+    await asyncio.wait_for(place, 5)
+    assert await work
+    workers.close()

@@ -38,6 +38,8 @@ def main(
 ) -> None:
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    if settings.keep_support and not (settings.start and settings.sentence_epochs):
+        raise typer.BadParameter("--keep-support needs --start and --sentence-epochs")
     place = device_of(device)
     check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
     settings = replace(settings, precision=resolved(settings.precision, place))

@@ -25,6 +25,7 @@ from models.encoder.word_pieces import WordPieces
 from models.relation.model import RelationModel, Voting
 from models.relation.neighbours import Floats, TokenHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
+from models.releases.manifest import Release
 from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
@@ -197,6 +198,22 @@ def assemble(
     )
     _write(found, pairs, folder)
     return found
+
+
+def with_support(encoders: Encoders, release: Release) -> RelationModel:
+    """The model that these encoders make up with the support set and the votes of a release, which has the
+    same adapters. A sentence head of the release, and the threshold with it, are left out.
+    """
+    loaded = RelationModel.load(release)
+    spaces = EmbeddingSpaces(
+        encoders.encoder,
+        loaded.spaces.projection,
+        upper=encoders.upper,
+        pair_projection=loaded.spaces.pair_projection,
+    )
+    old = loaded.voting
+    voting = Voting(old.k_words, old.k_pairs, old.vote, old.words_share)
+    return RelationModel(spaces, loaded.support, voting)
 
 
 def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:

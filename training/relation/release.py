@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -13,24 +14,29 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
+from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import SplitEncoder
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
 from models.relation.neighbours import HEAD, TokenHead
+from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
+from training.common.corpora import GoldText
 from training.common.loop import TrainingLoop
+from training.common.precision import mixed
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
 from training.evaluation.evaluate import manifest_scores
-from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
+from training.evaluation.relation import pairs
+from training.relation.assemble import Encoders, Entities, assemble, find_entities, with_support, write_above
 from training.relation.data import Corpus, examples, read
 from training.relation.heads.sentence import SentenceSpace, taught_texts, texts_of
-from training.relation.heads.threshold import choose_threshold
+from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import head_of
 from training.relation.settings import Objective, Settings, SupportSizes
 from training.relation.spaces.cldr import PairSpace, UpperSpace
@@ -45,6 +51,10 @@ KINDS: dict[Objective, str] = {
     "cldr": "relations by CLDR, entities in the plain encoder's space",
     "clgs": "relations by CLGS, entities in the plain encoder's space",
 }
+#: Sentences of one pass over those in which pairs are looked for.
+READ_AT_ONCE = 1024
+#: What the reference of a release is made from.
+READ = "its training sentences with and without an event"
 CANARY = [
     "Intravenous azithromycin - induced ototoxicity .",
     "Two patients developed agranulocytosis after clozapine; neither had taken aspirin.",
@@ -89,17 +99,39 @@ class Trainer:
         encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
         return Trained(encoders, entities, space)
 
-    def with_sentence_head(self, model: RelationModel, corpus: Corpus, entities: Entities) -> RelationModel:
-        """The model with a sentence head, which is trained and written, and the threshold that is best with
-        it.
+    def started(self, objective: Objective, corpus: Corpus) -> tuple[RelationModel, list[GoldText]]:
+        """The model of the release to start with, after its files were copied, and the training sentences
+        without an event in which it finds a pair; prints how many.
+        """
+        dense, head = self._started(objective)
+        encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
+        model = with_support(encoders, open_release(Path(self.settings.start)))
+        found = list[GoldText]()
+        with mixed(self.settings.precision, self.device):
+            for start in range(0, len(corpus.negatives), READ_AT_ONCE):
+                part = corpus.negatives[start : start + READ_AT_ONCE]
+                tagged = model.predict([t.text for t in part])
+                found += [t for t, own in zip(part, tagged, strict=True) if pairs(own)]
+        console.print(
+            f"a drug and an effect found in {len(found)} of {len(corpus.negatives)} training sentences "
+            "without an event",
+            highlight=False,
+        )
+        return model, found
+
+    def with_sentence_head(
+        self, model: RelationModel, corpus: Corpus, found: Sequence[GoldText]
+    ) -> RelationModel:
+        """The model with a sentence head, which is trained and written, and the threshold of its
+        probability that is best. `found`: training sentences without an event in which the model finds pairs.
         """
         encoder, settings = model.spaces.encoder, self.settings
         assert isinstance(encoder, SplitEncoder)
-        texts = texts_of(corpus, entities.negatives, settings), corpus.valid + corpus.valid_negatives
+        texts = texts_of(corpus, found, settings), corpus.valid + corpus.valid_negatives
         space = SentenceSpace(settings, encoder, texts, self.folder, self.device)
         self._fit(space, "sentence")
         model.sentence_head = space.save(self.folder, settings.frozen_layers(encoder.model))
-        choose_threshold(model, corpus.valid, corpus.valid_negatives)
+        choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
         return model
 
     def _started(self, objective: Objective) -> tuple[Tensor, TokenHead | None]:
@@ -116,6 +148,8 @@ class Trainer:
                 f"{release.version}: --start needs --objective all and a release of it over "
                 f"{self.settings.base} and {self.settings.split}"
             )
+        if self.settings.keep_support:
+            names = tuple(manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD})
         for name in names:
             shutil.copyfile(release.file(name), self.folder / name)
         tensors = read_tensors(release.file("support.safetensors"))
@@ -172,10 +206,14 @@ def make(
     corpus = read(data, settings.split, settings.seed, settings.limit, settings.teaching)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         trainer = Trainer(settings, Path(name), run, device)
-        encoders, entities, _ = trainer.train(objective, sizes, corpus)
-        model = assemble(encoders, corpus, entities, settings, sizes, trainer.folder)
+        if settings.keep_support:
+            model, found = trainer.started(objective, corpus)
+        else:
+            encoders, entities, _ = trainer.train(objective, sizes, corpus)
+            model = assemble(encoders, corpus, entities, settings, sizes, trainer.folder)
+            found = [e.gold for e in entities.negatives]
         if settings.sentence_epochs and (trainer.folder / UPPER_ADAPTER).exists():
-            model = trainer.with_sentence_head(model, corpus, entities)
+            model = trainer.with_sentence_head(model, corpus, found)
         return _published(trainer, objective, sizes, model, corpus, data, root)
 
 
@@ -198,6 +236,7 @@ def _published(
         "vote": model.voting.vote,
         "words_share": model.voting.words_share,
         "threshold": model.voting.threshold,
+        **({} if model.voting.event_threshold is None else {"event_threshold": model.voting.event_threshold}),
         "training": asdict(settings),
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),
@@ -214,7 +253,7 @@ def _published(
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
         device=trainer.device,
-        reference=TextsOf.some("its training sentences", [text.text for text in corpus.train]),
+        reference=TextsOf.some(READ, [text.text for text in corpus.train + corpus.negatives]),
     )
 
 
@@ -226,4 +265,6 @@ def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[Traini
         "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
     ]
     taught = {t.id: t for t in [*corpus.train, *(taught_texts(settings) if sentences else [])]}.values()
-    return [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(taught)
+    own = [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(taught)
+    first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
+    return own + [source for source in first if source not in own]

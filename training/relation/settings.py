@@ -30,6 +30,10 @@ class Settings:
     start: Annotated[
         str, typer.Option(help="folder of a release whose encoders are taken; new are supports and heads")
     ] = ""
+    keep_support: Annotated[
+        bool,
+        typer.Option(help="of --start also the supports and votes; new are the sentence head and threshold"),
+    ] = False
     limit: Annotated[int, typer.Option(help="sentences of each part at most; 0: all")] = 0
     teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences to add")
@@ -66,8 +70,8 @@ class Settings:
     ] = 0
     sentence_lr: Annotated[float, typer.Option(help="of its upper layers")] = 2e-4
     sentence_negatives: Annotated[
-        int, typer.Option(help="sentences of the ADE corpus without an event that it is trained on")
-    ] = 4500
+        int, typer.Option(help="sentences of the ADE corpus without an event that it is trained on, at most")
+    ] = 20000
     sentence_teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus' clinical sentences for it")
     ] = 1.0

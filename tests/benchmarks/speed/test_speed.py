@@ -95,4 +95,4 @@ def test_make_bench_runs_all_parts() -> None:
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     (command,) = [line.strip() for line in lines if "benchmarks.speed" in line]
     assert command == "$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)"
-    assert len(PARTS) == 9
+    assert len(PARTS) == 11

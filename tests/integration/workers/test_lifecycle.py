@@ -22,7 +22,7 @@ from benchmarks.chaos import __main__ as chaos
 from benchmarks.operation import reload
 from models import terminology
 from models.normalization import patient_phrases
-from models.normalization.model import PHRASE_VECTORS, PHRASES
+from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from models.releases.store import bundled
@@ -256,10 +256,11 @@ def _smaller_terminology(root: Path) -> Release:
         rows = "".join(f"{table[i].llt}\t{table[i].pt}\t{table[i].soc or '-'}\n" for i in kept)
         (folder / "terminology.tsv").write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
         tensors.update({name: t[kept].contiguous() for name, t in tensors.items()})
-        texts, pts = patient_phrases.read(folder / PHRASES)
-        left = [i for i, pt in enumerate(pts) if pt != "Insomnia"]
-        patient_phrases.write(folder / PHRASES, [texts[i] for i in left], [pts[i] for i in left])
-        vectors = load_file(folder / PHRASE_VECTORS)
-        save_file({name: t[left].contiguous() for name, t in vectors.items()}, folder / PHRASE_VECTORS)
+        for phrases, vectors in ((PHRASES, PHRASE_VECTORS), (TAUGHT, TAUGHT_VECTORS)):
+            texts, pts = patient_phrases.read(folder / phrases)
+            left = [i for i, pt in enumerate(pts) if pt != "Insomnia"]
+            patient_phrases.write(folder / phrases, [texts[i] for i in left], [pts[i] for i in left])
+            stored = load_file(folder / vectors)
+            save_file({name: t[left].contiguous() for name, t in stored.items()}, folder / vectors)
 
     return rebuilt("normalization", root, "vectors.safetensors", change)

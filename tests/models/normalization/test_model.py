@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -171,3 +174,20 @@ def test_names_and_phrases_of_a_preferred_term_add_up(mini: Encoder, vote: float
     (coding,) = model.predict([query("felt off")])
     assert coding.candidates[0].pt == first
     assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.79})
+
+
+def test_a_batch_is_searched_once_for_the_same_words(
+    model: NormalizationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    search = model._index.search
+
+    def noting(vectors: np.ndarray[Any, Any], n: int) -> Any:
+        asked.append(len(vectors))
+        return search(vectors, n)
+
+    monkeypatch.setattr(model._index, "search", noting)
+    batch = [query("threw up"), query("no sleep"), query("threw up"), query("threw up")]
+    codings = model.predict(batch)
+    assert asked == [2]
+    assert codings == [c for q in batch for c in model.predict([q])]

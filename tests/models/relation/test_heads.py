@@ -5,6 +5,7 @@ by.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import SplitEncoder, UpperLayers
+from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
 from models.ner.head import EventHead
 from models.relation.model import LABELS, RelationModel, Voting
@@ -93,6 +94,41 @@ def test_the_sentence_head_lowers_the_scores_in_sentences_without_an_event(model
     assert [t.mentions for t in every] == [t.mentions for t in plain]
     kept = with_sentence_head(model, separating(model)).predict([EVENT, NONE])
     assert [len(t.relations) for t in kept] == [1, 0]
+
+
+def test_a_sentence_must_exceed_the_threshold_of_an_event_and_a_pair_that_of_the_votes(
+    model: RelationModel,
+) -> None:
+    gated = with_sentence_head(model, separating(model))
+    gated.voting = replace(gated.voting, event_threshold=0.4)
+    assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == [1, 0]
+    gated.voting = replace(gated.voting, event_threshold=-1.0)
+    every = gated.predict([EVENT, NONE])
+    assert [len(t.relations) for t in every] == [1, 1]
+    assert every[1].relations[0].score < 0.1
+    gated.voting = replace(gated.voting, threshold=1.0)
+    assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == [0, 0]
+
+
+def test_the_sentence_head_reads_only_sentences_with_a_pair_that_the_votes_relate(
+    model: RelationModel,
+) -> None:
+    gated = with_sentence_head(model, EventHead(model.encoder.dimension))
+    asked: list[int] = []
+    head = gated.sentence_head
+    assert head is not None
+    real = head.probabilities
+
+    def counted(encoded: Sequence[EncodedSentence]) -> list[float]:
+        asked.append(len(encoded))
+        return real(encoded)
+
+    head.probabilities = counted  # type: ignore[method-assign]
+    gated.predict([EVENT, "Aspirin.", NONE])
+    assert asked == [2]
+    gated.voting = replace(gated.voting, threshold=1.0)
+    gated.predict([EVENT, NONE])
+    assert asked == [2, 0]
 
 
 def test_sentences_of_a_batch_do_not_affect_each_others_scores(model: RelationModel) -> None:

@@ -37,6 +37,22 @@ class App:
         self.full.remove(partition)
 
 
+class Door:
+    """Admits when it is open; `inside` counts who has entered and not left."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.open.set()
+        self.inside = 0
+
+    async def enter(self) -> None:
+        await self.open.wait()
+        self.inside = 1
+
+    def leave(self) -> None:
+        self.inside = 0
+
+
 def message(offset: int, generation: int = 3, partition: int = 0) -> ConsumerMessage:
     """A message as Faust makes it of one of aiokafka."""
     return ConsumerMessage(
@@ -49,9 +65,10 @@ def queue(app: App) -> RecordQueue:
     return RecordQueue(app, SIZE)
 
 
-async def taken(records: RecordQueue, size: int, wait: float = 0.02) -> list[int]:
+async def taken(records: RecordQueue, size: int, wait: float = 0.02, door: Door | None = None) -> list[int]:
     """The offsets of the next batch."""
-    return [m.offset for m in await asyncio.wait_for(anext(records.batches(size, wait)), 5)]
+    batches = records.batches(size, wait, door or Door())
+    return [m.offset for m in await asyncio.wait_for(anext(batches), 5)]
 
 
 async def test_a_batch_has_what_is_there_up_to_its_size_in_order() -> None:
@@ -76,7 +93,44 @@ async def test_a_record_waits_no_longer_for_others_than_it_may() -> None:
 
 async def test_an_empty_queue_gives_no_batch() -> None:
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(anext(queue(App()).batches(8, 0.01)), 0.1)
+        await asyncio.wait_for(anext(queue(App()).batches(8, 0.01, Door())), 0.1)
+
+
+async def test_a_batch_has_all_that_came_until_it_was_admitted() -> None:
+    app, door = App(), Door()
+    records = queue(app)
+    door.open.clear()
+    records.offer(message(0))
+    batch = asyncio.create_task(taken(records, 8, 0.01, door))
+    await asyncio.sleep(0.05)
+    assert not app.unacked, "what is not taken delays no rebalance"
+    records.offer(message(1))
+    door.open.set()
+    assert await batch == [0, 1]
+    assert door.inside == 1
+
+
+async def test_a_place_is_given_back_when_a_rebalance_has_emptied_the_queue_and_when_the_batch_is_done() -> (
+    None
+):
+    door = Door()
+    records = queue(App())
+    door.open.clear()
+    records.offer(message(0))
+    batches = records.batches(8, 0.01, door)
+    batch = asyncio.ensure_future(anext(batches))
+    await asyncio.sleep(0.03)
+    records.clear()
+    door.open.set()
+    await asyncio.sleep(0.01)
+    assert (door.inside, batch.done()) == (0, False)
+    records.offer(message(1))
+    assert [m.offset for m in await asyncio.wait_for(batch, 5)] == [1]
+    assert door.inside == 1
+    late = asyncio.ensure_future(anext(batches))
+    await asyncio.sleep(0.01)
+    assert door.inside == 0
+    late.cancel()
 
 
 async def test_a_full_partition_is_not_fetched_until_there_is_room() -> None:

@@ -16,7 +16,7 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.types import TASKS
 from tests.tiny_releases import TEXTS
-from training.common.reference import TextsOf
+from training.common.reference import TextsOf, with_reference
 from training.evaluation import reference
 
 
@@ -45,6 +45,17 @@ def test_a_release_gets_the_reference_of_given_texts_and_another_version(
     assert loaded.reference.made_from == "texts.jsonl, as given"
     assert loaded.reference.texts == len(TEXTS)
     assert loaded.reference.histograms["text_length"].edges[0] == min(len(t) for t in TEXTS)
+
+
+def test_none_is_made_beside_a_bundled_release_that_holds_its_own(
+    tiny: dict[str, Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = TextsOf("some", TEXTS)
+    own = with_reference(tiny["acronym"].path, texts, tmp_path)
+    monkeypatch.setattr(reference, "TASKS", ("acronym",))
+    monkeypatch.setattr(reference, "bundled", lambda task: own.path)
+    assert run() == "acronym: the bundled release holds its own\n"
+    assert not drift.beside(own).exists()
 
 
 def test_texts_are_chosen_with_a_fixed_seed() -> None:

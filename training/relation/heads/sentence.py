@@ -32,7 +32,7 @@ from training.common.corpora import GoldText
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.evaluation.relation import PROPORTION
-from training.relation.data import POOL, Corpus, Example, train_linear_layers
+from training.relation.data import POOL, Corpus, train_linear_layers
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts, sample
 
@@ -48,18 +48,18 @@ class Sentence(NamedTuple):
     event: bool
 
 
-def texts_of(corpus: Corpus, found: Sequence[Example], settings: Settings) -> list[GoldText]:
+def texts_of(corpus: Corpus, found: Sequence[GoldText], settings: Settings) -> list[GoldText]:
     """What the head is trained on; `found` are training sentences without an event in which the entity space
     finds a pair. The others of that kind are drawn until there are as many as the settings say.
     """
-    hard = {e.gold.id for e in found}
+    hard = {t.id for t in found}
     rest = [t for t in corpus.negatives if t.id not in hard]
     random.Random(settings.seed).shuffle(rest)
     known = {t.id for t in corpus.train}
     return [
         *corpus.train,
         *(t for t in taught_texts(settings) if t.id not in known),
-        *(e.gold for e in found),
+        *found,
         *rest[: max(0, settings.sentence_negatives - len(hard))],
     ]
 

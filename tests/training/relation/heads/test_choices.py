@@ -1,4 +1,4 @@
-"""The token head's share and the threshold of a pair's score, chosen on validation sentences."""
+"""The token head's share and the threshold of an event, chosen on validation sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.relation.neighbours import TokenHead
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.corpora import GoldMention, GoldText
 from training.relation.data import TAGS, UNKNOWN, Example
-from training.relation.heads.threshold import choose_threshold
+from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import choose_share, fitted_head
 from training.relation.knn_scores import Queries
 from training.relation.support_set import Part, WordRows
@@ -68,27 +68,32 @@ def test_the_share_is_that_of_the_better_tagger_and_the_votes_alone_among_equals
 
 
 class Scored:
-    """Relates the mentions of TEXT in every text with the score that the text ends with."""
+    """Relates the mentions of TEXT in every text, with a share of 0.8 of the votes, where the probability of
+    an event that the text ends with is higher than the threshold.
+    """
 
+    sentence_head: object = object()
     voting = Voting(1, 1)
 
     def predict(self, texts: Sequence[str]) -> list[TaggedText]:
         found = []
         for text in texts:
             mentions = tuple(Mention(m.start, m.end, text[m.start : m.end], m.label, 1.0) for m in MENTIONS)
-            score = float(text.split()[-1])
-            own = (Relation(0, 1, score),) if score > self.voting.threshold else ()
+            event = float(text.split()[-1]) if self.sentence_head else 1.0
+            own = (Relation(0, 1, 0.8 * event),) if self.voting.related(0.8, event) else ()
             found.append(TaggedText(mentions, own))
         return found
 
 
 def test_the_threshold_keeps_most_relations_and_fewest_false_ones() -> None:
-    def texts(scores: Sequence[float], gold: GoldText) -> list[GoldText]:
-        return [replace(gold, text=f"{gold.text} {score}") for score in scores]
+    def texts(events: Sequence[float], gold: GoldText) -> list[GoldText]:
+        return [replace(gold, text=f"{gold.text} {event}") for event in events]
 
     none = replace(TEXT, mentions=(), relations=())
     model: Any = Scored()
-    assert choose_threshold(model, texts([0.9, 0.4, 0.32], TEXT), texts([0.3, 0.1], none)) == 0.3
-    assert model.voting.threshold == 0.3
-    assert choose_threshold(model, texts([0.9, 0.8], TEXT), texts([0.2], none)) == 0.5
-    assert choose_threshold(model, texts([0.9, 0.8, 0.6], TEXT), texts([0.63], none)) == 0.65
+    assert choose_event_threshold(model, texts([0.9, 0.4, 0.32], TEXT), texts([0.28, 0.1], none)) == 0.3
+    assert model.voting.event_threshold == 0.3
+    assert model.sentence_head is Scored.sentence_head
+    assert choose_event_threshold(model, texts([0.9, 0.78], TEXT), texts([0.2], none)) == 0.75
+    assert choose_event_threshold(model, texts([0.9, 0.78, 0.68], TEXT), texts([0.63], none)) == 0.65
+    assert sum(len(t.relations) for t in model.predict(["and 0.64", "and 0.66"])) == 1

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
+from models.drift import REFERENCE
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel, Voting
 from models.relation.neighbours import HEAD
@@ -60,9 +62,28 @@ def test_a_release_may_start_with_the_encoders_of_another_and_add_a_sentence_hea
     assert all(np.array_equal(tensors[name], first[name]) for name in (*HEAD, "projection"))
     model: Any = load(added, dtype="float32").model
     assert model.sentence_head is not None
-    assert model.voting.threshold == added.manifest.configuration["threshold"]
+    assert model.voting.event_threshold == added.manifest.configuration["event_threshold"]
     with pytest.raises(ReleaseError, match="--start needs"):
         trained(corpus, tiny_bert, tmp_path / "other", start=start, split="ade_group_1")
+
+
+def test_a_sentence_head_may_be_added_to_a_release_whose_support_and_votes_stay(
+    release: Release, corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    kept: dict[str, Any] = {"start": str(release.path), "keep_support": True}
+    added = trained(corpus, tiny_bert, tmp_path, **kept, sentence_epochs=1)
+    for name in release.manifest.files.keys() - {REFERENCE}:
+        assert added.file(name).read_bytes() == release.file(name).read_bytes()
+    ours, theirs = added.manifest.configuration, release.manifest.configuration
+    assert all(ours[name] == theirs[name] for name in ("k_words", "k_pairs", "vote", "words_share"))
+    new, old = (RelationModel.load(r) for r in (added, release))
+    texts = [str(text) for text in release.manifest.canary.inputs]
+    for gated, plain in zip(new.predict(texts), old.predict(texts), strict=True):
+        assert gated.mentions == plain.mentions
+        assert {(r.head, r.tail) for r in gated.relations} <= {(r.head, r.tail) for r in plain.relations}
+    assert release.manifest.training_data[0] in added.manifest.training_data
+    with pytest.raises(typer.BadParameter, match="--keep-support needs"):
+        trained(corpus, tiny_bert, tmp_path / "other", **kept)
 
 
 def test_decoding_as_in_the_paper_leaves_each_word_to_its_neighbours(
@@ -97,3 +118,4 @@ def test_the_bundled_release_has_no_heads_and_passes_its_canary_check() -> None:
     assert model.support.head is None
     assert model.sentence_head is None
     assert (model.voting.words_share, model.voting.threshold) == (1.0, 0.5)
+    assert model.voting.event_threshold is None

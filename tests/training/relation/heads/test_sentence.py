@@ -15,7 +15,7 @@ from models.encoder.split.layer_split import SplitEncoder
 from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
 from models.text import word_texts
-from training.relation.data import Corpus, examples, read
+from training.relation.data import Corpus, read
 from training.relation.heads.sentence import SentenceSpace, best_f1, taught_texts, texts_of
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts
@@ -76,8 +76,7 @@ def test_the_sentence_head_learns_and_is_stored_as_it_is_used(
 def test_the_sentence_head_is_trained_on_the_sentences_in_which_pairs_are_found(
     settings: Settings, texts: Corpus
 ) -> None:
-    found = examples(texts.negatives[-1:], Encoder.load(settings.base))
-    chosen = texts_of(texts, found, replace(settings, sentence_negatives=2))
+    chosen = texts_of(texts, texts.negatives[-1:], replace(settings, sentence_negatives=2))
     negatives = [t for t in chosen if not t.mentions]
     assert chosen[: len(texts.train)] == texts.train
     assert len(negatives) == 2

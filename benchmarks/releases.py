@@ -94,7 +94,7 @@ def main(
             "texts_per_second": round(n / seconds, 1),
             "of_bare_encoder": round(statistics.median(base_seconds[task]) / seconds, 2),
         }
-    print_and_write({"definitions": DEFINITIONS, "rows": rows, **provenance("pipeline.releases")}, result)
+    print_and_write({"definitions": DEFINITIONS, "rows": rows, **provenance("releases")}, result)
 
 
 if __name__ == "__main__":

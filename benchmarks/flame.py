@@ -1,7 +1,7 @@
 """Draws a flame graph from the stacks that py-spy has counted: a function is as wide as the time it ran.
 
 py-spy record --duration 60 --rate 50 --function --format raw --output stacks.txt --pid PID
-python -m benchmarks.speed.flame stacks.txt docs/pictures/pipeline.svg
+python -m benchmarks.flame stacks.txt docs/pictures/pipeline.svg
 
 Functions with less than SMALLEST of the time are left out, which keeps the picture small.
 """

@@ -231,7 +231,7 @@ def main(
     found = [segment for meter in meters for segment in meter.segments]
     cpu = statistics.median(meter.scrape_cpu for meter in meters)
     print_and_write(
-        {**figures(found, size, meters[0].calls, cpu), **provenance("pipeline.metrics_cost")}, result
+        {**figures(found, size, meters[0].calls, cpu), **provenance("operation.metrics_cost")}, result
     )
 
 

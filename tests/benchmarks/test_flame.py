@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from benchmarks.speed.flame import ROW, WIDTH, main, read, without_small
+from benchmarks.flame import ROW, WIDTH, main, read, without_small
 
 STACKS = [
     "thread (1);run (threads.py:9);work (streams/stage.py:5);_call (0 7-9>:3);predict (models/n.py:1) 60",

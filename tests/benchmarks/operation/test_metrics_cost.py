@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pipeline import metrics_cost
-from benchmarks.pipeline.metrics_cost import Segment, figures, one_run, replayed
+from benchmarks.operation import metrics_cost
+from benchmarks.operation.metrics_cost import Segment, figures, one_run, replayed
 from streams import metrics
 
 

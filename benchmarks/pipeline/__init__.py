@@ -1,1 +1,0 @@
-"""Throughput and cost of the whole pipeline, its workers, its releases and its metrics."""
