@@ -137,11 +137,11 @@ class Trainer:
     def _started(self, objective: Objective) -> tuple[Tensor, TokenHead | None]:
         """The projection and the token head of the release to start with, after its adapters were copied."""
         release = open_release(Path(self.settings.start))
-        manifest, names = release.manifest, (ADAPTER, UPPER_ADAPTER)
+        manifest, names = release.manifest, {ADAPTER, UPPER_ADAPTER}
         if (
             objective != "all"
             or manifest.base != self.settings.base
-            or not manifest.files.keys() >= {*names}
+            or not manifest.files.keys() >= names
             or manifest.configuration["training"]["split"] != self.settings.split
         ):
             raise ReleaseError(
@@ -149,7 +149,7 @@ class Trainer:
                 f"{self.settings.base} and {self.settings.split}"
             )
         if self.settings.keep_support:
-            names = tuple(manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD})
+            names = manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD}
         for name in names:
             shutil.copyfile(release.file(name), self.folder / name)
         tensors = read_tensors(release.file("support.safetensors"))
