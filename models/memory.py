@@ -1,10 +1,15 @@
-"""Settings of the allocator of the C library, where that is glibc; elsewhere nothing is done."""
+"""Memory of this process, and settings of the allocator of the C library, where that is glibc; elsewhere
+nothing is set.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import platform
+import re
+import resource
+from pathlib import Path
 
 #: The name of the option in glibc's malloc.h.
 _M_ARENA_MAX = -8
@@ -24,6 +29,18 @@ def give_back() -> None:
     """Returns the free pages between what is in use to the system."""
     if _is_glibc():
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had resident. Where Linux does not tell, that of getrusage, which
+    counts a parent's memory where this process was forked from a larger one.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        status = ""
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    return 1024 * (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def _is_glibc() -> bool:

@@ -20,6 +20,7 @@ import orjson
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.memory import peak_bytes
 
 FORMATS = ("float32", "bfloat16")
 BATCH = 64
@@ -68,7 +69,7 @@ def start(packed: bool) -> dict[str, float]:
     releases = [load(open_release(bundled(task)), dtype="float32") for task in TASKS]
     assert len(releases) == len(TASKS)
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     return {
         "cpu_seconds": round(time.process_time(), 2),
         "resident_mb": round(resident / 1e6),

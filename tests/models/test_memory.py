@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from models.memory import peak_bytes
+
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
 
@@ -74,3 +76,12 @@ def test_threads_share_two_arenas_or_as_many_as_the_environment_says(
 
 def test_free_pages_between_used_ones_go_back_to_the_system() -> None:
     assert int(run(TRIMMED)) > 25
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told by this system")
+def test_the_peak_is_that_of_the_process_and_not_of_a_larger_parent() -> None:
+    ballast = bytearray(b"x") * 300_000_000
+    code = "from models.memory import peak_bytes; ballast = bytearray(50_000_000); print(peak_bytes())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert 5_000_000 < int(done.stdout) < len(ballast)
+    assert peak_bytes() > len(ballast)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 import os
-import resource
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -14,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from models.memory import peak_bytes
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
@@ -65,7 +65,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "records_per_second": round(finished / self.seconds, 2) if self.seconds else 0.0,
             "first_result_seconds": self.first_result_seconds,
-            "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "peak_memory_bytes": peak_bytes(),
             "releases": dict(sorted(tally.releases.items())),
         }
 
