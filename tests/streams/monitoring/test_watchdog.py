@@ -58,7 +58,7 @@ def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
 
 
 def test_a_process_that_was_suspended_goes_on() -> None:
-    process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.9), progress.batch)")
+    process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.5), progress.batch)")
     process.send_signal(SIGSTOP)
     time.sleep(4)
     process.send_signal(SIGCONT)
