@@ -91,17 +91,21 @@ def spans_of(tags: Sequence[str], gaps_repaired: bool = True) -> list[tuple[str,
     return runs
 
 
-def pooled(logs: Floats, tags: Sequence[str]) -> Floats:
-    """The log-probabilities, (words, tags), where of B tags of coded labels the likeliest has the probability
-    of all, and likewise of I tags: a word that is an event under either label is not outside because neither
-    label is likelier than that.
+def coded_columns(tags: Sequence[str]) -> list[Numbers]:
+    """The positions of the B tags of the coded labels among the tags, and those of their I tags."""
+    prefixed = ([i for i, t in enumerate(tags) if t[0] == p and t[2:] in CODED_LABELS] for p in "BI")
+    return [np.array(columns, np.int64) for columns in prefixed if columns]
+
+
+def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
+    """The log-probabilities, (words, tags), where of each group of columns the likeliest has the probability
+    of all. With those of `coded_columns` a word that is an event under either label is not outside because
+    neither label is likelier than that.
     """
     shared = logs.copy()
-    for prefix in "BI":
-        columns = np.array([i for i, tag in enumerate(tags) if tag[0] == prefix and tag[2:] in CODED_LABELS])
-        if len(columns):
-            own = logs[:, columns]
-            shared[np.arange(len(logs)), columns[own.argmax(1)]] = np.logaddexp.reduce(own, axis=1)
+    for columns in groups:
+        own = logs[:, columns]
+        shared[np.arange(len(logs)), columns[own.argmax(1)]] = np.logaddexp.reduce(own, axis=1)
     return shared
 
 

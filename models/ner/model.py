@@ -21,6 +21,7 @@ from models.ner.decoding import (
     Decoding,
     Floats,
     Numbers,
+    coded_columns,
     decoding_of,
     pooled,
     spans_of,
@@ -106,6 +107,7 @@ class NerModel:
         self.status_head = status_head.eval() if status_head is not None else None
         self.names = names
         self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
+        self._coded_columns = coded_columns(self.tags)
         self.languages: Sequence[str] = ENGLISH
         # A word on a hashtag or a handle may be a drug, or nothing.
         self._only_drug, self._nothing = (
@@ -254,7 +256,7 @@ class NerModel:
         logits = self.head(first, torch.zeros(len(kept), device=first.device))
         logits[:, self.tags.index(CONTINUATION)] = _NEVER
         found: Floats = logits.log_softmax(-1).cpu().numpy()
-        return pooled(found, self.tags) if self.decoding.labels_pooled else found
+        return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
 
     def _allowed(self, text: str, words_: Sequence[Span], kept: Sequence[int], logs: Floats) -> Floats:
         """The log-probabilities without the tags that the words of hashtags and handles must not have."""

@@ -17,6 +17,7 @@ from models import terminology
 from models.assertion.status import asserted
 from models.drugs import DrugLexicon
 from models.ner.model import NerModel
+from models.ner.named_events import lexicon_of
 from models.types import ADE, CODED_LABELS, Assertion, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
@@ -49,7 +50,7 @@ def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
 
 @cache
 def _terms() -> DrugLexicon:
-    return DrugLexicon({t.llt: t.pt for t in terminology.load()})
+    return lexicon_of(t.llt for t in terminology.load())
 
 
 def named_terms(text: str) -> list[Mention]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.ner.decoding import pooled, repair_gaps, spans_of, tags_of, viterbi
+from models.ner.decoding import coded_columns, pooled, repair_gaps, spans_of, tags_of, viterbi
 from training.common.tagging.transitions import NEVER, pairs_of, transitions_of
 
 TAGS = st.lists(st.sampled_from(["O", "B-ADE", "I-ADE", "B-DRUG", "I-DRUG"]), max_size=14)
@@ -99,12 +99,12 @@ def test_coded_labels_share_their_probability() -> None:
     tags = tags_of(["ADE", "WITHDRAWAL", "DRUG"])
     probabilities = {"O": 0.35, "B-ADE": 0.2, "B-WITHDRAWAL": 0.25, "I-ADE": 0.1, "B-DRUG": 0.05}
     logs = np.log(np.array([[probabilities.get(tag, 0.01) for tag in tags]], np.float32))
-    shared = dict(zip(tags, np.exp(pooled(logs, tags))[0].round(3).tolist(), strict=True))
+    shared = dict(zip(tags, np.exp(pooled(logs, coded_columns(tags)))[0].round(3).tolist(), strict=True))
     assert max(shared, key=lambda tag: shared[tag]) == "B-WITHDRAWAL"
     expected = {
         "O": 0.35, "X": 0.01, "B-ADE": 0.2, "I-ADE": 0.11, "B-WITHDRAWAL": 0.45, "I-WITHDRAWAL": 0.01,
         "B-DRUG": 0.05, "I-DRUG": 0.01,
     }  # fmt: skip
     assert shared == pytest.approx(expected)
-    assert pooled(np.zeros((0, len(tags)), np.float32), tags).shape == (0, len(tags))
-    assert np.array_equal(pooled(logs[:, :2], tags[:2]), logs[:, :2])
+    assert pooled(np.zeros((0, len(tags)), np.float32), coded_columns(tags)).shape == (0, len(tags))
+    assert np.array_equal(pooled(logs[:, :2], coded_columns(tags[:2])), logs[:, :2])
