@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from benchmarks import table
 from benchmarks.headline import FURTHER, HEADLINES, Row, result_file
 from models.releases.store import bundled
 from models.types import TASKS
+
+PROGRAM = re.compile(r"python -m (benchmarks[\w.]*\w)")
 
 
 def test_the_committed_file_is_what_the_program_writes() -> None:
@@ -52,3 +56,10 @@ def test_a_figure_of_another_release_than_the_bundled_one_is_marked(monkeypatch:
     assert "not the bundled one" not in row.figure().spread
     monkeypatch.setattr("benchmarks.headline.bundled", lambda task: bundled(task).with_name("0" * 12))
     assert "not the bundled one" in row.figure().spread
+
+
+@pytest.mark.parametrize("file", sorted((table.ROOT / "results").rglob("*.json")), ids=lambda file: file.stem)
+def test_the_command_of_a_result_names_a_program(file: Path) -> None:
+    for name in PROGRAM.findall(file.read_text(encoding="utf-8")):
+        path = table.ROOT.parent / name.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), name
