@@ -45,6 +45,8 @@ _NAME = re.compile(r"[^\W_][\w'\u2019-]*")
 _ENDING = (
     r"(?:syndromes?|diseases?|disorders?|cancers?|infections?|deficienc(?:y|ies)|surgery|failure|attacks?|"
     r"tumou?rs?|cysts?|stones?|fractures?|virus|vaccines?|palsy|dystrophy|sclerosis|anemia|apnea|defects?|"
+    r"degeneration|injur(?:y|ies)|pain|blockage|rash(?:es)?|allerg(?:y|ies)|ulcers?|spasms?|hernia|mutation|"
+    r"malformation|seizures?|diabetes|weakness|"
     r"[a-z]{3,30}(?:itis|osis|emia|aemia|oma|pathy|plasty|ectomy|algia|uria|rrhea|penia|plegia|trophy|plasia|"
     r"lepsy|asthma|philia))"
 )
