@@ -205,13 +205,14 @@ def _most_lost(intent: Intent, plan: Plan, slot: Slot, limits: Limits) -> int:
 
 def _keeps_the_question(intent: Intent, plan: Plan, text: str, most: int) -> bool:
     """Whether at most so many words of a clause that asks are lost, and few of the sentence in front; no
-    name, no number and no negation.
+    name, no number, no negation, and no word that asks another kind than a treatment, which is the first one.
     """
     keys = frozenset(word_keys(text))
     lost = [w for w in intent.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
     sure = [intent.kept.names[0].text] if intent.kept.sure else []
     return (
         len(lost) <= most
+        and not any(c.fullmatch(w) for w in lost for c in CUES[1:])
         and len(intent.lead - keys) <= _LEAD_LOST
         and _names_all([*intent.terms, *sure], keys)
         and intent.numbers <= set(NUMBER.findall(text))

@@ -72,7 +72,7 @@ _SUBJECT = re.compile(
 )
 #: A first sentence without a verb that is the title of a message.
 _TITLE = re.compile(
-    r"\s{0,9}(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
+    r"\s{0,9}(?:subject\s{0,3}:\s{0,5})?(?!subject\b)(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
     r"do|does|can|got|get)\b)"
     r"([^\s.?!][^\n.?!]{2,59})\.\s",
     re.IGNORECASE,
@@ -95,6 +95,12 @@ _PERSON = re.compile(
     r"\b(?:sons?|daughters?|mother|father|(?:grand|god)\w+|mom|mum|dad|wife|husband|(?:boy|girl)?friends?|"
     r"partner|sisters?|brothers?|aunt|uncle|cousin|nephew|niece|girl|boy|child|children|kids?|bab(?:y|ies)|"
     r"toddler|doctors?|nurses?|pharmacist|patients?|people|man|woman)\b",
+    re.IGNORECASE,
+)
+#: What someone is, not what a question is about.
+_QUALITY = re.compile(
+    r"numb|bald|diabetic|weak|paraly[sz]ed|swollen|tired|sick|shaky|dizzy|pregnant|allergic|sore|itchy|"
+    r"depressed|anxious|painful|frozen|crippled|blind|deaf",
     re.IGNORECASE,
 )
 #: Words of contact forms in a subject line.
@@ -134,7 +140,7 @@ def candidates(message: Message) -> list[Focus]:
         name = message.text[span.start : span.end]
         if GENERAL.fullmatch(name.lower()):
             continue
-        if source != "drug" and _PERSON.search(name):
+        if source != "drug" and (_PERSON.search(name) or _QUALITY.fullmatch(name)):
             continue
         focus = found.setdefault(name.lower(), Focus(span, name))
         focus.sources.add(source)

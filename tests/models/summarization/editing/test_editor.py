@@ -163,6 +163,8 @@ LOOSE = Limits(asked=2, stated=5, stated_kind=0.4, helping=0.6, outside=0.3, lis
         # What is caused is a part of the question, and what is asked of something else.
         ("Why would gout switch off an eye?", {"cause": 0.9}, None),
         ("SUBJECT: gout MESSAGE: How are dry eyes and red hands treated?", {"treatment": 0.9}, None),
+        # So is another kind of question.
+        ("Where to get articles and treatment for gout?", {"treatment": 0.9}, None),
         # More words than the limit; help that is not surely a treatment; a list in a statement.
         ("What natural or herbal or ayurvedic treatment is for gout?", {"treatment": 0.9}, None),
         ("How can I help people with gout?", {"treatment": 0.5}, None),
