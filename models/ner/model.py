@@ -15,6 +15,7 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
+from models.lexicon import NameLexicon
 from models.ner.decoding import (
     CONTINUATION,
     OUTSIDE,
@@ -84,7 +85,7 @@ class NerModel:
         *,
         event_head: EventHead | None = None,
         status_head: StatusHead | None = None,
-        names: DrugLexicon | None = None,
+        names: NameLexicon | None = None,
         decoding: Decoding | None = None,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises

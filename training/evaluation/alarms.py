@@ -15,9 +15,8 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from models import terminology
 from models.assertion.status import asserted
-from models.drugs import DrugLexicon
+from models.lexicon import NameLexicon
 from models.ner.model import NerModel
-from models.ner.named_events import lexicon_of
 from models.types import ADE, CODED_LABELS, Assertion, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
@@ -49,8 +48,8 @@ def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
 
 
 @cache
-def _terms() -> DrugLexicon:
-    return lexicon_of(t.llt for t in terminology.load())
+def _terms() -> NameLexicon:
+    return NameLexicon.of(t.llt for t in terminology.load())
 
 
 def named_terms(text: str) -> list[Mention]:
