@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import yaml
-from kubernetes.client import models
 
 from tests.deploy.test_deploy import ROOT
 
@@ -43,4 +42,6 @@ def is_of_kubernetes(item: Object) -> bool:
 
 def validate(item: Object) -> None:
     """Raises pydantic's ValidationError for a wrong type, a missing field and a name that is unknown."""
+    from kubernetes.client import models  # noqa: PLC0415  half a second to import
+
     getattr(models, f"V1{item['kind']}").model_validate(item)

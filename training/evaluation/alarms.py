@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
-
 from models import terminology
 from models.assertion.status import asserted
 from models.lexicon import NameLexicon
@@ -74,6 +72,10 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
         "posts": len(posts), "own_event": sum(own), "curve": rows, "baseline": baseline,
     }  # fmt: skip
     if model.event_head and len(set(own)) > 1:
+        from sklearn.metrics import (  # type: ignore[import-untyped]  # noqa: PLC0415  two seconds to import
+            roc_auc_score,
+        )
+
         result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
     return result
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 import typer
-from torch.utils.flop_counter import FlopCounterMode
 from typer.testing import CliRunner
 
 from benchmarks.speed.__main__ import PARTS, main, measured
@@ -34,6 +33,8 @@ def test_calls_run_side_by_side_and_answer_in_their_order() -> None:
 
 
 def test_the_operations_of_a_pass_are_those_that_torch_counts() -> None:
+    from torch.utils.flop_counter import FlopCounterMode  # noqa: PLC0415  imports triton
+
     encoder = Encoder.for_inference("mini")
     with noted() as passes:
         encoder.embed(["a headache since monday", "nausea", "zoloft gave me a headache"])
