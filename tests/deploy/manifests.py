@@ -27,7 +27,7 @@ def build(overlay: str) -> str:
 
 def objects(overlay: str, kind: str | None = None) -> list[Object]:
     """The objects of an overlay, all or those of a kind."""
-    found: list[Object] = list(yaml.safe_load_all(build(overlay)))
+    found: list[Object] = list(yaml.load_all(build(overlay), yaml.CSafeLoader))
     return [item for item in found if kind in (None, item["kind"])]
 
 
