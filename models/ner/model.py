@@ -15,6 +15,7 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
+from models.lexicon import NameLexicon
 from models.ner.decoding import (
     CONTINUATION,
     OUTSIDE,
@@ -44,11 +45,11 @@ from models.releases.tensors import check_size, read_tensors
 from models.types import CODED_LABELS, DRUG, OWN, Mention, Span
 
 HEAD = "head.safetensors"
-#: The heads that say whether a text reports an adverse event, and which of its mentions are one.
+#: The head that says whether a sentence reports an adverse event, and the one for the status of each mention.
 EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
-#: Log-odds of an event beyond which it counts no more.
+#: The log-odds of an event are limited to this, in both directions.
 MAX_LOG_ODDS = 5.0
-#: Far below any log-probability, and yet finite.
+#: A log-probability that no tag wins with; finite, since sums of it must not be NaN.
 _NEVER = -1000.0
 
 
@@ -61,7 +62,7 @@ class _Tagged(NamedTuple):
     """probability that the sentence reports an adverse event"""
     pieces: WordPieces
     hidden: list[Tensor]
-    """of the windows of its pieces"""
+    """hidden states of each window of its word pieces"""
 
 
 class NerModel:
@@ -84,7 +85,7 @@ class NerModel:
         *,
         event_head: EventHead | None = None,
         status_head: StatusHead | None = None,
-        names: DrugLexicon | None = None,
+        names: NameLexicon | None = None,
         decoding: Decoding | None = None,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises
@@ -93,7 +94,7 @@ class NerModel:
         With `event_head` the scores of the coded tags are raised by the weighted log-odds (at most 5) that
         their sentence reports an event, and the scores of their mentions are multiplied by that probability.
         With `status_head` each effect has a status, and those that are no event are left out. With `names` of
-        adverse events in addition, those that were not tagged are its candidates, as `decoding` says.
+        adverse events, the status head also judges names that were not tagged, as `decoding` says.
         """
         self.encoder = encoder
         self.head = head.eval()
@@ -175,7 +176,7 @@ class NerModel:
     def _judged(
         self, text: str, sentence: Sentence, tagged: _Tagged, found: Sequence[Mention]
     ) -> list[Mention]:
-        """The mentions of a sentence, effects with their statuses and without those that are no event."""
+        """The mentions of a sentence: effects have a status, and those that are no event are left out."""
         assert self.status_head is not None
         if not sentence.words:
             return []
@@ -201,8 +202,8 @@ class NerModel:
 
     @torch.inference_mode()
     def event_probabilities(self, batch: Sequence[str]) -> list[float]:
-        """For each text the highest probability of its sentences to report an adverse event, 0 to 1; 1 for
-        every text where the release has no head for it.
+        """For each text the highest probability, 0 to 1, that one of its sentences reports an adverse event;
+        1 for every text if the release has no event head.
         """
         split = read_together(batch, self.decoding.window)
         highest = [0.0 if self.event_head else 1.0] * len(batch)
@@ -234,7 +235,7 @@ class NerModel:
         ]
 
     def _weighted(self, logs: Floats, event: float) -> Floats:
-        """The log-probabilities, those of coded tags raised by the log-odds of an event."""
+        """The log-probabilities; to those of coded tags the weighted log-odds of an event are added."""
         if self.event_head is None or not self.decoding.event_weight:
             return logs
         odds = math.log(max(event, 1e-9) / max(1 - event, 1e-9))
@@ -259,7 +260,7 @@ class NerModel:
         return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
 
     def _allowed(self, text: str, words_: Sequence[Span], kept: Sequence[int], logs: Floats) -> Floats:
-        """The log-probabilities without the tags that the words of hashtags and handles must not have."""
+        """The log-probabilities; a word of a hashtag or handle cannot get a tag that is barred there."""
         barred = dict(barred_words(text, words_))
         if not barred:
             return logs

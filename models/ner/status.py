@@ -1,4 +1,6 @@
-"""A head for single mentions: whether the effect is an event of the writer's, and which drug it is due to."""
+"""The status head: classifies each effect as an event of the writer's or not, and each pair of effect and
+drug as related or not.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED
 
 #: Width of the hidden layers.
 WIDTH = 128
-#: What the rules of models.assertion say: negated, hypothetical, other experiencer.
+#: Flags of the rules of models.assertion: negated, hypothetical, other experiencer.
 N_RULES = 3
 
 
 class Pieces(NamedTuple):
-    """Half-open range of the pieces of a text."""
+    """Half-open range of the word pieces of a text."""
 
     first: int
     last: int
@@ -81,8 +83,9 @@ def judged(  # noqa: PLR0913, PLR0917  a sentence and its parts
     hidden: Sequence[Tensor],
     own_from: float,
 ) -> list[Mention]:
-    """The mentions, effects with their status; those that are no event are left out, and those that a drug is
-    taken for or relieves become indications. `split`, `words` and `hidden` are those of the sentence around.
+    """The mentions, in which each effect has its status. An effect that is no event is left out; one that a
+    drug is taken for, or relieves, becomes an indication. `split`, `words` and `hidden` are the word pieces,
+    words and hidden states of the sentence.
     """
     places = [piece_range(split, words, Span(m.start, m.end)) for m in mentions]
     effects = [i for i, m in enumerate(mentions) if m.label in CODED_LABELS and places[i]]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from models.lexicon import NameLexicon
 from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
-from models.ner.named_events import NAMES, lexicon_of, write_names
+from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
@@ -28,7 +29,7 @@ def redecoded(
     manifest, options, names = release.manifest, decoding_options(settings), names_of(settings)
     model = NerModel.load(release, device=str(device))
     model.decoding = replace(model.decoding, **options)
-    model.names = lexicon_of(names) if names else None
+    model.names = NameLexicon.of(names) if names else None
     configuration = manifest.configuration | options | {"like": release.version}
     configuration |= held_out_alarms(model)
     trained = configuration["training"]

@@ -123,8 +123,7 @@ def test_training_lowers_the_loss(tiny_bert: str, folder: Path) -> None:
     assert losses[-1] < 0.8 * losses[0]
 
 
-@pytest.mark.parametrize("killed_after", [1, 2])
-@pytest.mark.parametrize("anchor", ["own", "other"])
+@pytest.mark.parametrize(("killed_after", "anchor"), [(1, "own"), (2, "other")])
 def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, folder: Path, tmp_path: Path, killed_after: int, anchor: str
 ) -> None:
