@@ -43,16 +43,16 @@ class NameLexicon:
         """The same among consecutive words of a text."""
         tokens = [text[s.start : s.end].lower() for s in spans]
         matches: list[tuple[Span, str]] = []
-        i = 0
-        while i < len(tokens):
-            for n in range(min(self._longest.get(tokens[i], 0), len(tokens) - i), 0, -1):
+        after = 0
+        for i in [i for i, token in enumerate(tokens) if token in self._longest]:
+            if i < after:
+                continue
+            for n in range(min(self._longest[tokens[i]], len(tokens) - i), 0, -1):
                 canonical = self._canonical.get(tuple(tokens[i : i + n]))
                 if canonical is not None:
                     matches.append((Span(spans[i].start, spans[i + n - 1].end), canonical))
-                    i += n
+                    after = i + n
                     break
-            else:
-                i += 1
         return matches
 
 

@@ -17,6 +17,7 @@ from models.types import CODED_LABELS
 #: The file with the transitions of the tags, of a release that decodes whole sentences.
 TRANSITIONS = "transitions.safetensors"
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 OUTSIDE = "O"
 #: Tag of the second and later pieces of a word in training; no word gets it.
@@ -112,7 +113,7 @@ def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
     return shared
 
 
-def viterbi(emissions: Floats, lengths: Sequence[int], transitions: Floats) -> Numbers:
+def viterbi(emissions: Floats, lengths: Sequence[int] | Numbers, transitions: Floats) -> Numbers:
     """The best tag sequences of several sentences, (words,), decoded together step by step.
 
     `emissions`, (words, tags): log-probabilities, sentence after sentence; `lengths`: the number of words of
