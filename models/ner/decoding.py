@@ -43,6 +43,8 @@ class Decoding:
     named_from: float = 0.0
     """Names of adverse events that were not tagged become mentions where the probabilities of an event in
     their sentence, and of its being the writer's, are so high; 0: none does."""
+    withdrawals_named: bool = False
+    """whether a withdrawal that the text names as such becomes a mention by rules (withdrawals.py)"""
 
 
 def decoding_of(release: Release) -> Decoding:
@@ -51,7 +53,10 @@ def decoding_of(release: Release) -> Decoding:
     decode = configuration.get("decode", "paper")
     if decode not in ("paper", "viterbi"):
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-    names = ("event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from")
+    names = (
+        "event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from",
+        "withdrawals_named",
+    )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}
     decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
     if decode == "viterbi":

@@ -39,6 +39,7 @@ from models.ner.mention_rules import (
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead, judged
+from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
 from models.types import CODED_LABELS, DRUG, OWN, Mention, Span
@@ -163,14 +164,19 @@ class NerModel:
         for sentence, tagged in zip(split, all_tagged, strict=True):
             mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged)
         found = [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
-        if self.status_head is None:
+        if self.status_head is not None:
+            judged: list[list[Mention]] = [[] for _ in batch]
+            for sentence, tagged in zip(split, all_tagged, strict=True):
+                judged[sentence.text] += self._judged(
+                    batch[sentence.text], sentence, tagged, found[sentence.text]
+                )
+            found = judged
+        if not self.decoding.withdrawals_named:
             return found
-        judged: list[list[Mention]] = [[] for _ in batch]
-        for sentence, tagged in zip(split, all_tagged, strict=True):
-            judged[sentence.text] += self._judged(
-                batch[sentence.text], sentence, tagged, found[sentence.text]
-            )
-        return judged
+        return [
+            sorted([*own, *named_withdrawals(text, own)], key=_in_text)
+            for text, own in zip(batch, found, strict=True)
+        ]
 
     def _judged(
         self, text: str, sentence: Sentence, tagged: _Tagged, found: Sequence[Mention]
