@@ -47,6 +47,8 @@ class Decoding:
     """A name of an adverse event that was not tagged becomes a mention if both the probability that its
     sentence reports an event and the probability that the event is the writer's are at least this; 0: none
     does."""
+    withdrawals_named: bool = False
+    """whether a withdrawal that the text names as such becomes a mention by rules (withdrawals.py)"""
 
 
 def decoding_of(release: Release) -> Decoding:
@@ -55,7 +57,10 @@ def decoding_of(release: Release) -> Decoding:
     decode = configuration.get("decode", "paper")
     if decode not in ("paper", "viterbi"):
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-    names = ("event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from")
+    names = (
+        "event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from",
+        "withdrawals_named",
+    )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}
     decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
     if decode == "viterbi":

@@ -38,6 +38,7 @@ from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead
 from models.ner.tagging import NEVER, TagChooser, Tagged, spread, words_of
+from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
 from models.types import CODED_LABELS, DRUG, Mention, Span
@@ -132,6 +133,16 @@ class NerModel:
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
+        found = self._found(batch)
+        if not self.decoding.withdrawals_named:
+            return found
+        return [
+            sorted([*own, *named_withdrawals(text, own)], key=in_text)
+            for text, own in zip(batch, found, strict=True)
+        ]
+
+    def _found(self, batch: Sequence[str]) -> list[list[Mention]]:
+        """The mentions by the tags, the lexicons and the heads."""
         split = read_together(batch, self.decoding.window)
         hidden, all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]

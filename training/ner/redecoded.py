@@ -23,8 +23,8 @@ from training.ner.settings import Settings, names_of
 def redecoded(
     release: Release, settings: Settings, data: Path, root: Path, device: torch.device | str = "cpu"
 ) -> Release:
-    """The labels are pooled and names are looked for as `settings` say; the rest is as it was, and the scores
-    and the curve of alarms are measured anew. Raises ReleaseError where the release is no tagger.
+    """Labels are pooled, names and withdrawals are looked for as `settings` say; the rest is as it was, and
+    the scores and the curve of alarms are measured anew. Raises ReleaseError where the release is no tagger.
     """
     manifest, options, names = release.manifest, decoding_options(settings), names_of(settings)
     model = NerModel.load(release, device=str(device))

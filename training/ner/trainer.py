@@ -172,6 +172,7 @@ class TaggerTrainee(Trainee):
                 window=self.settings.window,
                 labels_pooled=self.settings.pooled,
                 named_from=self.settings.named_from,
+                withdrawals_named=self.settings.withdrawals,
             ),
         )
 
