@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def provenance(module: str) -> dict[str, Any]:
         "machine": f"{_processor() or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
-        "command": "python " + " ".join([f"-m benchmarks.{module}", *arguments]),
+        "command": "python " + shlex.join(["-m", f"benchmarks.{module}", *arguments]),
     }
 
 

@@ -69,7 +69,7 @@ def _case(tagger: NerModel, marked: MarkedText) -> Case | None:
     if len({m.numbers for m in drugs}) < 2 or not events or len(windows) != 1:  # noqa: PLR2004
         return None
     with torch.no_grad():
-        (tagged,) = tagger._tag([marked.text], windows)
+        hidden, (tagged,) = tagger._tag([marked.text], windows)
 
     def places(marks: Sequence[Mark]) -> list[Pieces]:
         ranges = (piece_range(tagged.pieces, windows[0].words, Span(m.start, m.end)) for m in marks)
@@ -79,7 +79,7 @@ def _case(tagger: NerModel, marked: MarkedText) -> Case | None:
         marked.text,
         [NamedDrug(m.start, m.end, str(m.numbers[0])) for m in drugs],
         [(Span(m.start, m.end), {str(n) for n in m.numbers}) for m in events],
-        torch.cat(tagged.hidden).clone(),
+        hidden.clone(),
         (places(events), places(drugs)),
     )
 

@@ -40,6 +40,8 @@ OBSERVE_SECONDS = 1.0
 FAILED_GRACE = 3.0
 #: Seconds after the grace period to close connections; then the process exits, whatever still hangs.
 EXIT_SECONDS = 15.0
+#: Seconds to wait for apps that are still starting when a model could not be loaded.
+START_SECONDS = 15.0
 #: Seconds within which the broker must list the members of the groups.
 GROUP_SECONDS = 5.0
 
@@ -192,17 +194,22 @@ class Worker:
 
     async def _start(self, on_loaded: Callable[[str], None]) -> None:
         """Joins the groups while the models are loaded; where another process works in them, afterwards: it
-        can process the partitions until then. No group is joined before the topics are known to exist: an
-        app whose threads are still starting cannot be stopped.
+        can process the partitions until then. No group is joined before the topics are known to exist, and
+        where loading fails meanwhile the apps start first: one whose threads are still starting cannot be
+        stopped.
         """
         loading = asyncio.create_task(self.load(on_loaded))
         exist = asyncio.create_task(self._topics_exist.wait())
+        starting: list[asyncio.Task[Any]] = []
         try:
             await asyncio.wait((loading, exist), return_when=asyncio.FIRST_COMPLETED)
             if loading.done() or await self._others_work():
                 await loading
-            await asyncio.gather(loading, *(a.app.start() for a in self._apps))
+            starting = [asyncio.create_task(a.app.start()) for a in self._apps]
+            await asyncio.gather(loading, *starting)
         finally:
+            if starting:
+                await asyncio.wait(starting, timeout=START_SECONDS)
             loading.cancel()
             exist.cancel()
 

@@ -102,9 +102,15 @@ class Head(nn.Module):
     spread: Tensor
     """(features,): the standard deviation of each surface feature in training; 1 where it is not known"""
 
-    def __init__(self, dimension: int, config: HeadConfig, dropout: float = 0.5) -> None:
+    def __init__(
+        self, dimension: int, config: HeadConfig, dropout: float = 0.5, *, shared_dropout: bool = False
+    ) -> None:
+        """`shared_dropout`: in training the same entries of the sentence and of its long forms are dropped;
+        else each text loses entries of its own, and two equal texts are apart.
+        """
         super().__init__()
         self.config = config
+        self.shared_dropout = shared_dropout
         width = 2 * dimension if config.pooling == "both" else dimension
         n_features = len(surface_features.NAMES) if config.surface_features else 0
         self.dropout = nn.Dropout(dropout)
@@ -121,7 +127,7 @@ class Head(nn.Module):
         """(n, m) energies, NO_CANDIDATE where there is none; `features`: (n, m, surface features)."""
         energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.config.reads_candidates:
-            energies = energies + self._candidates(self.dropout(vectors.pooled(self.config.pooling)), rows)
+            energies = energies + self._candidates(vectors.pooled(self.config.pooling), rows)
         if self.alone is not None:
             mean, near = (nn.functional.normalize(part, dim=-1) for part in (vectors.mean, vectors.near))
             forms = mean[rows.alone]
@@ -134,12 +140,17 @@ class Head(nn.Module):
 
     def _candidates(self, pooled: Tensor, rows: VectorRows) -> Tensor:
         """(n, m): the energies of `distance` and `fit`."""
+        if not self.shared_dropout:
+            pooled = self.dropout(pooled)
+        texts = pooled[torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)]
+        if self.shared_dropout:
+            texts = texts * self.dropout(torch.ones_like(texts[:, :1]))
         energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.dense is not None:
-            small = self.dense(pooled)
-            energies = (small[rows.candidates] - small[rows.anchors].unsqueeze(1)).square().sum(-1)
+            small = self.dense(texts)
+            energies = (small[:, 1:] - small[:, :1]).square().sum(-1)
         if self.fit is not None:
-            energies = energies - self.fit(pooled).squeeze(-1)[rows.candidates]
+            energies = energies - self.fit(texts[:, 1:]).squeeze(-1)
         return energies
 
 

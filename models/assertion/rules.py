@@ -19,15 +19,17 @@ are the patient, and only relatives, donors and animals that have the effect are
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from models.tables import read_tsv
 from models.text import sentences
-from models.types import Assertion
+from models.types import Assertion, Span
 
 #: Characters searched on each side of the effect.
 _WINDOW = 300
@@ -123,23 +125,32 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
     """The sentences that overlap the span in lower case, and its offsets in them; "" where there are none."""
     if not 0 <= start < end <= len(text):
         return "", 0, 0
-    low, high = max(0, start - _WINDOW), min(len(text), end + _WINDOW)
-    before, after = text[low:start], text[end:high]
-    # The window may cut a word, a part of which may match a trigger: it is removed.
-    if low and not (text[low - 1].isspace() or before[:1].isspace()):
-        before = "".join(before.split(None, 1)[1:])
-    if high < len(text) and not (text[high].isspace() or after[-1:].isspace()):
-        after = "".join(after.rsplit(None, 1)[:-1])
-    first, last = len(before), len(before) + end - start
-    piece = before + text[start:end] + after
-    overlapping = [s for s in sentences(piece) if s.start < last and s.end > first]
-    if not overlapping:
+    found = _sentences_of(text)
+    first = bisect_right(found, start, key=attrgetter("end"))
+    after = bisect_left(found, end, key=attrgetter("start"))
+    if first == after:
         return "", 0, 0
-    begin = overlapping[0].start
-    whole = piece[begin : overlapping[-1].end].replace("\u2019", "'")
+    begin, stop = found[first].start, found[after - 1].end
+    # The window may cut a word, a part of which may match a trigger: it is left out.
+    low, high = start - _WINDOW, end + _WINDOW
+    if begin < low:
+        is_cut = not (text[low - 1].isspace() or text[low].isspace())
+        begin = start - len(
+            "".join(text[low:start].split(None, 1)[1:]) if is_cut else text[low:start].lstrip()
+        )
+    if stop > high:
+        is_cut = not (text[high - 1].isspace() or text[high].isspace())
+        stop = end + len("".join(text[end:high].rsplit(None, 1)[:-1]) if is_cut else text[end:high].rstrip())
+    whole = text[begin:stop].replace("\u2019", "'")
     lower = whole.lower()
     # A few characters have a longer lower case, which would shift the offsets.
-    return lower if len(lower) == len(whole) else whole, first - begin, last - begin
+    return lower if len(lower) == len(whole) else whole, start - begin, end - begin
+
+
+@lru_cache(maxsize=64)
+def _sentences_of(text: str) -> tuple[Span, ...]:
+    """Kept for the other effects of the text."""
+    return tuple(sentences(text))
 
 
 @lru_cache(maxsize=256)

@@ -1,43 +1,30 @@
-"""Finds drug names in text: longest match with a lexicon of generic, brand and common misspelt names."""
+"""The lexicon of drug names: generic names, brands and common misspellings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
+from models.lexicon import NameLexicon
 from models.tables import read_tsv
-from models.text import word_texts, words
-from models.types import Span
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 #: The release form that a brand's name ends with, often without a space ("effexorXR").
 _FORM = re.compile(r"[\s-]*(?:xr|xl|sr|er|cr|la|ir|dr|odt)$", re.IGNORECASE)
 
 
-class DrugLexicon:
-    """Drug names with the nonproprietary name of each; compared word by word, without case."""
-
-    def __init__(self, generics: dict[str, str]) -> None:
-        """`generics`: nonproprietary name by drug name."""
-        self._generics = {_key(name): generic for name, generic in generics.items()}
-        # Of each word that a name begins with the words of the longest such name.
-        self._longest: dict[str, int] = {}
-        for key in self._generics:
-            if key:
-                self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
+class DrugLexicon(NameLexicon):
+    """Drug names; the canonical name of each is its nonproprietary name."""
 
     @classmethod
-    def load(cls, path: Path = BUNDLED) -> DrugLexicon:
+    def load(cls, path: Path = BUNDLED) -> Self:
         """Reads a tab-separated file whose header begins with name, generic; else ValueError."""
         return cls({row[0]: row[1] for row in read_tsv(path, ("name", "generic"))})
 
-    def __len__(self) -> int:
-        return len(self._generics)
-
     def generic(self, name: str) -> str | None:
         """The nonproprietary name of a drug as written in a text, or None when it is not in the lexicon."""
-        return self._generics.get(_key(name))
+        return self.canonical(name)
 
     def generics(self, name: str) -> tuple[str, ...]:
         """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
@@ -47,29 +34,3 @@ class DrugLexicon:
         whole = self.generic(name) or self.generic(_FORM.sub("", name.strip()))
         inside = [whole] if whole else [generic for _, generic in self.find(name)]
         return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
-
-    def find(self, text: str) -> list[tuple[Span, str]]:
-        """The drug names in the text with their nonproprietary names, from left to right without overlap; the
-        longest where several begin at the same word.
-        """
-        return self.among(text, words(text))
-
-    def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
-        """The same among consecutive words of a text."""
-        tokens = [text[s.start : s.end].lower() for s in spans]
-        matches: list[tuple[Span, str]] = []
-        i = 0
-        while i < len(tokens):
-            for n in range(min(self._longest.get(tokens[i], 0), len(tokens) - i), 0, -1):
-                generic = self._generics.get(tuple(tokens[i : i + n]))
-                if generic is not None:
-                    matches.append((Span(spans[i].start, spans[i + n - 1].end), generic))
-                    i += n
-                    break
-            else:
-                i += 1
-        return matches
-
-
-def _key(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in word_texts(name))

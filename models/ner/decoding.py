@@ -17,6 +17,7 @@ from models.types import CODED_LABELS
 #: The file with the transitions of the tags, of a release that decodes whole sentences.
 TRANSITIONS = "transitions.safetensors"
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 OUTSIDE = "O"
 #: Tag of the second and later pieces of a word in training; no word gets it.
@@ -31,27 +32,35 @@ class Decoding:
     transitions: Floats | None = None
     """as in `viterbi`; None: each word gets its most probable tag, as in the paper"""
     event_weight: float = 0.0
-    """times the log-odds that a sentence reports an event, added to the scores of its coded tags"""
+    """factor of the log-odds that a sentence reports an event, which are added to the log-probabilities of
+    its coded tags"""
     event_below: float = 0.0
-    """A sentence with a lower probability of an event has no coded mention."""
+    """A sentence whose probability of an event is lower has no coded mention."""
     own_from: float = 0.5
-    """probability from which an effect is an event of the writer's, else the most probable other status"""
+    """An effect is an event of the writer's from this probability on; below, it has the most probable other
+    status."""
     window: int = 0
-    """Sentences of a text are read together up to so many words."""
+    """Consecutive sentences of a text are read together as long as they have at most this many words."""
     labels_pooled: bool = False
-    """whether the coded labels share their probabilities, as in `pooled`"""
+    """whether the probabilities of the coded labels are added up, as in `pooled`"""
     named_from: float = 0.0
-    """Names of adverse events that were not tagged become mentions where the probabilities of an event in
-    their sentence, and of its being the writer's, are so high; 0: none does."""
+    """A name of an adverse event that was not tagged becomes a mention if both the probability that its
+    sentence reports an event and the probability that the event is the writer's are at least this; 0: none
+    does."""
+    withdrawals_named: bool = False
+    """whether a withdrawal that the text names as such becomes a mention by rules (withdrawals.py)"""
 
 
 def decoding_of(release: Release) -> Decoding:
-    """What a release states about it; raises ReleaseError for an unknown kind."""
+    """The decoding that the configuration of a release states; raises ReleaseError for an unknown kind."""
     configuration = release.manifest.configuration
     decode = configuration.get("decode", "paper")
     if decode not in ("paper", "viterbi"):
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
-    names = ("event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from")
+    names = (
+        "event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from",
+        "withdrawals_named",
+    )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}
     decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
     if decode == "viterbi":
@@ -98,9 +107,9 @@ def coded_columns(tags: Sequence[str]) -> list[Numbers]:
 
 
 def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
-    """The log-probabilities, (words, tags), where of each group of columns the likeliest has the probability
-    of all. With those of `coded_columns` a word that is an event under either label is not outside because
-    neither label is likelier than that.
+    """The log-probabilities, (words, tags), in which the likeliest tag of each group of columns has the sum
+    of the group's probabilities. With the groups of `coded_columns`, a word whose probability of an event is
+    divided between two labels is not tagged as outside because each of them alone is less likely.
     """
     shared = logs.copy()
     for columns in groups:
@@ -109,7 +118,7 @@ def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
     return shared
 
 
-def viterbi(emissions: Floats, lengths: Sequence[int], transitions: Floats) -> Numbers:
+def viterbi(emissions: Floats, lengths: Sequence[int] | Numbers, transitions: Floats) -> Numbers:
     """The best tag sequences of several sentences, (words,), decoded together step by step.
 
     `emissions`, (words, tags): log-probabilities, sentence after sentence; `lengths`: the number of words of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from models.encoder.precision import in_32_bits
 
@@ -44,5 +45,22 @@ class EventHead(nn.Module):
             if inside is not None:
                 scores = scores.masked_fill(~inside, -torch.inf)
             pooled = (scores.softmax(-1).unsqueeze(-1) * hidden).sum(-2)
+            logits: Tensor = self.linear(pooled).squeeze(-1)
+            return logits
+
+    def of_rows(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+        """Logits (sentences,) from the hidden states (pieces, dimension) of sentences that lie one behind the
+        other and have so many pieces, each at least one; for inference.
+        """
+        with in_32_bits(hidden.device):
+            hidden = hidden.float()
+            inside = torch.arange(int(lengths.max()), device=hidden.device) < lengths.unsqueeze(1)
+            scores = hidden.new_full(inside.shape, -torch.inf)
+            scores[inside] = self.attention(hidden).squeeze(-1)
+            weights = scores.softmax(-1)[inside]
+            rows = torch.arange(len(hidden), device=hidden.device)
+            pooled = functional.embedding_bag(
+                rows, hidden, lengths.cumsum(0) - lengths, mode="sum", per_sample_weights=weights
+            )
             logits: Tensor = self.linear(pooled).squeeze(-1)
             return logits

@@ -1,6 +1,6 @@
-"""Where a mention may not be, whatever the tagger finds: on hashtags and handles, inside the name of a drug,
-across the end of a sentence or line, or on words without content. Pieces that cannot stand alone are joined
-or cut.
+"""Rules for the tagger's mentions: none is on a hashtag or handle (a hashtag may be a drug), inside the name
+of a drug, across the end of a sentence or line, or only of words without content. A mention that ends with a
+function word is joined with the one that follows, or the word is cut off.
 
 What a mention may end with was counted on the training parts: of 12,005 mentions of the ADE corpus and PsyTAR
 three end with a word of DANGLING, and one goes on in another sentence.
@@ -20,7 +20,7 @@ Run = tuple[str, int, int]
 
 #: A hashtag may name a drug, a handle names an account.
 _TAGGED = re.compile(r"(?<![\w@#])[@#](?=\w*[^\W\d])\w+")
-#: No mention ends with one of these; where another of its label follows at once, both are one.
+#: No mention ends with one of these words. Where a mention with the same label follows at once, both are one.
 DANGLING = frozenset(
     {
         "and",
@@ -42,7 +42,7 @@ DANGLING = frozenset(
     }
     | {"from", *"-/;:(&#@"}
 )
-#: A mention of such words and punctuation alone has no content.
+#: A mention that consists of these words and punctuation has no content.
 _FUNCTION_WORDS = DANGLING | frozenset(
     re.findall(
         r"\w+",
@@ -76,8 +76,9 @@ def in_handle(text: str, span: Span) -> bool:
 
 
 def sound_runs(runs: Sequence[Run], words: Sequence[str]) -> list[Run]:
-    """The runs of a sentence that may be mentions: those that end with a dangling word are joined with the
-    run of their label that follows at once, or cut; those without content are left out.
+    """The runs of a sentence that may be mentions. A run that ends with a word of DANGLING is joined with the
+    run of the same label that follows at once; if there is none, the word is cut off. Runs without content
+    are left out.
     """
     joined: list[Run] = []
     for label, first, after in runs:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +12,12 @@ from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, encoder_of
-from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
+from models.lexicon import NameLexicon
 from models.ner.decoding import (
     CONTINUATION,
-    OUTSIDE,
     Decoding,
+    Doubles,
     Floats,
     Numbers,
     coded_columns,
@@ -26,11 +25,10 @@ from models.ner.decoding import (
     pooled,
     spans_of,
     tags_of,
-    viterbi,
 )
 from models.ner.head import EventHead, Head
+from models.ner.judging import Case, in_text, judged
 from models.ner.mention_rules import (
-    barred_words,
     in_handle,
     outside_drugs,
     sound_runs,
@@ -38,30 +36,16 @@ from models.ner.mention_rules import (
 )
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
-from models.ner.status import StatusHead, judged
+from models.ner.status import StatusHead
+from models.ner.tagging import NEVER, TagChooser, Tagged, spread, words_of
+from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
-from models.types import CODED_LABELS, DRUG, OWN, Mention, Span
+from models.types import CODED_LABELS, DRUG, Mention, Span
 
 HEAD = "head.safetensors"
-#: The heads that say whether a text reports an adverse event, and which of its mentions are one.
+#: The head that says whether a sentence reports an adverse event, and the one for the status of each mention.
 EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
-#: Log-odds of an event beyond which it counts no more.
-MAX_LOG_ODDS = 5.0
-#: Far below any log-probability, and yet finite.
-_NEVER = -1000.0
-
-
-class _Tagged(NamedTuple):
-    tags: list[int]
-    """of each word, never X"""
-    probabilities: Floats
-    """(words,): those of the tags"""
-    event: float
-    """probability that the sentence reports an adverse event"""
-    pieces: WordPieces
-    hidden: list[Tensor]
-    """of the windows of its pieces"""
 
 
 class NerModel:
@@ -84,7 +68,7 @@ class NerModel:
         *,
         event_head: EventHead | None = None,
         status_head: StatusHead | None = None,
-        names: DrugLexicon | None = None,
+        names: NameLexicon | None = None,
         decoding: Decoding | None = None,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises
@@ -93,27 +77,19 @@ class NerModel:
         With `event_head` the scores of the coded tags are raised by the weighted log-odds (at most 5) that
         their sentence reports an event, and the scores of their mentions are multiplied by that probability.
         With `status_head` each effect has a status, and those that are no event are left out. With `names` of
-        adverse events in addition, those that were not tagged are its candidates, as `decoding` says.
+        adverse events, the status head also judges names that were not tagged, as `decoding` says.
         """
         self.encoder = encoder
         self.head = head.eval()
         self.tags = tags_of(labels)
         self.lexicon = lexicon
         self.decoding = decoding or Decoding()
-        n, transitions = len(self.tags), self.decoding.transitions
-        if transitions is not None and transitions.shape != (n + 1, n):
-            raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
+        self._chooser = TagChooser(self.tags, self.decoding)
         self.event_head = event_head.eval() if event_head is not None else None
         self.status_head = status_head.eval() if status_head is not None else None
         self.names = names
-        self._coded = np.array([tag[2:] in CODED_LABELS for tag in self.tags])
         self._coded_columns = coded_columns(self.tags)
         self.languages: Sequence[str] = ENGLISH
-        # A word on a hashtag or a handle may be a drug, or nothing.
-        self._only_drug, self._nothing = (
-            np.array([0 if tag in allowed else _NEVER for tag in self.tags], np.float32)
-            for allowed in ((OUTSIDE, f"B-{DRUG}", f"I-{DRUG}"), (OUTSIDE,))
-        )
 
     @classmethod
     def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> NerModel:
@@ -157,129 +133,94 @@ class NerModel:
     @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
+        found = self._found(batch)
+        if not self.decoding.withdrawals_named:
+            return found
+        return [
+            sorted([*own, *named_withdrawals(text, own)], key=in_text)
+            for text, own in zip(batch, found, strict=True)
+        ]
+
+    def _found(self, batch: Sequence[str]) -> list[list[Mention]]:
+        """The mentions by the tags, the lexicons and the heads."""
         split = read_together(batch, self.decoding.window)
-        all_tagged = self._tag(batch, split)
+        hidden, all_tagged = self._tag(batch, split)
         mentions: list[list[Mention]] = [[] for _ in batch]
+        words_: list[list[Span]] = [[] for _ in batch]
         for sentence, tagged in zip(split, all_tagged, strict=True):
             mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged)
-        found = [self._with_lexicon_drugs(text, own) for text, own in zip(batch, mentions, strict=True)]
+            words_[sentence.text] += sentence.words
+        found = [self._with_lexicon_drugs(*one) for one in zip(batch, words_, mentions, strict=True)]
         if self.status_head is None:
             return found
-        judged: list[list[Mention]] = [[] for _ in batch]
-        for sentence, tagged in zip(split, all_tagged, strict=True):
-            judged[sentence.text] += self._judged(
-                batch[sentence.text], sentence, tagged, found[sentence.text]
-            )
-        return judged
+        cases = [
+            self._case(batch[s.text], s, tagged, found[s.text])
+            for s, tagged in zip(split, all_tagged, strict=True)
+        ]
+        own_from, named_from = self.decoding.own_from, self.decoding.named_from
+        all_judged: list[list[Mention]] = [[] for _ in batch]
+        parts = judged(self.status_head, hidden, cases, own_from, named_from)
+        for sentence, own in zip(split, parts, strict=True):
+            all_judged[sentence.text] += own
+        return all_judged
 
-    def _judged(
-        self, text: str, sentence: Sentence, tagged: _Tagged, found: Sequence[Mention]
-    ) -> list[Mention]:
-        """The mentions of a sentence, effects with their statuses and without those that are no event."""
-        assert self.status_head is not None
-        if not sentence.words:
-            return []
-        start, end = sentence.words[0].start, sentence.words[-1].end
+    def _case(self, text: str, sentence: Sentence, tagged: Tagged, found: Sequence[Mention]) -> Case:
+        """The mentions of a sentence, and the names that may become some."""
+        words_, threshold = sentence.words, self.decoding.named_from
+        start, end = (words_[0].start, words_[-1].end) if words_ else (0, 0)
         inside = [m for m in found if start <= m.start < end]
-
-        def with_statuses(mentions: Sequence[Mention], own_from: float) -> list[Mention]:
-            assert self.status_head is not None
-            return judged(
-                self.status_head, text, mentions, tagged.pieces, sentence.words, tagged.hidden, own_from
-            )
-
-        made = with_statuses(inside, self.decoding.own_from)
-        threshold = self.decoding.named_from
-        if self.names is None or not threshold or tagged.event < threshold:
-            return made
-        named = candidates(self.names, text, sentence.words, inside, tagged.event)
-        if not named:
-            return made
-        drugs = [m for m in inside if m.label == DRUG]
-        made += [m for m in with_statuses([*drugs, *named], threshold) if m.status == OWN]
-        return sorted(made, key=_in_text)
+        named: list[Mention] = []
+        if self.names is not None and threshold and tagged.event >= threshold:
+            named = candidates(self.names, text, words_, inside, tagged.event)
+        return Case(text, words_, tagged.pieces, tagged.first, inside, named)
 
     @torch.inference_mode()
     def event_probabilities(self, batch: Sequence[str]) -> list[float]:
-        """For each text the highest probability of its sentences to report an adverse event, 0 to 1; 1 for
-        every text where the release has no head for it.
+        """For each text the highest probability, 0 to 1, that one of its sentences reports an adverse event;
+        1 for every text if the release has no event head.
         """
         split = read_together(batch, self.decoding.window)
         highest = [0.0 if self.event_head else 1.0] * len(batch)
-        for sentence, tagged in zip(split, self._tag(batch, split), strict=True):
+        for sentence, tagged in zip(split, self._tag(batch, split)[1], strict=True):
             highest[sentence.text] = max(highest[sentence.text], tagged.event)
         return highest
 
-    def _tag(self, batch: Sequence[str], sentences_: Sequence[Sentence]) -> list[_Tagged]:
-        """Each sentence with its tags; a word without pieces gets O."""
+    def _tag(self, batch: Sequence[str], sentences_: Sequence[Sentence]) -> tuple[Tensor, list[Tagged]]:
+        """The hidden states (pieces, dimension) of all sentences, and each sentence with its tags; a word
+        without pieces gets O.
+        """
         split = self.encoder.split([[batch[s.text][w.start : w.end] for w in s.words] for s in sentences_])
-        windows = [self.encoder.windows(s) for s in split]
-        encoded = iter(self.encoder.encode_pieces([w for ws in windows for w in ws]))
-        hidden = [[next(encoded) for _ in ws] for ws in windows]
-        kept = [[w for w, count in enumerate(s.count) if count] for s in split]
-        logs = [
-            self._log_probabilities(s, own, states)
-            for s, own, states in zip(split, kept, hidden, strict=True)
-        ]
-        events = [self._event(states) for states in hidden]
-        best = self._best_tags(
-            [
-                self._allowed(batch[s.text], s.words, own, self._weighted(log, event))
-                for s, own, log, event in zip(sentences_, kept, logs, events, strict=True)
-            ]
-        )
-        return [
-            _Tagged(*_spread(len(s.count), own, tags, log), event, s, states)
-            for s, own, tags, log, event, states in zip(split, kept, best, logs, events, hidden, strict=True)
-        ]
+        encoded = self.encoder.encode_pieces([w for s in split for w in self.encoder.windows(s)])
+        hidden = torch.cat(encoded) if encoded else torch.zeros(0, self.encoder.dimension)
+        lengths = np.array([len(s.pieces) for s in split], np.int64)
+        starts: Numbers = lengths.cumsum() - lengths
+        own = words_of(split, starts)
+        logs, events = self._log_probabilities(hidden, own.rows), self._events(hidden, lengths)
+        best = self._chooser.best(batch, sentences_, own, logs, events if self.event_head else None)
+        columns = *spread(own, best, logs), events.tolist(), split, starts.tolist()
+        return hidden, [Tagged(*row) for row in zip(*columns, strict=False)]
 
-    def _weighted(self, logs: Floats, event: float) -> Floats:
-        """The log-probabilities, those of coded tags raised by the log-odds of an event."""
-        if self.event_head is None or not self.decoding.event_weight:
-            return logs
-        odds = math.log(max(event, 1e-9) / max(1 - event, 1e-9))
-        raised = max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, odds)) * self.decoding.event_weight * self._coded
-        weighted: Floats = (logs + raised).astype(np.float32)
-        return weighted
+    def _events(self, hidden: Tensor, lengths: Numbers) -> Doubles:
+        """Of each sentence, of so many pieces, the probability that it reports an adverse event; 1 for those
+        without pieces.
+        """
+        events = np.ones(len(lengths))
+        if self.event_head is not None and lengths.any():
+            some = torch.from_numpy(lengths[lengths > 0]).to(hidden.device)
+            events[lengths > 0] = self.event_head.of_rows(hidden, some).sigmoid().cpu().numpy()
+        return events
 
-    def _event(self, hidden: list[Tensor]) -> float:
-        """The probability that the sentence with these hidden states reports an adverse event."""
-        if self.event_head is None or not hidden:
-            return 1.0
-        return float(self.event_head(torch.cat(hidden)).sigmoid())
-
-    def _log_probabilities(self, sentence: WordPieces, kept: Sequence[int], hidden: list[Tensor]) -> Floats:
-        """(kept words, tags), from the hidden state of each word's first piece."""
-        if not kept:
-            return np.zeros((0, len(self.tags)), np.float32)
-        first = torch.cat(hidden)[[sentence.first[w] for w in kept]]
-        logits = self.head(first, torch.zeros(len(kept), device=first.device))
-        logits[:, self.tags.index(CONTINUATION)] = _NEVER
+    def _log_probabilities(self, hidden: Tensor, rows: Numbers) -> Floats:
+        """(words, tags), from the hidden state of each word's first piece."""
+        first = hidden[torch.from_numpy(rows).to(hidden.device)]
+        logits = self.head(first, torch.zeros(len(first), device=first.device))
+        logits[:, self.tags.index(CONTINUATION)] = NEVER
         found: Floats = logits.log_softmax(-1).cpu().numpy()
         return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
 
-    def _allowed(self, text: str, words_: Sequence[Span], kept: Sequence[int], logs: Floats) -> Floats:
-        """The log-probabilities without the tags that the words of hashtags and handles must not have."""
-        barred = dict(barred_words(text, words_))
-        if not barred:
-            return logs
-        logs = logs.copy()
-        for row, word in enumerate(kept):
-            if word in barred:
-                logs[row] += self._only_drug if barred[word] else self._nothing
-        return logs
-
-    def _best_tags(self, logs: Sequence[Floats]) -> list[Numbers]:
-        """The tags of each sentence's words."""
-        if not logs:
+    def _mentions(self, text: str, sentence: Sentence, tagged: Tagged) -> list[Mention]:
+        if not any(tagged.tags):
             return []
-        if self.decoding.transitions is None:
-            return [own.argmax(1) for own in logs]
-        lengths = [len(own) for own in logs]
-        tags = viterbi(np.concatenate(logs), lengths, self.decoding.transitions)
-        return np.split(tags, np.cumsum(lengths)[:-1])
-
-    def _mentions(self, text: str, sentence: Sentence, tagged: _Tagged) -> list[Mention]:
         mentions, spans = [], sentence.words
         runs = spans_of([self.tags[t] for t in tagged.tags], self.decoding.gaps_repaired)
         if sentence.starts:
@@ -296,30 +237,19 @@ class NerModel:
             mentions.append(Mention(first, last, surface, label, round(score, 4), generic))
         return mentions
 
-    def _with_lexicon_drugs(self, text: str, mentions: list[Mention]) -> list[Mention]:
-        """The mentions outside of drug names, and the lexicon's drugs that overlap no tagged drug, with
-        score 1.
+    def _with_lexicon_drugs(
+        self, text: str, words_: Sequence[Span], mentions: list[Mention]
+    ) -> list[Mention]:
+        """The mentions outside of drug names, and the lexicon's drugs among the words that overlap no tagged
+        drug, with score 1.
         """
         if self.lexicon is None:
             return outside_drugs(mentions)
         tagged = [m for m in mentions if m.label == DRUG]
-        for span, generic in self.lexicon.find(text):
+        for span, generic in self.lexicon.among(text, words_):
             overlaps = any(m.start < span.end and span.start < m.end for m in tagged)
             if not overlaps and not in_handle(text, span):
                 mentions.append(
                     Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
                 )
-        return sorted(outside_drugs(mentions), key=_in_text)
-
-
-def _in_text(mention: Mention) -> tuple[int, int, str]:
-    return mention.start, mention.end, mention.label
-
-
-def _spread(n_words: int, kept: Sequence[int], tags: Numbers, logs: Floats) -> tuple[list[int], Floats]:
-    """Tags and probabilities of all words from those of the words with pieces; the others are outside."""
-    all_tags, probabilities = [0] * n_words, np.ones(n_words, np.float32)
-    probabilities[kept] = np.exp(logs[np.arange(len(kept)), tags])
-    for w, tag in zip(kept, tags.tolist(), strict=True):
-        all_tags[w] = tag
-    return all_tags, probabilities
+        return sorted(outside_drugs(mentions), key=in_text)

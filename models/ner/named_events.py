@@ -1,11 +1,11 @@
-"""Names of adverse events that the tagger has left out, as candidates for the head of statuses."""
+"""Names of adverse events that the tagger did not tag, as further mentions for the status head to judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from models.drugs import DrugLexicon
+from models.lexicon import NameLexicon
 from models.ner.mention_rules import barred_words
 from models.tables import read_tsv
 from models.types import ADE, Mention, Span
@@ -14,14 +14,9 @@ from models.types import ADE, Mention, Span
 NAMES = "event_names.tsv"
 
 
-def lexicon_of(names: Iterable[str]) -> DrugLexicon:
-    """Finds the names in texts; each stands for itself."""
-    return DrugLexicon({name: name for name in names})
-
-
-def read_names(path: Path) -> DrugLexicon:
+def read_names(path: Path) -> NameLexicon:
     """The names of a file whose header begins with name; else ValueError."""
-    return lexicon_of(row[0] for row in read_tsv(path, ("name",)))
+    return NameLexicon.of(row[0] for row in read_tsv(path, ("name",)))
 
 
 def write_names(path: Path, names: Iterable[str]) -> None:
@@ -31,9 +26,11 @@ def write_names(path: Path, names: Iterable[str]) -> None:
 
 
 def candidates(
-    names: DrugLexicon, text: str, words: Sequence[Span], found: Sequence[Mention], score: float
+    names: NameLexicon, text: str, words: Sequence[Span], found: Sequence[Mention], score: float
 ) -> list[Mention]:
-    """The names among the words of a sentence that overlap no mention, hashtag or handle, labelled ADE."""
+    """The names among the words of a sentence that overlap no mention, hashtag or handle, as mentions
+    labelled ADE.
+    """
     named = [span for span, _ in names.among(text, words)]
     if not named:
         return []

@@ -16,7 +16,7 @@ class Sentence(NamedTuple):
     """index of the text in the batch"""
     words: list[Span]
     starts: list[int]
-    """the words that begin a sentence, but for the first"""
+    """the indices of the words that begin a sentence, without the first"""
 
 
 def read_together(batch: Sequence[str], window: int) -> list[Sentence]:

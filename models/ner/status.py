@@ -1,30 +1,42 @@
-"""A head for single mentions: whether the effect is an event of the writer's, and which drug it is due to."""
+"""The status head: classifies each effect as an event of the writer's or not, and each pair of effect and
+drug as related or not.
+"""
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from models.assertion.rules import assertion
 from models.encoder.precision import in_32_bits
 from models.encoder.word_pieces import WordPieces
-from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
+from models.types import STATUSES, Span
 
 #: Width of the hidden layers.
 WIDTH = 128
-#: What the rules of models.assertion say: negated, hypothetical, other experiencer.
+#: Flags of the rules of models.assertion: negated, hypothetical, other experiencer.
 N_RULES = 3
 
 
 class Pieces(NamedTuple):
-    """Half-open range of the pieces of a text."""
+    """Half-open range of the word pieces of a text."""
 
     first: int
     last: int
+
+
+class Places(NamedTuple):
+    """Where the pieces of a sentence, and of its mentions and drugs, are among those of several sentences."""
+
+    whole: Pieces
+    mentions: Sequence[Pieces]
+    drugs: Sequence[Pieces]
 
 
 class StatusHead(nn.Module):
@@ -50,75 +62,61 @@ class StatusHead(nn.Module):
         text and `rules`, (mentions, N_RULES) of 0 and 1.
         """
         with in_32_bits(hidden.device):
-            return self._logits(self.dropout(hidden.float()), mentions, drugs, rules.float())
+            hidden = self.dropout(hidden.float())
+            own = _means(hidden, mentions)
+            statuses = self._statuses(hidden, own, [Places(Pieces(0, len(hidden)), mentions, drugs)], rules)
+            return statuses, self._pairs(hidden, own, mentions, drugs)
 
-    def _logits(
-        self, hidden: Tensor, mentions: Sequence[Pieces], drugs: Sequence[Pieces], rules: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        own = torch.stack([hidden[m.first : m.last].mean(0) for m in mentions])
-        scores = self.query(own) @ hidden.T / self.dimension**0.5
-        context = scores.softmax(-1) @ hidden
-        named = [hidden[d.first : d.last].mean(0) for d in drugs]
-        nearest = torch.stack(
-            [named[_nearest(m, drugs)] if named else hidden.new_zeros(self.dimension) for m in mentions]
+    def statuses(self, hidden: Tensor, places: Sequence[Places], rules: Tensor) -> Tensor:
+        """Logits (mentions, statuses) of the mentions of several sentences, in order, from the hidden states
+        (pieces, dimension) of all; `rules` as in `forward`.
+        """
+        with in_32_bits(hidden.device):
+            hidden = self.dropout(hidden.float())
+            own = _means(hidden, [m for p in places for m in p.mentions])
+            return self._statuses(hidden, own, places, rules)
+
+    def _statuses(self, hidden: Tensor, own: Tensor, places: Sequence[Places], rules: Tensor) -> Tensor:
+        """`own`: (mentions, dimension), their means."""
+        queries = (self.query(own) / self.dimension**0.5).split([len(p.mentions) for p in places])
+        context = []
+        for query, place in zip(queries, places, strict=True):
+            states = hidden[place.whole.first : place.whole.last]
+            context.append((query @ states.T).softmax(-1) @ states)
+        nearest = _means(hidden, [_nearest(m, p.drugs) for p in places for m in p.mentions])
+        described = [own, torch.cat(context), nearest, rules.to(own)]
+        statuses: Tensor = self.status(torch.cat(described, dim=-1))
+        return statuses
+
+    def _pairs(
+        self, hidden: Tensor, own: Tensor, mentions: Sequence[Pieces], drugs: Sequence[Pieces]
+    ) -> Tensor:
+        """Logits (mentions, drugs)."""
+        if not drugs:
+            return hidden.new_zeros(len(mentions), 0)
+        shape = (len(mentions), len(drugs), self.dimension)
+        each, drug = own.unsqueeze(1), _means(hidden, drugs).unsqueeze(0)
+        places = torch.tensor([[_place(m, d) for d in drugs] for m in mentions]).to(own)
+        pairs: Tensor = self.pair(
+            torch.cat([each.expand(shape), drug.expand(shape), each * drug, places], -1)
         )
-        statuses = self.status(torch.cat([own, context, nearest, rules.to(own.dtype)], dim=-1))
-        if not named:
-            return statuses, hidden.new_zeros(len(mentions), 0)
-        each, drug = own.unsqueeze(1), torch.stack(named).unsqueeze(0)
-        shape = (len(mentions), len(named), self.dimension)
-        places = torch.tensor([[_place(m, d) for d in drugs] for m in mentions], dtype=own.dtype)
-        pairs = [each.expand(shape), drug.expand(shape), each * drug, places.to(own.device)]
-        return statuses, self.pair(torch.cat(pairs, dim=-1)).squeeze(-1)
+        return pairs.squeeze(-1)
 
 
-def judged(  # noqa: PLR0913, PLR0917  a sentence and its parts
-    head: StatusHead,
-    text: str,
-    mentions: Sequence[Mention],
-    split: WordPieces,
-    words: Sequence[Span],
-    hidden: Sequence[Tensor],
-    own_from: float,
-) -> list[Mention]:
-    """The mentions, effects with their status; those that are no event are left out, and those that a drug is
-    taken for or relieves become indications. `split`, `words` and `hidden` are those of the sentence around.
-    """
-    places = [piece_range(split, words, Span(m.start, m.end)) for m in mentions]
-    effects = [i for i, m in enumerate(mentions) if m.label in CODED_LABELS and places[i]]
-    if not effects:
-        return list(mentions)
-    drugs = [p for m, p in zip(mentions, places, strict=True) if m.label == DRUG and p]
-    rules = [_rules(text, mentions[i]) for i in effects]
-    states = torch.cat(list(hidden))
-    logits, _ = head(
-        states, [p for i in effects if (p := places[i])], drugs, torch.tensor(rules, device=states.device)
-    )
-    made: list[Mention | None] = list(mentions)
-    for i, probabilities in zip(effects, logits.float().softmax(-1).tolist(), strict=True):
-        made[i] = _with_status(mentions[i], probabilities, own_from)
-    return [m for m in made if m is not None]
-
-
-def _with_status(mention: Mention, probabilities: Sequence[float], own_from: float) -> Mention | None:
-    by_status = dict(zip(STATUSES, probabilities, strict=True))
-    own = by_status.pop(OWN)
-    status = OWN if own >= own_from else max(by_status, key=lambda s: by_status[s])
-    if status == NO_EVENT:
-        return None
-    score = round(own if status == OWN else by_status[status], 4)
-    label = INDICATION if status in (RELIEVED, "indication") else mention.label
-    return replace(mention, label=label, status=status, status_score=score)
-
-
-def _rules(text: str, mention: Mention) -> tuple[float, float, float]:
-    found = assertion(text, mention.start, mention.end)
-    return float(found.negated), float(found.hypothetical), float(found.other_experiencer)
+def _means(hidden: Tensor, ranges: Sequence[Pieces]) -> Tensor:
+    """(ranges, dimension): the mean hidden state of each range, zeros where it is empty."""
+    rows = [row for r in ranges for row in range(r.first, r.last)]
+    starts = [0, *itertools.accumulate(r.last - r.first for r in ranges)][:-1]
+    tensors = (torch.tensor(numbers, dtype=torch.long, device=hidden.device) for numbers in (rows, starts))
+    index, offsets = tensors
+    return functional.embedding_bag(index, hidden, offsets, mode="mean")
 
 
 def piece_range(split: WordPieces, words: Sequence[Span], span: Span) -> Pieces | None:
     """The pieces of the words that a span overlaps; None where they have none."""
-    inside = [w for w, s in enumerate(words) if s.start < span.end and span.start < s.end and split.count[w]]
+    first = bisect.bisect_right(words, span.start, key=attrgetter("end"))
+    after = bisect.bisect_left(words, span.end, key=attrgetter("start"))
+    inside = [w for w in range(first, after) if split.count[w]]
     if not inside:
         return None
     return Pieces(split.first[inside[0]], split.first[inside[-1]] + split.count[inside[-1]])
@@ -129,8 +127,9 @@ def _place(mention: Pieces, drug: Pieces) -> list[float]:
     return [min(1.0, _distance(mention, drug) / 64), float(drug.first < mention.first)]
 
 
-def _nearest(mention: Pieces, drugs: Sequence[Pieces]) -> int:
-    return min(range(len(drugs)), key=lambda i: _distance(mention, drugs[i]))
+def _nearest(mention: Pieces, drugs: Sequence[Pieces]) -> Pieces:
+    """The drug that is nearest to the mention; an empty range where there is none."""
+    return min(drugs, key=lambda drug: _distance(mention, drug), default=Pieces(0, 0))
 
 
 def _distance(mention: Pieces, drug: Pieces) -> int:

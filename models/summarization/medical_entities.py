@@ -19,6 +19,7 @@ import torch
 from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
+from models.lexicon import NameLexicon
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.ner.model import NerModel
@@ -32,7 +33,7 @@ from models.types import DRUG, LABELS, Span
 MIN_STANZA = (1, 12, 2)
 #: Clinical problems, tests and treatments; chemicals and diseases.
 STANZA_MODELS = ("i2b2", "bc5cdr")
-#: WordPieces that a tagger wrongly includes at the edges of an entity.
+#: Words that a tagger wrongly includes at the edges of an entity.
 _EDGES = re.compile(
     r"an?|and|any|are|be|by|can|do|does|for|from|has|have|how|if|in|is|its?|me|my|of|on|or|s|same|some|such|t|"
     r"than|that|the|their|these|this|those|to|too|what|when|which|who|with|your"
@@ -43,7 +44,7 @@ GENERAL = re.compile(
     r"infections?|injury|normal|problems?|procedure|research|results?|side|surgery|symptoms?|syndrome|tests?|"
     r"therapy|treatments?|unknown|use"
 )
-#: WordPieces of at least so many letters lose the s of a plural.
+#: Words of at least so many letters lose the s of a plural.
 _MIN_PLURAL = 4
 ADAPTER, HEAD, TERMS, DRUGS = (
     "focus_adapter.safetensors",
@@ -78,12 +79,12 @@ class OwnRecogniser:
     """The tagger's mentions, the terminology's terms and the lexicon's drugs, merged where they overlap."""
 
     def __init__(
-        self, tagger: NerModel | None, terms: Iterable[str] | DrugLexicon, lexicon: DrugLexicon
+        self, tagger: NerModel | None, terms: Iterable[str] | NameLexicon, lexicon: DrugLexicon
     ) -> None:
-        """`terms`: names, or the lexicon of `lexicon_of`."""
+        """`terms`: names, or the lexicon that `term_lexicon` makes of them."""
         self.tagger = tagger
         self.drugs = lexicon
-        self.terms = terms if isinstance(terms, DrugLexicon) else lexicon_of(terms)
+        self.terms = terms if isinstance(terms, NameLexicon) else term_lexicon(terms)
         self.name = f"{'tagger, ' if tagger else ''}terminology and drug lexicon"
 
     @classmethod
@@ -222,15 +223,15 @@ def write_lexicons(folder: Path) -> None:
     (folder / DRUGS).write_bytes(drugs.BUNDLED.read_bytes())
 
 
-def lexicon_of(terms: Iterable[str]) -> DrugLexicon:
+def term_lexicon(terms: Iterable[str]) -> NameLexicon:
     """The terms that are not too general to be an entity."""
-    return DrugLexicon({t: t for t in terms if not GENERAL.fullmatch(t.lower())})
+    return NameLexicon.of(t for t in terms if not GENERAL.fullmatch(t.lower()))
 
 
 @cache
-def _bundled() -> tuple[DrugLexicon, DrugLexicon]:
+def _bundled() -> tuple[NameLexicon, DrugLexicon]:
     """The bundled terms and drugs; nothing changes a lexicon."""
-    return lexicon_of(_terms()), DrugLexicon.load()
+    return term_lexicon(_terms()), DrugLexicon.load()
 
 
 def _terms() -> list[str]:

@@ -27,7 +27,7 @@ from models.summarization.sentence_selection import candidate_sentences
 from models.tables import read_tsv
 from models.types import ShortQuestion
 
-#: WordPieces of the training summaries as `word_keys`.
+#: Words of the training summaries as `word_keys`.
 WORDS = "words.tsv"
 
 

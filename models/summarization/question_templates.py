@@ -24,7 +24,7 @@ from models.tables import read_tsv
 TEMPLATES, TEMPLATE_WEIGHTS = "forms.tsv", "forms.safetensors"
 #: Templates that are filled for each subject, and subjects of a text.
 _BEST, _SUBJECTS = 3, 2
-#: WordPieces of a subject line that may be inserted into a template.
+#: Words of a subject line that may be inserted into a template.
 _LONGEST_TITLE = 6
 _SUBJECT = re.compile(r"\s*subject\s*:\s*([^\n]*?)\s*(?:\n|message\s*:|$)", re.IGNORECASE)
 _CUES = tuple(re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words, _ in CUES if words)

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import yaml
-from kubernetes.client import models
 
 from tests.deploy.test_deploy import ROOT
 
@@ -28,7 +27,7 @@ def build(overlay: str) -> str:
 
 def objects(overlay: str, kind: str | None = None) -> list[Object]:
     """The objects of an overlay, all or those of a kind."""
-    found: list[Object] = list(yaml.safe_load_all(build(overlay)))
+    found: list[Object] = list(yaml.load_all(build(overlay), yaml.CSafeLoader))
     return [item for item in found if kind in (None, item["kind"])]
 
 
@@ -43,4 +42,6 @@ def is_of_kubernetes(item: Object) -> bool:
 
 def validate(item: Object) -> None:
     """Raises pydantic's ValidationError for a wrong type, a missing field and a name that is unknown."""
+    from kubernetes.client import models  # noqa: PLC0415  half a second to import
+
     getattr(models, f"V1{item['kind']}").model_validate(item)

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -66,9 +67,15 @@ def help_of(module: str) -> str:
     return out.getvalue()
 
 
+@cache
+def command_line() -> Any:
+    """All commands of pvstream."""
+    return get_command(app)
+
+
 def options_of(name: str, *more: str) -> set[str]:
     """The options of a command of pvstream, or of a command of a group of commands."""
-    found = get_command(app)
+    found = command_line()
     for part in (name, *more):
         subcommands = getattr(found, "commands", {})
         if part in subcommands:
@@ -87,7 +94,7 @@ def check(words: Sequence[str], options: Sequence[str]) -> None:
             for assignment in assignments:
                 assert assignment.split("=")[0].removeprefix("PV_").lower() in Settings.model_fields
         case ["pvstream", name, *more]:
-            assert name in get_command(app).commands  # type: ignore[attr-defined]
+            assert name in command_line().commands
             assert set(options) <= options_of(name, *more[:1])
         case ["python", "-m", "pytest", *files]:
             assert all((ROOT / file).exists() for file in files)

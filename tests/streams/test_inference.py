@@ -93,6 +93,18 @@ def test_a_gpu_has_one_worker() -> None:
         Settings(device="cuda", workers=2)
 
 
+@pytest.mark.parametrize(("device", "batches"), [("cpu", 1), ("cuda", 2)])
+async def test_a_gpu_has_its_next_batch_ready_while_it_computes(device: str, batches: int) -> None:
+    workers = InferenceWorkers.of(1, 1, device)
+    try:
+        for _ in range(batches):
+            await asyncio.wait_for(workers.place(), 5)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(workers.place(), 0.02)
+    finally:
+        workers.close()
+
+
 @pytest.mark.parametrize("ahead", [0, 1])
 async def test_places_go_to_those_that_wait_in_their_order_as_work_ends(ahead: int) -> None:
     workers = InferenceWorkers(1, 1, ahead)

@@ -107,6 +107,33 @@ async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
     assert process.readiness() == {}
 
 
+async def test_an_app_is_stopped_after_it_has_started_although_the_model_cannot_be_loaded(
+    broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading.error = ReleaseError("damaged")
+    process = Worker((STAGE,), broker, alone=True)
+    made = process._stage_app(STAGE)
+    start, stop, happened = made.app.start, made.app.stop, []
+
+    async def start_slowly() -> None:
+        happened.append("starting")
+        loading.may_end.set()
+        await asyncio.sleep(1)
+        await start()
+        happened.append("started")
+
+    async def note_stop() -> None:
+        happened.append("stopping")
+        await stop()
+
+    monkeypatch.setattr(made.app, "start", start_slowly)
+    monkeypatch.setattr(made.app, "stop", note_stop)
+    monkeypatch.setattr(process, "_stage_app", lambda stage: made)
+    with pytest.raises(ReleaseError, match="damaged"):
+        await run(process, lambda: asyncio.sleep(60))
+    assert happened == ["starting", "started", "stopping"]
+
+
 async def test_where_topics_are_missing_no_group_is_joined(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:

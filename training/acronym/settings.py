@@ -51,6 +51,9 @@ class Settings:
         True
     )
     dropout: Annotated[float, typer.Option(help="before the dense layer; 0.5 in the paper")] = 0.1
+    shared_dropout: Annotated[
+        bool, typer.Option(help="drop the same entries of a sentence and of its long forms, not each's own")
+    ] = False
     layers: Annotated[int, typer.Option(help="the last ones that are trained; 0: none")] = 2
     rank: Annotated[int, typer.Option(help="of the adapter; 0: the layers' own weights")] = 16
     lr: Annotated[float, typer.Option(help="of the encoder")] = 1e-3

@@ -69,7 +69,9 @@ class AcronymTrainee(Trainee):
         below = frozen_layers(settings, base)
         self.cache = StateCache(base, below, settings.shape, settings.precision, self.device)
         self.upper = upper_layers(settings, base)
-        self.head = Head(base.dimension, settings.shape, settings.dropout)
+        self.head = Head(
+            base.dimension, settings.shape, settings.dropout, shared_dropout=settings.shared_dropout
+        )
         self.optimizer = torch.optim.AdamW(self._rates(), lr=settings.head_lr, fused=True)
         steps = max(1, steps_of(settings.epochs, len(self.rows), settings.batch))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: rate(step, steps))

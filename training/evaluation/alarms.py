@@ -1,7 +1,7 @@
-"""Alarms: does a post that reports an adverse event of its writer get one, and does a post without any?
+"""Alarms: how many posts with an adverse event of the writer's get one, and how many posts without one do.
 
-An alarm is a mention labelled ADE or WITHDRAWAL that no rule flags as negated, hypothetical or another
-person's.
+An alarm is a mention labelled ADE or WITHDRAWAL without a flag: it is not negated, not hypothetical and
+not of another person.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
-
 from models import terminology
 from models.assertion.status import asserted
-from models.drugs import DrugLexicon
+from models.lexicon import NameLexicon
 from models.ner.model import NerModel
-from models.ner.named_events import lexicon_of
 from models.types import ADE, CODED_LABELS, Assertion, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
@@ -42,26 +39,28 @@ class Post:
 
 
 def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
-    """The spans of the coded mentions without a flag."""
+    """The spans of the mentions that are alarms."""
     return [
         (m.start, m.end) for m in mentions if m.label in CODED_LABELS and asserted(text, m) == Assertion()
     ]
 
 
 @cache
-def _terms() -> DrugLexicon:
-    return lexicon_of(t.llt for t in terminology.load())
+def _terms() -> NameLexicon:
+    return NameLexicon.of(t.llt for t in terminology.load())
 
 
 def named_terms(text: str) -> list[Mention]:
-    """The names of the bundled terminology in a text, longest first, as mentions labelled ADE."""
+    """The names of the bundled terminology in a text as mentions labelled ADE; of several names that begin at
+    one word the longest.
+    """
     spans = [span for span, _ in _terms().find(text)]
     return [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in spans]
 
 
 def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
-    """AUC, and the shares of DEFINITIONS for each threshold with their baseline; for a tagger without an
-    event head only those at threshold 0, and no AUC.
+    """The scores of DEFINITIONS: AUC, the shares at each threshold, and the baseline. A tagger without an
+    event head has no AUC and only the shares at threshold 0.
     """
     texts = [p.text for p in posts]
     found = [alarms(text, mentions) for text, mentions in zip(texts, model.predict(texts), strict=True)]
@@ -75,6 +74,10 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
         "posts": len(posts), "own_event": sum(own), "curve": rows, "baseline": baseline,
     }  # fmt: skip
     if model.event_head and len(set(own)) > 1:
+        from sklearn.metrics import (  # type: ignore[import-untyped]  # noqa: PLC0415  two seconds to import
+            roc_auc_score,
+        )
+
         result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
     return result
 

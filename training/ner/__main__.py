@@ -34,8 +34,8 @@ def main(
     like: Annotated[
         Path | None,
         typer.Option(
-            help="release whose weights are taken: nothing is trained, and only --pooled and --named-from "
-            "count"
+            help="release whose weights are taken: nothing is trained, and only --pooled, --named-from "
+            "and --withdrawals count"
         ),
     ] = None,
     output: Output = RELEASES,

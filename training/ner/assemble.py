@@ -124,7 +124,11 @@ def make(
 
 def decoding_options(settings: Settings) -> dict[str, Any]:
     """What the settings say of decoding, as a release states it."""
-    return {"labels_pooled": settings.pooled, "named_from": settings.named_from}
+    return {
+        "labels_pooled": settings.pooled,
+        "named_from": settings.named_from,
+        "withdrawals_named": settings.withdrawals,
+    }
 
 
 def _published(

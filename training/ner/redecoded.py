@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from models.lexicon import NameLexicon
 from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
-from models.ner.named_events import NAMES, lexicon_of, write_names
+from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
@@ -22,13 +23,13 @@ from training.ner.settings import Settings, names_of
 def redecoded(
     release: Release, settings: Settings, data: Path, root: Path, device: torch.device | str = "cpu"
 ) -> Release:
-    """The labels are pooled and names are looked for as `settings` say; the rest is as it was, and the scores
-    and the curve of alarms are measured anew. Raises ReleaseError where the release is no tagger.
+    """Labels are pooled, names and withdrawals are looked for as `settings` say; the rest is as it was, and
+    the scores and the curve of alarms are measured anew. Raises ReleaseError where the release is no tagger.
     """
     manifest, options, names = release.manifest, decoding_options(settings), names_of(settings)
     model = NerModel.load(release, device=str(device))
     model.decoding = replace(model.decoding, **options)
-    model.names = lexicon_of(names) if names else None
+    model.names = NameLexicon.of(names) if names else None
     configuration = manifest.configuration | options | {"like": release.version}
     configuration |= held_out_alarms(model)
     trained = configuration["training"]

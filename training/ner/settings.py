@@ -114,6 +114,13 @@ class Settings:
             "which names of the terminology that are not tagged become mentions; 0: none does",
         ),
     ] = 0.8
+    withdrawals: Annotated[
+        bool,
+        typer.Option(
+            help="a withdrawal that a text names as such becomes a mention by rules; ablation: by its tags "
+            "alone"
+        ),
+    ] = True
     precision: PrecisionOption = "auto"
 
 

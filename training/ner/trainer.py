@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
+from models.lexicon import NameLexicon
 from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
-from models.ner.named_events import lexicon_of
 from models.ner.status import StatusHead
 from models.releases.manifest import ReleaseError
 from models.releases.store import open_release
@@ -165,13 +165,14 @@ class TaggerTrainee(Trainee):
             None,
             event_head=event_head,
             status_head=status_head,
-            names=lexicon_of(names) if names and event_head and status_head else None,
+            names=NameLexicon.of(names) if names and event_head and status_head else None,
             decoding=Decoding(
                 gaps_repaired=self.settings.repair,
                 transitions=self.transitions,
                 window=self.settings.window,
                 labels_pooled=self.settings.pooled,
                 named_from=self.settings.named_from,
+                withdrawals_named=self.settings.withdrawals,
             ),
         )
 

@@ -1,7 +1,7 @@
 """Reads a packed BERT from the files of a base model, with a release's changes merged into its layers.
 
-The embeddings are mapped from the file of the base, once for all releases of the process; of the layers only
-what is computed with is held.
+The embeddings are mapped from the file of the base, once for all releases of the process, which also share
+the layers that they do not change; of a layer only what is computed with is held.
 """
 
 from __future__ import annotations
@@ -56,10 +56,21 @@ def load_packed(
     own = {} if weights is None else checked_weights(tensors, read_tensors(weights))
     changes = {} if adapter is None else read_tensors(adapter)
     check_changes({name: tensor.shape for name, tensor in tensors.items()}, changes)
-    parameters = _Parameters(tensors | own, changes)
-    is_shared = not any(n.startswith(_EMBEDDINGS) for n in own.keys() | changed_parameters(changes))
-    embeddings = _shared_embeddings(folder, device) if is_shared else _embeddings(parameters, device)
-    return PackedBert(config, embeddings, _layers(parameters, config, device, dtype))
+    parameters, changed = _Parameters(tensors | own, changes), own.keys() | changed_parameters(changes)
+
+    def is_shared(part: str) -> bool:
+        return not any(name.startswith(part) for name in changed)
+
+    embeddings = (
+        _shared_embeddings(folder, device) if is_shared(_EMBEDDINGS) else _embeddings(parameters, device)
+    )
+    layers = [
+        _shared_layer(folder, i, device, dtype)
+        if is_shared(f"encoder.layer.{i}.")
+        else _layer(parameters, i, device, dtype)
+        for i in range(config.num_hidden_layers)
+    ]
+    return PackedBert(config, embeddings, layers)
 
 
 class _Parameters:
@@ -74,8 +85,13 @@ class _Parameters:
 
 @once
 def _shared(folder: Path, config: BertConfig, device: str, dtype: torch.dtype) -> PackedBert:
-    layers = _layers(_Parameters(_mapped(folder), {}), config, device, dtype)
+    layers = [_shared_layer(folder, i, device, dtype) for i in range(config.num_hidden_layers)]
     return PackedBert(config, _shared_embeddings(folder, device), layers)
+
+
+@once
+def _shared_layer(folder: Path, number: int, device: str, dtype: torch.dtype) -> Layer:
+    return _layer(_Parameters(_mapped(folder), {}), number, device, dtype)
 
 
 @once
@@ -121,11 +137,11 @@ def _embeddings(parameters: _Parameters, device: str) -> Embeddings:
     return Embeddings(stored("word_embeddings.weight"), positions, norm)
 
 
-def _layers(parameters: _Parameters, config: BertConfig, device: str, dtype: torch.dtype) -> list[Layer]:
+def _layer(parameters: _Parameters, number: int, device: str, dtype: torch.dtype) -> Layer:
     in_blocks = dtype == torch.bfloat16 and torch.device(device).type == "cpu"
 
-    def stored(number: int, *parts: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
-        """Weight and bias of the parts of a layer, one below the other."""
+    def stored(*parts: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+        """Weight and bias of the parts of the layer, one below the other."""
         names = [f"encoder.layer.{number}.{part}" for part in parts]
         # Concatenated also where there is one, because it would stay a map of the file.
         return [
@@ -133,18 +149,15 @@ def _layers(parameters: _Parameters, config: BertConfig, device: str, dtype: tor
             for kind in ("weight", "bias")
         ]
 
-    def linear(number: int, *parts: str) -> Linear:
-        weight, bias = stored(number, *parts, dtype=dtype)
+    def linear(*parts: str) -> Linear:
+        weight, bias = stored(*parts, dtype=dtype)
         return Linear(tuple(b.contiguous() for b in blocks(weight)) if in_blocks else (weight,), bias)
 
-    return [
-        Layer(
-            query_key_value=linear(i, *_LAYER[:3]),
-            attended=linear(i, _LAYER[3]),
-            attended_norm=Norm(*stored(i, _LAYER[4])),
-            inner=linear(i, _LAYER[5]),
-            outer=linear(i, _LAYER[6]),
-            outer_norm=Norm(*stored(i, _LAYER[7])),
-        )
-        for i in range(config.num_hidden_layers)
-    ]
+    return Layer(
+        query_key_value=linear(*_LAYER[:3]),
+        attended=linear(_LAYER[3]),
+        attended_norm=Norm(*stored(_LAYER[4])),
+        inner=linear(_LAYER[5]),
+        outer=linear(_LAYER[6]),
+        outer_norm=Norm(*stored(_LAYER[7])),
+    )

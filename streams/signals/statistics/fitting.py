@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 from scipy.special import expit, logit
 
 from streams.signals.statistics.mixture import Mixture, rows_by_count
@@ -62,7 +62,7 @@ def fit(n: Floats, expected: Floats, start: Mixture | None = None) -> Mixture:
         raise NotEnoughPairs(f"{len(n)} pairs are too few to fit the prior of EBGM to; {LEAST_PAIRS} are not")
     data = squash(n, expected)
     fits = [
-        minimize(_cost, _coordinates(first), (data,), method="L-BFGS-B", bounds=BOUNDS)
+        scipy.optimize.minimize(_cost, _coordinates(first), (data,), method="L-BFGS-B", bounds=BOUNDS)
         for first in ((start,) if start else STARTS)
     ]
     return _mixture(min(fits, key=lambda found: float(found.fun)).x)

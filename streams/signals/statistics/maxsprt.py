@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import lambertw
-from scipy.stats import poisson
 
 from streams.signals.statistics.tables import Floats
 
@@ -38,7 +37,7 @@ def critical_value(limit: float, alpha: float = ALPHA, least: int = 1) -> float:
     def excess(value: float) -> float:
         return signal_probability(value, limit, 1.0, least) - alpha
 
-    return float(brentq(excess, LOWEST, HIGHEST, xtol=1e-10))
+    return float(scipy.optimize.brentq(excess, LOWEST, HIGHEST, xtol=1e-10))
 
 
 def power(limit: float, relative_risk: float, alpha: float = ALPHA, least: int = 1) -> float:
@@ -55,7 +54,7 @@ def signal_probability(value: float, limit: float, relative_risk: float = 1.0, l
     alive, now, n = np.ones(1), 0.0, least
     while now < limit:
         end = min(_latest(n, value), limit)
-        step = poisson.pmf(np.arange(n), (end - now) * relative_risk)
+        step = scipy.stats.poisson.pmf(np.arange(n), (end - now) * relative_risk)
         alive = np.convolve(alive, step)[:n]
         now, n = end, n + 1
     return 1.0 - float(alive.sum())

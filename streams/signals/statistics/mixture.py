@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 from scipy.special import digamma, expit, gammainc, gammaincinv, gammaln, logit
 
 from streams.signals.statistics.tables import Floats
@@ -79,7 +79,7 @@ class Mixture:
         log_expected = np.log(expected)
         low, high = log_expected.min(), log_expected.max()
         nodes = np.linspace(low, high + STEP, 8 + int((high - low) / STEP))
-        curve = CubicSpline(nodes, self._solved(np.full(len(nodes), n), np.exp(nodes), p))
+        curve = scipy.interpolate.CubicSpline(nodes, self._solved(np.full(len(nodes), n), np.exp(nodes), p))
         x: Floats = curve(log_expected)
         counts = np.full(len(expected), n)
         below, density = self._posterior(counts, expected).below(x)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.special import ndtri
-from scipy.stats import hypergeom
 
 from streams.signals.statistics.tables import Counts, Floats
 
@@ -58,7 +58,7 @@ def mid_p(counts: Counts) -> Floats:
     2010, there for the control of false discoveries).
     """
     a, drug, term, total = counts.n, counts.drug, counts.term, counts.total
-    law = hypergeom(total, drug, term)
+    law = scipy.stats.hypergeom(total, drug, term)
     tail: Floats = law.sf(a) + 0.5 * law.pmf(a)
     return tail
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 import typer
-from torch.utils.flop_counter import FlopCounterMode
 from typer.testing import CliRunner
 
+from benchmarks.speed import encoder as speed
 from benchmarks.speed.__main__ import PARTS, main, measured
 from benchmarks.speed.passes import noted
 from benchmarks.speed.timing import by_turns, chunks, side_by_side
@@ -34,6 +34,8 @@ def test_calls_run_side_by_side_and_answer_in_their_order() -> None:
 
 
 def test_the_operations_of_a_pass_are_those_that_torch_counts() -> None:
+    from torch.utils.flop_counter import FlopCounterMode  # noqa: PLC0415  imports triton
+
     encoder = Encoder.for_inference("mini")
     with noted() as passes:
         encoder.embed(["a headache since monday", "nausea", "zoloft gave me a headache"])
@@ -55,6 +57,12 @@ def test_a_pass_alone_computes_what_it_did() -> None:
     found = {i: group.last[row] for group in groups for row, i in enumerate(group.members)}
     for i, hidden in enumerate(expected):
         assert torch.equal(found[i][1:-1], hidden)
+
+
+def test_the_peak_is_that_of_the_faster_number_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SIDE", 256)
+    monkeypatch.setattr(speed, "PEAK_SECONDS", 0.1)
+    assert speed._peak(1, torch.bfloat16) > 0.5 * speed._peak(1, torch.float32)
 
 
 @pytest.mark.slow

@@ -98,6 +98,28 @@ def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> Non
     assert energies[1, 1].item() == float("inf")
 
 
+def test_shared_dropout_leaves_equal_texts_together() -> None:
+    config = HeadConfig(pooling="mean", size=3, fit=True)
+    rows = vector_rows([2], config)
+    states = torch.randn(1, 64, generator=torch.Generator().manual_seed(1)).expand(3, 64)
+    shared, own = (Head(64, config, 0.5, shared_dropout=value).train() for value in (True, False))
+    assert shared(vectors_of(states), rows, torch.zeros(0)).max() < 1e-6
+    assert own(vectors_of(states), rows, torch.zeros(0)).min() > 0.01
+
+
+def test_shared_dropout_drops_and_changes_no_answer() -> None:
+    config = HeadConfig(pooling="mean", size=3)
+    rows = vector_rows([2, 1], config)
+    head = Head(64, config, 0.5, shared_dropout=True)
+    states = vectors_of(torch.randn(5, 64, generator=torch.Generator().manual_seed(1)))
+    one, other = (head.train()(states, rows, torch.zeros(0))[0] for _ in range(2))
+    assert not torch.equal(one, other)
+    served = Head(64, config)
+    served.load_state_dict(head.state_dict())
+    answers = served.eval()(states, rows, torch.zeros(0))
+    assert torch.equal(head.eval()(states, rows, torch.zeros(0)), answers)
+
+
 def test_fit_and_surface_features_lower_the_energy() -> None:
     config = HeadConfig(pooling="both", fit=True, surface_features=True)
     head = Head(4, config).eval()

@@ -5,23 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from models.drugs import BUNDLED, DrugLexicon
 from models.tables import read_tsv
-from models.text import words
 from models.types import Span
-
-LEXICON = DrugLexicon(
-    {
-        "insulin": "insulin",
-        "insulin glargine": "insulin glargine",
-        "Vitamin D": "cholecalciferol",
-        "5-fu": "fluorouracil",
-        "st john's wort": "hypericum",
-    }
-)
 
 
 @pytest.fixture(scope="module")
@@ -77,48 +64,6 @@ def test_a_generic_name_that_is_in_the_lexicon_is_its_own_generic(bundled: DrugL
 )
 def test_well_known_brands_are_in_the_lexicon(bundled: DrugLexicon, name: str, generic: str) -> None:
     assert bundled.generic(name) == generic
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("nothing here", []),
-        ("insulin glargine", ["insulin glargine"]),
-        ("insulin, glargine", ["insulin"]),
-        ("INSULIN Glargine and Insulin.", ["INSULIN Glargine", "Insulin"]),
-        ("insulin\nglargine", ["insulin\nglargine"]),
-        ("insulins", []),
-        ("vitamin d3 or vitamin D", ["vitamin D"]),
-        ("(5-FU)", ["5-FU"]),
-        ("\U0001f48a St John's Wort\U0001f48a", ["St John's Wort"]),
-    ],
-)
-def test_the_longest_name_from_the_left_is_found_in_any_case(text: str, expected: list[str]) -> None:
-    assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == expected
-
-
-@given(
-    st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20)
-)
-def test_names_do_not_overlap_and_are_in_the_lexicon_themselves(tokens: list[str]) -> None:
-    text = " ".join(tokens)
-    end = 0
-    for span, generic in LEXICON.find(text):
-        assert span.start >= end
-        end = span.end
-        assert LEXICON.generic(text[span.start : span.end]) == generic
-        assert span.start in {w.start for w in words(text)}
-
-
-def test_a_name_that_is_not_in_the_lexicon_has_no_generic() -> None:
-    assert LEXICON.generic("aspirin") is None
-    assert LEXICON.generic("") is None
-    assert LEXICON.generic("insulin glar") is None
-
-
-def test_an_empty_lexicon_finds_nothing() -> None:
-    assert DrugLexicon({}).find("took aspirin") == []
 
 
 @pytest.mark.parametrize(

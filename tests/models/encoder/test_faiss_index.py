@@ -87,6 +87,27 @@ def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
     assert scaled.dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("device", "gpus", "moved"), [("cuda", 1, True), ("cuda", 0, False), ("cpu", 1, False)]
+)
+def test_an_index_goes_to_the_gpu_where_faiss_has_one(
+    device: str, gpus: int, moved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def to_gpu(resources: object, number: int, index: faiss.Index) -> faiss.Index:
+        seen.append((resources, number, index.ntotal))
+        return index
+
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: gpus, raising=False)
+    monkeypatch.setattr(faiss, "StandardGpuResources", lambda: "resources", raising=False)
+    monkeypatch.setattr(faiss, "index_cpu_to_gpu", to_gpu, raising=False)
+    index = CosineIndex(np.eye(3, dtype=np.float32), device)
+    # Empty when it is moved: the vectors are added there.
+    assert seen == ([("resources", 0, 0)] if moved else [])
+    assert index.search(np.eye(3, dtype=np.float32)[:1], 1)[1].tolist() == [[0]]
+
+
 @pytest.mark.gpu
 def test_a_gpu_index_returns_what_a_cpu_index_returns() -> None:
     if not getattr(faiss, "get_num_gpus", int)():

@@ -123,6 +123,19 @@ def test_releases_of_one_base_share_its_embeddings(tiny_bert: str, tmp_path: Pat
         assert changed.dtype == torch.float32
 
 
+def test_releases_of_one_base_share_the_layers_that_they_do_not_change(
+    tiny_bert: str, tmp_path: Path
+) -> None:
+    path = tmp_path / ADAPTER
+    save_file({"encoder.layer.1.output.LayerNorm.bias.delta": torch.ones(32)}, path)
+    base, changed = load_packed(tiny_bert), load_packed(tiny_bert, adapter=path)
+    in_16_bits = load_packed(tiny_bert, dtype=torch.bfloat16, adapter=path)
+    assert base is not None and changed is not None and in_16_bits is not None
+    assert [a is b for a, b in zip(base.layers, changed.layers, strict=True)] == [True, False]
+    assert not torch.equal(base.layers[1].outer_norm.bias, changed.layers[1].outer_norm.bias)
+    assert in_16_bits.layers[0].inner.bias.dtype == torch.bfloat16
+
+
 def test_an_adapter_that_does_not_fit_is_refused(tiny_bert: str, tmp_path: Path) -> None:
     save_file({"encoder.layer.9.output.dense.bias.delta": torch.zeros(32)}, tmp_path / ADAPTER)
     with pytest.raises(ValueError, match="no parameter"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,9 +11,10 @@ from models.assertion.status import asserted
 from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
 from models.ner.head import EventHead, Head
+from models.ner.judging import judged
 from models.ner.model import NerModel
 from models.ner.reading import read_together
-from models.ner.status import N_RULES, Pieces, StatusHead
+from models.ner.status import N_RULES, Pieces, Places, StatusHead
 from models.types import (
     ADE,
     DRUG,
@@ -89,8 +92,9 @@ def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
     places = [Mention(3, 11, "headache", ADE, 1.0)]
     for text, status in (("ok headache", OWN), ("no headache", NEGATED)):
         [sentence] = read_together([text], 50)
-        [tagged] = model._tag([text], [sentence])
-        [mention] = model._judged(text, sentence, tagged, places)
+        hidden, [tagged] = model._tag([text], [sentence])
+        case = model._case(text, sentence, tagged, places)
+        [[mention]] = judged(model.status_head, hidden, [case], 0.5, 0.0)
         assert mention.status == status
 
 
@@ -119,6 +123,52 @@ def test_pairs_are_scored_for_each_drug_and_padding_changes_nothing() -> None:
     assert torch.allclose(one, statuses[1:], atol=1e-5) and torch.allclose(one_pair, pairs[1:], atol=1e-5)
     none, no_pairs = head(hidden, mentions, [], torch.zeros(2, N_RULES))
     assert none.shape == statuses.shape and no_pairs.shape == (2, 0)
+
+
+def test_the_heads_see_all_sentences_of_a_batch_at_once(
+    small: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tagger(small, **{OWN: 9.0})
+    model.event_head = EventHead(small.dimension).eval()
+    seen = {"statuses": 0, "events": 0, "tags": 0}
+    judge, report, tag = StatusHead.statuses, EventHead.of_rows, Head.forward
+
+    def counting(name: str, method: Any) -> Any:
+        def counted(self: Any, *arguments: Any) -> Any:
+            seen[name] += 1
+            return method(self, *arguments)
+
+        return counted
+
+    monkeypatch.setattr(StatusHead, "statuses", counting("statuses", judge))
+    monkeypatch.setattr(EventHead, "of_rows", counting("events", report))
+    monkeypatch.setattr(Head, "forward", counting("tags", tag))
+    found = model.predict(["headache. " * 60, "rash", "", "dizzy today"])
+    assert [bool(own) for own in found] == [True, True, False, True]
+    assert seen == {"statuses": 1, "events": 1, "tags": 1}
+
+
+def test_sentences_together_have_the_logits_of_each_alone() -> None:
+    torch.manual_seed(0)
+    status, event = StatusHead(16).eval(), EventHead(16).eval()
+    lengths = [4, 7, 1]
+    hidden = torch.randn(sum(lengths), 16)
+    rules = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    places = [
+        Places(Pieces(0, 4), [Pieces(0, 2), Pieces(3, 4)], []),
+        Places(Pieces(4, 11), [Pieces(6, 7)], [Pieces(4, 5), Pieces(8, 11)]),
+        Places(Pieces(11, 12), [Pieces(11, 12)], []),
+    ]
+    with torch.inference_mode():
+        together = status.statuses(hidden, places, rules)
+        events = event.of_rows(hidden, torch.tensor(lengths))
+        alone, of_rules = [], iter((rules[:2], rules[2:3], rules[3:]))
+        for (start, end), mentions, drugs in places:
+            own, named = ([Pieces(p.first - start, p.last - start) for p in ps] for ps in (mentions, drugs))
+            alone.append(status(hidden[start:end], own, named, next(of_rules))[0])
+        each = torch.stack([event(hidden[p.whole.first : p.whole.last]) for p in places])
+    assert torch.allclose(together, torch.cat(alone), atol=1e-6)
+    assert torch.allclose(events, each, atol=1e-6)
 
 
 def test_a_status_replaces_the_rules() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.speed.passes import noted
+from benchmarks.speed.passes import Pass, noted
 from benchmarks.speed.setup import QUICK, Setup
 from benchmarks.speed.timing import side_by_side
 from models.encoder.packed.bert import PIECES
@@ -31,13 +32,20 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     return Setup(Path(tmp_path_factory.mktemp("empty")), dataclasses.replace(QUICK, records=RECORDS))
 
 
+@cache
+def passes_of(setup: Setup, topic: str, stage: str) -> list[Pass]:
+    """The forward passes of a stage over the samples of a topic."""
+    with noted() as passes:
+        side_by_side(setup.calls(stage, topic), 1)
+    return passes
+
+
 @pytest.mark.parametrize("step", MOST, ids="-".join)
 def test_a_stage_encodes_few_pieces_in_few_passes_without_padding(
     setup: Setup, step: tuple[str, str]
 ) -> None:
     topic, stage = step
-    with noted() as passes:
-        side_by_side(setup.calls(stage, topic), 1)
+    passes = passes_of(setup, topic, stage)
     pieces = sum(one.pieces for one in passes)
     most_pieces, most_passes = MOST[step]
     assert 0 < pieces <= most_pieces * len(setup.before[topic, stage])
@@ -50,7 +58,6 @@ def test_the_stage_of_posts_reads_each_piece_once(setup: Setup) -> None:
     model: Any = setup.models["ner"].model
     texts = [report.text for report in setup.before["posts", "ner"]]
     own = sum(len(placed.pieces) for placed in model.encoder.pieces_at(texts))
-    with noted() as passes:
-        side_by_side(setup.calls("ner", "posts"), 1)
+    passes = passes_of(setup, "posts", "ner")
     # Beside the special tokens, and a sentence that is read again with its neighbours.
     assert sum(one.pieces for one in passes) < 1.25 * own

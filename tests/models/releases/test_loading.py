@@ -219,6 +219,15 @@ def test_16_bits_are_tried_where_their_products_are_faster(
     assert number_formats("cpu") == formats
 
 
+@pytest.mark.parametrize(("supported", "formats"), [(True, ["bfloat16", "float32"]), (False, ["float32"])])
+def test_16_bits_are_tried_on_a_gpu_that_has_them(
+    supported: bool, formats: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_processor(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    assert number_formats("cuda") == formats
+
+
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16"])
 def test_a_release_that_says_so_is_loaded_in_32_bits(
     dtype: str, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

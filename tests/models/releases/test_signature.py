@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -32,12 +32,12 @@ from tests.models.releases.stores import refusal
 STRANGER = ed25519.Ed25519PrivateKey.from_private_bytes(b"\x02" * 32)
 
 
-def private_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey, password: bytes = b"") -> bytes:
+def private_pem(key: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey, password: bytes = b"") -> bytes:
     secret = BestAvailableEncryption(password) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, secret)
 
 
-def public_pem(key: ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey) -> bytes:
+def public_pem(key: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -185,7 +185,7 @@ def test_keys_in_pem_files_are_read(release: Release, tmp_path: Path) -> None:
     assert open_release(release.path, read_public_key(tmp_path / "public.pem")).version == release.version
 
 
-RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+OTHER_KIND = ec.generate_private_key(ec.SECP256R1())
 
 
 @pytest.mark.parametrize("read", [read_public_key, read_private_key])
@@ -211,13 +211,19 @@ def test_a_file_that_is_not_a_key_is_refused(
 @pytest.mark.parametrize(
     ("content", "read", "message"),
     [
-        (private_pem(RSA), read_private_key, "holds no Ed25519 key"),
-        (public_pem(RSA), read_public_key, "holds no Ed25519 key"),
+        (private_pem(OTHER_KIND), read_private_key, "holds no Ed25519 key"),
+        (public_pem(OTHER_KIND), read_public_key, "holds no Ed25519 key"),
         (private_pem(OWNER), read_public_key, "no public key in"),
         (public_pem(OWNER), read_private_key, "no private key in"),
         (private_pem(OWNER, b"password"), read_private_key, "no private key in"),
     ],
-    ids=["RSA, private", "RSA, public", "private for public", "public for private", "encrypted"],
+    ids=[
+        "P-256, private",
+        "P-256, public",
+        "private for public",
+        "public for private",
+        "encrypted",
+    ],
 )
 def test_another_kind_of_key_is_refused(
     content: bytes, read: Callable[[Path], object], message: str, tmp_path: Path

@@ -16,10 +16,10 @@ from models.summarization.medical_entities import (
     Entity,
     OwnRecogniser,
     StanzaRecogniser,
-    lexicon_of,
     merge_spans,
     named_in,
     recogniser,
+    term_lexicon,
 )
 
 LEXICON = DrugLexicon({"zoloft": "sertraline", "sertraline": "sertraline"})
@@ -147,5 +147,5 @@ def test_the_bundled_lexicons_are_made_once_and_hold_no_general_term() -> None:
     assert one.terms is other.terms
     assert one.drugs is other.drugs
     assert one.drugs.generic("Zoloft") == "sertraline"
-    assert one.terms.generic("insomnia") is not None
-    assert lexicon_of(["pain", "disease"]).generic("disease") is None
+    assert one.terms.canonical("insomnia") is not None
+    assert term_lexicon(["pain", "disease"]).canonical("disease") is None

@@ -13,7 +13,7 @@ from streams.monitoring.progress import Progress
 from streams.monitoring.watchdog import Watchdog
 from streams.records import Inbound
 
-watchdog = Watchdog(1.0)
+watchdog = Watchdog(2.0)
 progress = Progress("ner", watchdog.clock)
 progress.batch = [Inbound("posts", 3, 17, b"patient", b"value", 0.0)]
 watchdog.progress = [progress]
@@ -46,7 +46,7 @@ def test_an_event_loop_that_is_blocked_ends_the_process() -> None:
     process = started("time.sleep(60)")
     _, errors = process.communicate(timeout=END_S)
     assert process.returncode == 1
-    assert "the event loop has not run for 1 s; the last batches: ner: posts/3 17\n" in errors
+    assert "the event loop has not run for 2 s; the last batches: ner: posts/3 17\n" in errors
 
 
 def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
@@ -60,7 +60,7 @@ def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
 def test_a_process_that_was_suspended_goes_on() -> None:
     process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.5), progress.batch)")
     process.send_signal(SIGSTOP)
-    time.sleep(4)
+    time.sleep(5)
     process.send_signal(SIGCONT)
     _, errors = process.communicate(timeout=END_S)
     assert (process.returncode, errors) == (0, "")
@@ -76,6 +76,6 @@ def test_of_two_inferences_the_one_that_hangs_is_named() -> None:
     )
     _, errors = process.communicate(timeout=END_S)
     assert process.returncode == 1
-    assert "ner: inference has not returned within 1 s" in errors
+    assert "ner: inference has not returned within 2 s" in errors
     assert "the records posts/3 18 are delivered again" in errors
     assert "posts/3 17 are" not in errors

@@ -117,14 +117,27 @@ def test_too_many_trained_layers_are_refused(tiny_bert: str, folder: Path) -> No
         trainee_of(tiny_bert, folder, layers=2)
 
 
+def test_shared_dropout_takes_the_noise_from_the_first_loss(tiny_bert: str, folder: Path) -> None:
+    first = {}
+    for shared in (False, True):
+        trainee = trainee_of(
+            tiny_bert, folder, objective="m", pooling="mean", fit=False, alone=False, surface=False,
+            dropout=0.9, shared_dropout=shared,
+        )  # fmt: skip
+        trainee.training(True)
+        examples = trainee.parts.training
+        energies = trainee.energies(examples, [e.anchor for e in examples])
+        first[shared] = energies[energies.isfinite()].mean().item()
+    assert first[True] < 0.5 * first[False]
+
+
 def test_training_lowers_the_loss(tiny_bert: str, folder: Path) -> None:
     trainee = trainee_of(tiny_bert, folder, epochs=8, dropout=0.0)
     losses = [trainee.epoch(n)["loss"] for n in range(1, 9)]
     assert losses[-1] < 0.8 * losses[0]
 
 
-@pytest.mark.parametrize("killed_after", [1, 2])
-@pytest.mark.parametrize("anchor", ["own", "other"])
+@pytest.mark.parametrize(("killed_after", "anchor"), [(1, "own"), (2, "other")])
 def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, folder: Path, tmp_path: Path, killed_after: int, anchor: str
 ) -> None:

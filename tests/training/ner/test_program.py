@@ -136,7 +136,7 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     heads = {"event_head": True, "status_head": True, "teaching": 0.01, "limit": 5}
     main(
         data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, rank=2, pooled=False,
-        named_from=0.0, **heads,
+        named_from=0.0, withdrawals=False, **heads,
     )  # fmt: skip
     (old,) = map(open_release, (tmp_path / "old/ner").iterdir())
     main(data=corpus, output=tmp_path / "new", like=old.path)
@@ -144,6 +144,7 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     before, after = (NerModel.load(release) for release in (old, new))
     assert (before.decoding.labels_pooled, before.decoding.named_from) == (False, 0.0)
     assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, 0.8)
+    assert (before.decoding.withdrawals_named, after.decoding.withdrawals_named) == (False, True)
     assert before.names is not None and after.names is not None
     assert (len(before.names), len(after.names) > 10_000) == (0, True)
     assert after.decoding.event_weight == before.decoding.event_weight

@@ -115,8 +115,9 @@ def test_a_negative_is_of_another_preferred_term(tiny_bert: str, hard: bool) -> 
         assert not [e for e, row in zip(data, negatives, strict=True) if row in e.right_rows]
 
 
-@pytest.mark.parametrize("killed_after", [1, 2])
-@pytest.mark.parametrize("options", [{}, {"isolated": True, "hard_negatives": True}], ids=str)
+@pytest.mark.parametrize(
+    ("killed_after", "options"), [(1, {}), (2, {"isolated": True, "hard_negatives": True})], ids=str
+)
 def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, tmp_path: Path, killed_after: int, options: dict[str, Any]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from models.drugs import DrugLexicon
+from models.lexicon import NameLexicon
 from models.terminology import Term
 from models.types import ADE, DRUG, Candidate, Coding, Mention, Query
 from training.evaluation.posts.corpus import GoldPost
@@ -104,7 +105,7 @@ class Names:
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._terms = {t.llt.lower(): t for t in reversed(terms)}
-        self._names = DrugLexicon({t.llt: t.llt.lower() for t in terms})
+        self._names = NameLexicon({t.llt: t.llt.lower() for t in terms})
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         return [self._coding(q.surface) for q in batch]
@@ -113,7 +114,7 @@ class Names:
         return _NameTagger(self._names, DrugLexicon.load())
 
     def _coding(self, surface: str) -> Coding:
-        term = self._terms[self._names.generic(surface) or ""]
+        term = self._terms[self._names.canonical(surface) or ""]
         return Coding((Candidate(term.llt, term.pt, term.soc, 1.0),), nil=False)
 
 
@@ -121,7 +122,7 @@ class Names:
 class _NameTagger:
     """Tags every name of the terminology as ADE, and every name of a drug elsewhere."""
 
-    names: DrugLexicon
+    names: NameLexicon
     drugs: DrugLexicon
 
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:

@@ -29,13 +29,13 @@ def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:
     """(texts, 1): 1 where an answer has a name of the terminology or of the drug lexicon, a number, or a
     negation that its text does not have.
     """
-    from models.drugs import DrugLexicon  # noqa: PLC0415  read only where it is needed
+    from models.lexicon import NameLexicon  # noqa: PLC0415  read only where it is needed
     from models.summarization.medical_entities import OwnRecogniser, named_in  # noqa: PLC0415
 
     lexicons = OwnRecogniser.bundled(None)
 
     def invents(answer: str, text: str) -> bool:
-        found: Sequence[DrugLexicon] = (lexicons.terms, lexicons.drugs)
+        found: Sequence[NameLexicon] = (lexicons.terms, lexicons.drugs)
         names = [answer[s.start : s.end] for lexicon in found for s, _ in lexicon.find(answer)]
         return (
             any(not named_in(name, text, lexicons.drugs) for name in names)

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def findings(corpus: Corpus, data: Path | None = None) -> list[Finding]:
         *_cut_words(corpus),
         *_personal(corpus),
         *_duplicates(corpus.texts(), folders),
-        *_phrases(corpus.phrases, terms, folders),
+        *_phrases(corpus.phrases, folders),
         *_acronyms(corpus.acronyms),
         *_idioms(corpus.idioms),
     ]
@@ -146,12 +147,18 @@ def _similarity(shingles: Shingles, jaccard: float) -> str:
     return f"(Jaccard {jaccard:.2f} of {shingles.n} {unit})"
 
 
-def _phrases(
-    phrases: dict[Line, Phrase], terms: Sequence[terminology.Term], folders: Sequence[Path]
-) -> Iterator[Finding]:
-    pts, named = {t.pt for t in terms}, defaultdict(set)
-    for t in terms:
+@cache
+def _terms_by_name() -> dict[str, set[str]]:
+    """The preferred terms of each name of the terminology."""
+    named = defaultdict(set)
+    for t in terminology.load():
         named[normalised(t.llt)].add(t.pt)
+    return dict(named)
+
+
+def _phrases(phrases: dict[Line, Phrase], folders: Sequence[Path]) -> Iterator[Finding]:
+    named = _terms_by_name()
+    pts = set(chain.from_iterable(named.values()))
     mentioned = {normalised(m): place for folder in folders for place, m in evaluation_texts.mentions(folder)}
     first: dict[str, Line] = {}
     for line, p in phrases.items():

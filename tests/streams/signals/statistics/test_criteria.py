@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import false_discovery_control
 
 from streams.signals.statistics.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
 from streams.signals.statistics.mixture import Mixture
@@ -25,7 +25,7 @@ def test_criteria_of_a_strong_a_doubtful_and_an_absent_disproportionality() -> N
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.sampled_from([0.01, 0.05, 0.2]))
 def test_false_discoveries_are_controlled_as_by_scipy(p: list[float], rate: float) -> None:
-    adjusted = false_discovery_control(p)
+    adjusted = scipy.stats.false_discovery_control(p)
     near = np.isclose(adjusted, rate, rtol=1e-9)
     rejected = benjamini_hochberg(np.array(p), rate)
     assert ((rejected == (adjusted <= rate)) | near).all()

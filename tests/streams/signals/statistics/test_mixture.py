@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import gamma
 
 from streams.signals.statistics import mixture
 from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, squash
@@ -42,8 +42,8 @@ def test_a_quantile_has_its_share_of_the_posterior_below_it(
 ) -> None:
     pair = np.array([float(n)]), np.array([expected])
     found, q = prior.quantile(*pair, p)[0], prior.posterior_weight(*pair)[0]
-    first = gamma.cdf(found, prior.shape1 + n, scale=1 / (prior.rate1 + expected))
-    second = gamma.cdf(found, prior.shape2 + n, scale=1 / (prior.rate2 + expected))
+    first = scipy.stats.gamma.cdf(found, prior.shape1 + n, scale=1 / (prior.rate1 + expected))
+    second = scipy.stats.gamma.cdf(found, prior.shape2 + n, scale=1 / (prior.rate2 + expected))
     assert q * first + (1 - q) * second == pytest.approx(p, abs=1e-7)
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2_contingency, fisher_exact, gamma
 
 from streams.signals.statistics.information_component import information_component
 from streams.signals.statistics.ratios import chi_square, mid_p, prr, ror
@@ -88,7 +88,7 @@ def test_the_limits_of_the_information_component_are_quantiles_of_its_posterior(
 ) -> None:
     n, expected = np.array(pairs, float).T
     ic = information_component(n, expected)
-    law = gamma(n + 0.5, scale=1 / (expected + 0.5))
+    law = scipy.stats.gamma(n + 0.5, scale=1 / (expected + 0.5))
     # 2**low may be too small for a float: the quantile of shape 1/2 is not.
     np.testing.assert_allclose(law.cdf(np.exp2(ic.low)), 0.025, rtol=1e-6)
     np.testing.assert_allclose(law.cdf(np.exp2(ic.high)), 0.975, rtol=1e-6)
@@ -109,13 +109,15 @@ def test_ratios_are_finite_positive_and_inside_their_intervals(
 
 @given(st.tuples(*[st.integers(1, 500)] * 4))
 def test_chi_square_and_fisher_agree_with_those_of_scipy(table: tuple[int, int, int, int]) -> None:
-    counts, square = counts_of([table]), np.reshape(table, (2, 2))
-    assert chi_square(counts)[0] == pytest.approx(chi2_contingency(square, correction=False)[0], abs=1e-8)
+    stats, counts, square = scipy.stats, counts_of([table]), np.reshape(table, (2, 2))
+    assert chi_square(counts)[0] == pytest.approx(
+        stats.chi2_contingency(square, correction=False)[0], abs=1e-8
+    )
     a, b, c, d = table
     if abs(a * d - b * c) > sum(table) / 2:  # scipy corrects by less where this would change the sign
-        assert chi_square(counts, yates=True)[0] == pytest.approx(chi2_contingency(square)[0], abs=1e-8)
-    tail = fisher_exact(square, "greater")[1]
-    beyond = fisher_exact([[a + 1, b - 1], [c - 1, d + 1]], "greater")[1]
+        assert chi_square(counts, yates=True)[0] == pytest.approx(stats.chi2_contingency(square)[0], abs=1e-8)
+    tail = stats.fisher_exact(square, "greater")[1]
+    beyond = stats.fisher_exact([[a + 1, b - 1], [c - 1, d + 1]], "greater")[1]
     assert mid_p(counts)[0] == pytest.approx((tail + beyond) / 2, rel=1e-6, abs=1e-12)
 
 

@@ -16,6 +16,7 @@ from training.teaching.checks import evaluation_texts
 from training.teaching.checks.check import findings, read
 from training.teaching.checks.personal import personal_data
 
+IN_TREE = evaluation_texts.IN_TREE
 CHALLENGE = Path(__file__).parents[3] / "data/challenge/posts.jsonl"
 IDIOM = (
     "in a pickle\tinside a gherkin\tMy aunt was [in a pickle = in trouble] over the rent.\t"
@@ -25,8 +26,9 @@ POST = "Third night on [DRUG#1 zoloft] and I was [ADE<1 awake til dawn = Insomni
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A corpus with one post, phrase, idiom and sentence with an acronym."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus with one post, phrase, idiom and sentence with an acronym; no evaluation texts beside it."""
+    monkeypatch.setattr(evaluation_texts, "IN_TREE", ())
     for kind in SUFFIX:
         (tmp_path / "corpus" / kind).mkdir(parents=True)
     add(tmp_path / "corpus", "posts/posts_1.txt", POST)
@@ -146,7 +148,10 @@ def test_phrases_of_opposite_terms_may_be_alike(folder: Path) -> None:
     assert told(folder) == []
 
 
-def test_a_text_of_the_challenge_set_is_found_with_a_word_changed(folder: Path) -> None:
+def test_a_text_of_the_challenge_set_is_found_with_a_word_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation_texts, "IN_TREE", IN_TREE)
     text = max((json.loads(line)["text"] for line in CHALLENGE.read_text().splitlines()), key=len)
     add(folder, "posts/posts_2.txt", f"Well {text}")
     (found,) = told(folder)

@@ -1,0 +1,60 @@
+"""Finds names in text: the longest name of a lexicon at each word, from left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+from models.text import word_texts, words
+from models.types import Span
+
+
+class NameLexicon:
+    """Names, each with its canonical name; compared word by word, without case."""
+
+    def __init__(self, canonical_names: Mapping[str, str]) -> None:
+        """`canonical_names`: canonical name by name."""
+        self._canonical = {_key(name): canonical for name, canonical in canonical_names.items()}
+        # The number of words of the longest name that begins with a word, by that word.
+        self._longest: dict[str, int] = {}
+        for key in self._canonical:
+            if key:
+                self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Self:
+        """A lexicon in which each name is its own canonical name."""
+        return cls({name: name for name in names})
+
+    def __len__(self) -> int:
+        return len(self._canonical)
+
+    def canonical(self, name: str) -> str | None:
+        """The canonical name of a name as written in a text, or None when it is not in the lexicon."""
+        return self._canonical.get(_key(name))
+
+    def find(self, text: str) -> list[tuple[Span, str]]:
+        """The names in the text with their canonical names, from left to right without overlap; the longest
+        where several begin at the same word.
+        """
+        return self.among(text, words(text))
+
+    def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
+        """The same among consecutive words of a text."""
+        tokens = [text[s.start : s.end].lower() for s in spans]
+        matches: list[tuple[Span, str]] = []
+        after = 0
+        for i in [i for i, token in enumerate(tokens) if token in self._longest]:
+            if i < after:
+                continue
+            for n in range(min(self._longest[tokens[i]], len(tokens) - i), 0, -1):
+                canonical = self._canonical.get(tuple(tokens[i : i + n]))
+                if canonical is not None:
+                    matches.append((Span(spans[i].start, spans[i + n - 1].end), canonical))
+                    after = i + n
+                    break
+        return matches
+
+
+def _key(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in word_texts(name))

@@ -1,0 +1,115 @@
+"""What the mentions of a batch become by the head of statuses, which sees all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from models.assertion.rules import assertion
+from models.encoder.word_pieces import WordPieces
+from models.ner.status import Pieces, Places, StatusHead, piece_range
+from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
+
+
+class Case(NamedTuple):
+    """The mentions of a sentence."""
+
+    text: str
+    """all of it, in which the mentions have their places"""
+    words: Sequence[Span]
+    split: WordPieces
+    """of the words"""
+    first: int
+    """row of the sentence's first piece among the hidden states"""
+    mentions: Sequence[Mention]
+    named: Sequence[Mention]
+    """names of effects that were not tagged"""
+
+
+def judged(
+    head: StatusHead, hidden: Tensor, cases: Sequence[Case], own_from: float, named_from: float
+) -> list[list[Mention]]:
+    """The mentions of each case, in text order: effects have their status, those that are no event are left
+    out, and those that a drug is taken for or relieves become indications. A name becomes a mention where it
+    is the writer's event with a probability of `named_from`. `hidden`: (pieces, dimension) of all sentences.
+    """
+    effects = [_effects(case) for case in cases]
+    some = [(case, own) for case, own in zip(cases, effects, strict=True) if any(own)]
+    probabilities: list[list[float]] = []
+    if some:
+        rules = [
+            _rules(case.text, m) for case, own in some for m, p in zip(_all(case), own, strict=True) if p
+        ]
+        logits = head.statuses(
+            hidden, [_places(*one) for one in some], torch.tensor(rules, device=hidden.device)
+        )
+        probabilities = logits.softmax(-1).tolist()
+    remaining = iter(probabilities)
+    return [
+        _decided(case, own, remaining, own_from, named_from) for case, own in zip(cases, effects, strict=True)
+    ]
+
+
+def in_text(mention: Mention) -> tuple[int, int, str]:
+    """The order of mentions in a text."""
+    return mention.start, mention.end, mention.label
+
+
+def _all(case: Case) -> list[Mention]:
+    return [*case.mentions, *case.named]
+
+
+def _range(case: Case, mention: Mention) -> Pieces | None:
+    own = piece_range(case.split, case.words, Span(mention.start, mention.end))
+    return own and Pieces(case.first + own.first, case.first + own.last)
+
+
+def _effects(case: Case) -> list[Pieces | None]:
+    """The pieces of each mention and name that is an effect; None for others and without pieces."""
+    return [_range(case, m) if m.label in CODED_LABELS else None for m in _all(case)]
+
+
+def _places(case: Case, effects: Sequence[Pieces | None]) -> Places:
+    drugs = [p for m in case.mentions if m.label == DRUG and (p := _range(case, m))]
+    whole = Pieces(case.first, case.first + len(case.split.pieces))
+    return Places(whole, [p for p in effects if p], drugs)
+
+
+def _decided(
+    case: Case,
+    effects: Sequence[Pieces | None],
+    probabilities: Iterator[Sequence[float]],
+    own_from: float,
+    named_from: float,
+) -> list[Mention]:
+    """`probabilities`: of the statuses of each effect, in their order."""
+    made: list[Mention] = []
+    for i, (mention, effect) in enumerate(zip(_all(case), effects, strict=True)):
+        is_named = i >= len(case.mentions)
+        if effect is None:
+            made += [] if is_named else [mention]
+            continue
+        own = _with_status(mention, next(probabilities), named_from if is_named else own_from)
+        if own is not None and not (is_named and own.status != OWN):
+            made.append(own)
+    return sorted(made, key=in_text) if case.named else made
+
+
+def _with_status(mention: Mention, probabilities: Sequence[float], own_from: float) -> Mention | None:
+    by_status = dict(zip(STATUSES, probabilities, strict=True))
+    own = by_status.pop(OWN)
+    status = OWN if own >= own_from else max(by_status, key=lambda s: by_status[s])
+    if status == NO_EVENT:
+        return None
+    score = round(own if status == OWN else by_status[status], 4)
+    label = INDICATION if status in (RELIEVED, "indication") else mention.label
+    return replace(mention, label=label, status=status, status_score=score)
+
+
+def _rules(text: str, mention: Mention) -> tuple[float, float, float]:
+    found = assertion(text, mention.start, mention.end)
+    return float(found.negated), float(found.hypothetical), float(found.other_experiencer)

@@ -1,0 +1,131 @@
+"""The tags of the words of a batch from their scores, for all sentences at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from models.encoder.word_pieces import WordPieces
+from models.ner.decoding import OUTSIDE, Decoding, Doubles, Floats, Numbers, viterbi
+from models.ner.mention_rules import barred_words
+from models.ner.reading import Sentence
+from models.types import CODED_LABELS, DRUG
+
+#: Log-odds of an event beyond which it counts no more.
+MAX_LOG_ODDS = 5.0
+#: Far below any log-probability, and yet finite.
+NEVER = -1000.0
+
+
+class Tagged(NamedTuple):
+    """A sentence with its tags."""
+
+    tags: list[int]
+    """of each word, never X"""
+    probabilities: Floats
+    """(words,): those of the tags"""
+    event: float
+    """probability that the sentence reports an adverse event"""
+    pieces: WordPieces
+    first: int
+    """row of its first piece among the hidden states of the batch"""
+
+
+class Words(NamedTuple):
+    """The words of all sentences of a batch, one behind the other."""
+
+    lengths: list[int]
+    """words of each sentence"""
+    kept: Numbers
+    """the words that have pieces"""
+    kept_lengths: Numbers
+    """so many of each sentence"""
+    rows: Numbers
+    """of the first piece of each of them among the hidden states"""
+
+
+def words_of(split: Sequence[WordPieces], starts: Numbers) -> Words:
+    """`starts`: row of the first piece of each sentence among the hidden states."""
+    lengths = [len(s.count) for s in split]
+    counts, first = (
+        np.fromiter(itertools.chain.from_iterable(columns), np.int64)
+        for columns in ((s.count for s in split), (s.first for s in split))
+    )
+    (kept,) = counts.nonzero()
+    sentence = np.arange(len(split)).repeat(lengths)
+    kept_lengths = np.bincount(sentence[kept], minlength=len(split))
+    return Words(lengths, kept, kept_lengths, (first + starts[sentence])[kept])
+
+
+class TagChooser:
+    """Chooses the tags of a batch as `decoding` says."""
+
+    def __init__(self, tags: Sequence[str], decoding: Decoding) -> None:
+        """Raises ValueError where the transitions of `decoding` are of another number of tags."""
+        n, transitions = len(tags), decoding.transitions
+        if transitions is not None and transitions.shape != (n + 1, n):
+            raise ValueError(f"transitions of shape {transitions.shape} for {n} tags")
+        self._decoding = decoding
+        self._coded = np.array([tag[2:] in CODED_LABELS for tag in tags])
+        # A word on a hashtag or a handle may be a drug, or nothing.
+        self._only_drug, self._nothing = (
+            np.array([0 if tag in allowed else NEVER for tag in tags], np.float32)
+            for allowed in ((OUTSIDE, f"B-{DRUG}", f"I-{DRUG}"), (OUTSIDE,))
+        )
+
+    def best(
+        self,
+        batch: Sequence[str],
+        sentences: Sequence[Sentence],
+        own: Words,
+        logs: Floats,
+        events: Doubles | None,
+    ) -> Numbers:
+        """The tag of each word that has pieces, from their log-probabilities, (words, tags), and the
+        probabilities that each sentence reports an event.
+        """
+        if events is not None and self._decoding.event_weight:
+            logs = self._weighted(logs, events.repeat(own.kept_lengths))
+        logs = self._allowed(batch, sentences, own, logs)
+        transitions = self._decoding.transitions
+        return logs.argmax(1) if transitions is None else viterbi(logs, own.kept_lengths, transitions)
+
+    def _weighted(self, logs: Floats, events: Doubles) -> Floats:
+        """The log-probabilities, those of coded tags raised by the log-odds of an event in the sentence of
+        each word, (words,).
+        """
+        odds = np.log(np.maximum(events, 1e-9) / np.maximum(1 - events, 1e-9))
+        raised = odds.clip(-MAX_LOG_ODDS, MAX_LOG_ODDS) * self._decoding.event_weight
+        weighted: Floats = (logs + np.outer(raised, self._coded)).astype(np.float32)
+        return weighted
+
+    def _allowed(
+        self, batch: Sequence[str], sentences: Sequence[Sentence], own: Words, logs: Floats
+    ) -> Floats:
+        """The log-probabilities without the tags that the words of hashtags and handles must not have."""
+        starts = np.cumsum(own.lengths) - own.lengths
+        barred = {
+            start + word: is_hashtag
+            for sentence, start in zip(sentences, starts.tolist(), strict=True)
+            for word, is_hashtag in barred_words(batch[sentence.text], sentence.words)
+        }
+        if not barred:
+            return logs
+        logs = logs.copy()
+        for row, word in enumerate(own.kept.tolist()):
+            if word in barred:
+                logs[row] += self._only_drug if barred[word] else self._nothing
+        return logs
+
+
+def spread(own: Words, best: Numbers, logs: Floats) -> tuple[list[list[int]], list[Floats]]:
+    """Of each sentence the tags of all words and their probabilities, from the tags of the words that have
+    pieces; the others are outside.
+    """
+    tags, probabilities = np.zeros(sum(own.lengths), np.int64), np.ones(sum(own.lengths), np.float32)
+    tags[own.kept], probabilities[own.kept] = best, np.exp(logs[np.arange(len(best)), best])
+    ends = np.cumsum(own.lengths)[:-1]
+    return [part.tolist() for part in np.split(tags, ends)], np.split(probabilities, ends)

@@ -1,0 +1,69 @@
+"""Finding the names of a lexicon in a text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.lexicon import NameLexicon
+from models.text import words
+from models.types import Span
+
+LEXICON = NameLexicon(
+    {
+        "insulin": "insulin",
+        "insulin glargine": "insulin glargine",
+        "Vitamin D": "cholecalciferol",
+        "5-fu": "fluorouracil",
+        "st john's wort": "hypericum",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("nothing here", []),
+        ("insulin glargine", ["insulin glargine"]),
+        ("insulin, glargine", ["insulin"]),
+        ("INSULIN Glargine and Insulin.", ["INSULIN Glargine", "Insulin"]),
+        ("insulin\nglargine", ["insulin\nglargine"]),
+        ("insulins", []),
+        ("vitamin d3 or vitamin D", ["vitamin D"]),
+        ("(5-FU)", ["5-FU"]),
+        ("\U0001f48a St John's Wort\U0001f48a", ["St John's Wort"]),
+    ],
+)
+def test_the_longest_name_from_the_left_is_found_in_any_case(text: str, expected: list[str]) -> None:
+    assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == expected
+
+
+@given(
+    st.lists(st.sampled_from(["insulin", "glargine", "Vitamin", "D", "x", "5", "-", "fu", ","]), max_size=20)
+)
+def test_names_do_not_overlap_and_are_in_the_lexicon_themselves(tokens: list[str]) -> None:
+    text = " ".join(tokens)
+    end = 0
+    for span, canonical in LEXICON.find(text):
+        assert span.start >= end
+        end = span.end
+        assert LEXICON.canonical(text[span.start : span.end]) == canonical
+        assert span.start in {w.start for w in words(text)}
+
+
+def test_a_name_that_is_not_in_the_lexicon_has_no_canonical_name() -> None:
+    assert LEXICON.canonical("aspirin") is None
+    assert LEXICON.canonical("") is None
+    assert LEXICON.canonical("insulin glar") is None
+
+
+def test_an_empty_lexicon_finds_nothing() -> None:
+    assert NameLexicon({}).find("took aspirin") == []
+
+
+def test_a_name_without_another_is_its_own_canonical_name() -> None:
+    lexicon = NameLexicon.of(["Dry mouth", "mouth"])
+    assert lexicon.find("DRY mouth, mouth") == [(Span(0, 9), "Dry mouth"), (Span(11, 16), "mouth")]
+    assert len(lexicon) == 2
