@@ -103,6 +103,8 @@ _QUALITY = re.compile(
     r"depressed|anxious|painful|frozen|crippled|blind|deaf",
     re.IGNORECASE,
 )
+#: Behind a name that ends within a number, and in front of one that begins within it: "16p-13" of "16p-13.11".
+_IN_NUMBER, _BEHIND_POINT = re.compile(r"(?<=\d)[.,]\d"), re.compile(r"\d[.,]\Z")
 #: Words of contact forms in a subject line.
 _FORM = re.compile(
     r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"
@@ -138,6 +140,10 @@ def candidates(message: Message) -> list[Focus]:
     found: dict[str, Focus] = {}
     for source, span in _spans(message):
         name = message.text[span.start : span.end]
+        if _IN_NUMBER.match(message.text, span.end) or _BEHIND_POINT.search(
+            message.text, max(0, span.start - 2), span.start
+        ):
+            continue
         if GENERAL.fullmatch(name.lower()):
             continue
         if source != "drug" and (_PERSON.search(name) or _QUALITY.fullmatch(name)):
