@@ -103,7 +103,7 @@ _QUALITY = re.compile(
     r"depressed|anxious|painful|frozen|crippled|blind|deaf",
     re.IGNORECASE,
 )
-#: Behind a name that ends within a number, and in front of one that begins within it: "16p-13" of "16p-13.11".
+#: Behind a name that ends inside of a number ("16p-13" of "16p-13.11"), and before one that begins there.
 _IN_NUMBER, _BEHIND_POINT = re.compile(r"(?<=\d)[.,]\d"), re.compile(r"\d[.,]\Z")
 #: Words of contact forms in a subject line.
 _FORM = re.compile(
