@@ -11,6 +11,7 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.editing.clause import shortened, with_name
 from models.summarization.editing.edits import FEATURES, Edit, edits, kept_features
+from models.summarization.editing.guard import STRICT, Limits
 from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
@@ -25,9 +26,11 @@ KINDS_TENSOR = "kinds"
 class Editor:
     """Edits answers with the weights of a release."""
 
-    def __init__(self, classifier: KindClassifier, ranker: LinearRanker, margin: float) -> None:
+    def __init__(
+        self, classifier: KindClassifier, ranker: LinearRanker, margin: float, limits: Limits = STRICT
+    ) -> None:
         """`margin`: by how much the score of an opening must exceed that of the answer without one."""
-        self.classifier, self.ranker, self.margin = classifier, ranker, margin
+        self.classifier, self.ranker, self.margin, self.limits = classifier, ranker, margin, limits
 
     @classmethod
     def load(cls, release: Release) -> Editor:
@@ -35,7 +38,9 @@ class Editor:
         try:
             weights = read_tensors(release.file(KIND_WEIGHTS))[KINDS_TENSOR].float()
             ranker = LinearRanker.load(release.file(EDIT_RANKER), FEATURES)
-            return cls(KindClassifier(weights), ranker, float(release.manifest.configuration["margin"]))
+            configuration = release.manifest.configuration
+            limits = Limits(**configuration.get("limits", {}))
+            return cls(KindClassifier(weights), ranker, float(configuration["margin"]), limits)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
@@ -49,7 +54,7 @@ class Editor:
         kept = edited_clause(found)
         kinds = self.classifier.probabilities(kind_features(found.message, kept.chosen.sentence))
         question = intent_of(found, kept, kinds)
-        offered = edits(question)
+        offered = edits(question, self.limits)
         own, *scores = self.ranker.scores([kept_features(question), *(e.features for e in offered)])
         best = max(range(len(scores)), key=lambda i: round(scores[i], 9), default=None)
         if best is None or scores[best] < own + self.margin:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from models.summarization.editing.guard import allowed
+from models.summarization.editing.guard import STRICT, Limits, allowed
 from models.summarization.editing.intent import NEGATION, NUMBER, PRONOUN, Intent, content
 from models.summarization.editing.openings import CONTENTS, CUES, INFORMATION, KINDS, Plan
 from models.summarization.editing.slots import Slot, slots
@@ -95,14 +95,14 @@ def kept_features(intent: Intent) -> list[float]:
     return [*own, *[0.0] * (len(FEATURES) - len(KEPT))]
 
 
-def edits(intent: Intent) -> list[Edit]:
+def edits(intent: Intent, limits: Limits = STRICT) -> list[Edit]:
     """The answers with an opening that a message allows."""
     offered = slots(intent.message, intent.kept.chosen, intent.names, intent.probabilities)
     out = []
     for plan in _plans(intent):
         for slot in offered:
             text = plan.worded(slot.text)
-            if allowed(intent, plan, slot, text):
+            if allowed(intent, plan, slot, text, limits):
                 longer = any(slot.text.lower() in o.text.lower() and o.text != slot.text for o in offered)
                 row = [*_kind_features(intent, plan), *_slot_features(intent, slot)]
                 row += [*_lost_features(intent, plan, slot, text), float(longer), float(len(plan.nouns))]

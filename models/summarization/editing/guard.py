@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from models.summarization.editing.intent import NEGATION, NUMBER, Intent
 from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked
 from models.summarization.editing.slots import Slot
 from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import GENERAL, word_keys
 
 _OF_MEDICINES = frozenset(("ingredients", "gluten", "side_effects"))
@@ -27,6 +29,7 @@ _STRONG = re.compile(
     r"\b(?:treat\w*|cur(?:e|es|ed|ing|able)|remed\w+|relie\w+|get rid|medicines?|medications?|therap\w+)\b",
     re.IGNORECASE,
 )
+_HELP = re.compile(r"\bhelp\b", re.IGNORECASE)
 #: The name of a substance or a gene: "EPI743".
 _CODE = re.compile(r"[a-z]+\d\w*|\d+[a-z]{2}\w*")
 _INFORMATION = re.compile(r"\b(?:info|information|literature|articles?)\b", re.IGNORECASE)
@@ -55,35 +58,59 @@ _SECOND = re.compile(
 )
 _PROCEDURE = re.compile(
     r"(?:surgery|operation|transplant(?:ation)?|replacement|removal|exam|tests?|scan|mri|vaccines?|"
-    r"vaccination|biopsy|therapy|treatment)$",
+    r"vaccination|biopsy|therapy|treatment|bypass)$",
     re.IGNORECASE,
 )
 #: Least probabilities of a name: alone by its capitals; outside of the sentence; to be what the sentence is
-#: about; of a sentence that does not ask; and the least of that one's kind.
-_CAPITALS, _SURE, _ABOUT, _UNASKED, _UNASKED_KIND = 0.5, 0.5, 0.2, 0.25, 0.6
-#: Words that the sentence in front of a question may lose, and a statement. A clause that asks loses none.
-_LEAD_LOST, _STATED_LOST = 2, 3
+#: about; of a sentence that does not ask.
+_CAPITALS, _SURE, _ABOUT, _UNASKED = 0.5, 0.5, 0.2, 0.25
+#: Words that the sentence in front of a question may lose.
+_LEAD_LOST = 2
 
 
-def allowed(intent: Intent, plan: Plan, slot: Slot, text: str) -> bool:
+class Limits(NamedTuple):
+    """How far an opening may depart from the clause in whose place it stands. The values of a release are in
+    its configuration; the defaults are those of a release that states none.
+    """
+
+    asked: int = 0
+    """words with content that a question may lose, unless it is one for yes or no"""
+    stated: int = 3
+    """words with content that a statement may lose"""
+    stated_kind: float = 0.6
+    """least probability of the kind where the clause does not ask"""
+    helping: float = 1.0
+    """from this probability on a message that asks for help asks for a treatment"""
+    outside: float = 1.0
+    """from this probability on a name is what a sentence without names is about"""
+    listing: float = 0.0
+    """least probability of information, for a list of what it is about in place of a statement"""
+
+
+STRICT = Limits()
+
+
+def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = STRICT) -> bool:
     """Whether the `text` that asks the kinds of a plan about a slot may be the answer."""
     keys = frozenset(word_keys(text))
-    text_of = intent.message.text
-    fits = all(_fits(KINDS[kind], slot, text_of) for kind in plan.kinds) and _is_about(intent, slot)
+    fits = all(_fits(KINDS[kind], slot, intent.message) for kind in plan.kinds) and _is_about(
+        intent, slot, limits
+    )
     if not fits or not _names_all(intent.drugs, keys):
         return False
     if not intent.asks and slot.probability < _UNASKED and slot.source == "name":
         return False
     if plan.nouns:
-        return not intent.asks or _lists_all(intent, keys)
-    if not _is_worded(intent, plan):
+        return _lists_all(intent, keys) if intent.asks else intent.kinds[INFORMATION] >= limits.listing
+    if not _is_worded(intent, plan, limits):
         return False
     if intent.asks:
-        return _keeps_the_question(intent, plan, text, keys) and _is_this_kind(intent, plan)
-    return _keeps_the_statement(intent, plan, keys)
+        most = _most_lost(intent, plan, slot, limits)
+        return _keeps_the_question(intent, plan, text, most) and _is_this_kind(intent, plan)
+    return _keeps_the_statement(intent, plan, keys, limits)
 
 
-def _is_worded(intent: Intent, plan: Plan) -> bool:
+def _is_worded(intent: Intent, plan: Plan, limits: Limits) -> bool:
     """Whether the clause asks these kinds in words, and no other kind by name. Where it does not ask, what
     most messages ask may be in another sentence.
     """
@@ -92,28 +119,39 @@ def _is_worded(intent: Intent, plan: Plan) -> bool:
     if _HELPER.search(intent.clause) and not {KINDS[k] for k in plan.kinds} & _OF_PERSONS:
         return False
     if all(CUES[kind].search(intent.clause) for kind in plan.kinds):
-        return True
+        return not intent.asks or not _only_helps(intent, plan, limits)
     first = plan.kinds[0]
     anywhere = not intent.asks and len(plan.kinds) == 1 and KINDS[first] in _ANYWHERE
     return anywhere and CUES[first].search(intent.message.text) is not None
 
 
-def _fits(kind: str, slot: Slot, text: str) -> bool:
-    """Whether the slot, a part of the text, can be what a question of this kind is about."""
+def _only_helps(intent: Intent, plan: Plan, limits: Limits) -> bool:
+    """Whether a clause asks for help only, and less surely than it must to mean a treatment. Releases
+    without such a limit take help for a treatment.
+    """
+    first = plan.kinds[0]
+    if KINDS[first] != "treatment" or limits.helping >= 1 or intent.kinds[first] >= limits.helping:
+        return False
+    return _HELP.search(intent.clause) is not None and not _STRONG.search(intent.clause)
+
+
+def _fits(kind: str, slot: Slot, message: Message) -> bool:
+    """Whether the slot, a part of the message, can be what a question of this kind is about."""
     if GENERAL.fullmatch(slot.text.lower()):
         return False
     if kind in _OF_MEDICINES:
         return "drug" in slot.sources or "term" not in slot.sources
-    if kind in _OF_ILLNESSES and ("drug" in slot.sources or _PROCEDURE.search(slot.text)):
+    drug = "drug" in slot.sources or any(slot.span.start <= d.start < slot.span.end for d in message.drugs)
+    if kind in _OF_ILLNESSES and (drug or _PROCEDURE.search(slot.text)):
         return False
     if slot.source == "phrase" or slot.sources - {"capitals", "cue"}:
         return True
-    if "cue" in slot.sources and _HAVE.search(text[max(0, slot.span.start - 20) : slot.span.start]):
+    if "cue" in slot.sources and _HAVE.search(message.text[max(0, slot.span.start - 20) : slot.span.start]):
         return False
     return slot.text.isupper() or slot.probability >= _CAPITALS
 
 
-def _is_about(intent: Intent, slot: Slot) -> bool:
+def _is_about(intent: Intent, slot: Slot, limits: Limits) -> bool:
     """Whether a slot is what the chosen sentence is about: the name that it surely lacks, or named in it, or
     what shares a word with a likely name in it; any likely name where it has none.
     """
@@ -125,7 +163,8 @@ def _is_about(intent: Intent, slot: Slot) -> bool:
         return bool(keys & set(word_keys(kept.names[0].text)))
     if keys and keys <= set(word_keys(intent.message.text[sentence.start : sentence.end])):
         return True
-    if slot.probability < _SURE or "subject" not in slot.sources:
+    outside = slot.rank == 0 and slot.probability >= limits.outside
+    if not outside and (slot.probability < _SURE or "subject" not in slot.sources):
         return False
     inside = [
         f
@@ -151,12 +190,29 @@ def _is_this_kind(intent: Intent, plan: Plan) -> bool:
     return not _WHO.match(intent.question) or (first in _OF_PERSONS and len(plan.kinds) == 1)
 
 
-def _keeps_the_question(intent: Intent, plan: Plan, text: str, keys: frozenset[str]) -> bool:
-    """Whether no word of a clause that asks is lost, and few of the sentence in front."""
+def _most_lost(intent: Intent, plan: Plan, slot: Slot, limits: Limits) -> int:
+    """How many words with content a clause that asks may lose: none where it asks for yes or no and for
+    nothing more, or why, and one where its sentences do not have the name that is asked about.
+    """
+    if intent.yes_no and _OPEN.match(intent.question) is None:
+        return 0
+    if KINDS[plan.kinds[0]] == "cause":
+        return 0
+    said = frozenset(word_keys(intent.kept.chosen.text))
+    elsewhere = not (frozenset(word_keys(slot.text)) - FUNCTION_WORDS) & said
+    return min(limits.asked, 1) if elsewhere else limits.asked
+
+
+def _keeps_the_question(intent: Intent, plan: Plan, text: str, most: int) -> bool:
+    """Whether at most so many words of a clause that asks are lost, and few of the sentence in front; no
+    name, no number, no negation, and no word that asks another kind than a treatment, which is the first one.
+    """
+    keys = frozenset(word_keys(text))
     lost = [w for w in intent.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
     sure = [intent.kept.names[0].text] if intent.kept.sure else []
     return (
-        not lost
+        len(lost) <= most
+        and not any(c.fullmatch(w) for w in lost for c in CUES[1:])
         and len(intent.lead - keys) <= _LEAD_LOST
         and _names_all([*intent.terms, *sure], keys)
         and intent.numbers <= set(NUMBER.findall(text))
@@ -164,21 +220,22 @@ def _keeps_the_question(intent: Intent, plan: Plan, text: str, keys: frozenset[s
     )
 
 
-def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str]) -> bool:
+def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str], limits: Limits) -> bool:
     """Whether a message that does not ask surely means this kind, and loses few words; a story with the name
     of what it is about in front may lose more.
     """
     first = plan.kinds[0]
-    if intent.kinds[first] < _UNASKED_KIND:
+    if intent.kinds[first] < limits.stated_kind:
         return False
-    if KINDS[first] == "treatment" and not _STRONG.search(intent.message.text):
+    helps = intent.kinds[first] >= limits.helping or _STRONG.search(intent.message.text)
+    if KINDS[first] == "treatment" and not helps:
         return False
     if _INFORMATION.search(intent.clause) and INFORMATION not in plan.kinds:
         return False
     lost = [w for w in intent.content - keys if not any(cue.fullmatch(w) for cue in CUES)]
     if any(_CODE.fullmatch(w) for w in lost):
         return False
-    return intent.kept.sure or (len(lost) <= _STATED_LOST and _names_all(intent.terms, keys))
+    return intent.kept.sure or (len(lost) <= limits.stated and _names_all(intent.terms, keys))
 
 
 def _names_all(names: Sequence[str], keys: frozenset[str]) -> bool:

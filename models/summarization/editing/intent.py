@@ -16,7 +16,9 @@ from models.types import Span
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nor|nothing|without|cannot|non)\b|n['\u2019]?t\b", re.IGNORECASE
+    r"\b(?:no|not|never|none|nor|nothing|without|cannot|non|"
+    r"(?:do|does|did|is|are|was|were|ca|wo|would|should|could|have|has|had|ai)nt)\b|n['\u2019]t\b",
+    re.IGNORECASE,
 )
 PRONOUN = re.compile(r"\b(?:it|this|that|these|those|them|they|one)\b", re.IGNORECASE)
 _YES_NO = re.compile(

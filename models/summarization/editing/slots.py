@@ -57,14 +57,16 @@ _ASKS = re.compile(
 #: What someone is, not what someone has.
 _QUALITY = re.compile(
     r"allergic|upset|scared|depressed|worr(?:y|ied)|tired|sick|ill|falls?|hurts?|painful|swollen|pregnan(?:t|cy)|"
-    r"allergy|severe|bleed|diabetic|stress|normal|common|better|worse|(?:.* )?(?:yrs|type)",
+    r"numb|paraly[sz]ed|weak|frozen|crippled|bald|shaky|itchy|dry|sore|burn|forgotten|ten|rare diseases?|"
+    r"specific \w+|.*\b\d{3,}|allergy|severe|bleed|diab[ei]tic|stress|normal|common|"
+    r"better|worse|(?:.* )?(?:yrs|type)",
     re.IGNORECASE,
 )
 #: First words of what is no name: "following basal cell carcinoma", "needed on polio".
 _NO_FIRST = re.compile(
     r"following|without|solve|solving|stop\w*|need\w*|battl\w+|fight\w*|treat\w*|cur(?:e|ing)|get\w*|find\w*|"
     r"have|having|suffer\w*|diagnosed|tested|positive|negative|undergone|deal\w*|look\w*|try\w*|caused|"
-    r"doing|done|being|been|ever|very|so|too|more|less|other|same|any|than",
+    r"broke|feel\w*|develop\w*|third|remaining|beginning|suddenly|doing|done|being|been|ever|very|so|too|more|less|other|same|any|than",
     re.IGNORECASE,
 )
 _DETERMINER = re.compile(r"(?:the|an?|my|his|her|our|your|their|some|any|such|all)", re.IGNORECASE)
@@ -79,7 +81,7 @@ _ASKING = re.compile(
     r"treatments?|treat|cures?|remed(?:y|ies)|medicines?|medications?|information|info|suggestions?|advice|"
     r"materials?|causes?|symptoms?|prognosis|diagnosis|tests?|research|trials?|specialists?|specializ\w+|"
     r"doctors?|physicians?|hospitals?|clinics?|questions?|help|looking|developments?|latest|cost|ingredients|"
-    r"types?|kinds?|subject|message|regarding)\b[\s:,-]*"
+    r"(?:types?|kinds?)(?= of\b)|subject|message|regarding)\b[\s:,-]*"
     r"(?:(?:for|of|on|about|in|with|regarding|concerning|to|the|an?|and|my|his|her|our)\s+)*)",
     re.IGNORECASE,
 )

@@ -16,14 +16,15 @@ _FIELD = re.compile(r".{0,200}?\bmessage\s?:\s?(?=\S)", re.IGNORECASE)
 _PREAMBLE = re.compile(
     r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|"
     r"my (?:only |main |second )?questions? (?:is|are|now is)|the question is|questions?|"
-    r"i (?:would|'d|d) (?:just |really )?(?:like|love|want) to (?:know|ask|find out|learn|hear)|"
+    r"i(?: would|'d|\u2019d| d) (?:just |really )?(?:like|love|want) to (?:know|ask|find out|learn|hear)|"
     r"i (?:just |really )?(?:want|wanted|need|wish|would love) to (?:know|ask|find out|learn)|"
-    r"i(?:'m| am| was)? ?(?:just |also )?wonder(?:ing)?|"
+    r"i(?:'m| am| was)? ?(?:just |also )?(?:wonder(?:ing)?|(?:wanting|trying|hoping) to (?:know|find out))|"
+    r"help me|"
     r"(?:can|could|would|will) (?:you|someone|anyone|anybody|somebody) (?:please |kindly )?"
     r"(?:tell me|advise|let me know|explain|say)|"
     r"(?:please |kindly )?(?:tell|advise|let) (?:me|us)(?: know)?|do you know|does any(?:one|body) know|"
     r"i don'?t know|if you (?:could|can)|"
-    r"any(?:one|body) know)[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)",
+    r"any(?:one|body) know)\s?[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)",
     re.IGNORECASE,
 )
 _WHETHER = re.compile(r"(?:if|whether(?: or not)?)\s+", re.IGNORECASE)

@@ -45,6 +45,8 @@ _NAME = re.compile(r"[^\W_][\w'\u2019-]*")
 _ENDING = (
     r"(?:syndromes?|diseases?|disorders?|cancers?|infections?|deficienc(?:y|ies)|surgery|failure|attacks?|"
     r"tumou?rs?|cysts?|stones?|fractures?|virus|vaccines?|palsy|dystrophy|sclerosis|anemia|apnea|defects?|"
+    r"degeneration|injur(?:y|ies)|pain|blockage|rash(?:es)?|allerg(?:y|ies)|ulcers?|spasms?|hernia|mutation|"
+    r"malformation|seizures?|diabetes|weakness|"
     r"[a-z]{3,30}(?:itis|osis|emia|aemia|oma|pathy|plasty|ectomy|algia|uria|rrhea|penia|plegia|trophy|plasia|"
     r"lepsy|asthma|philia))"
 )
@@ -70,7 +72,7 @@ _SUBJECT = re.compile(
 )
 #: A first sentence without a verb that is the title of a message.
 _TITLE = re.compile(
-    r"\s{0,9}(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
+    r"\s{0,9}(?:subject\s{0,3}:\s{0,5})?(?!subject\b)(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
     r"do|does|can|got|get)\b)"
     r"([^\s.?!][^\n.?!]{2,59})\.\s",
     re.IGNORECASE,
@@ -95,6 +97,14 @@ _PERSON = re.compile(
     r"toddler|doctors?|nurses?|pharmacist|patients?|people|man|woman)\b",
     re.IGNORECASE,
 )
+#: What someone is, not what a question is about.
+_QUALITY = re.compile(
+    r"numb|bald|diabetic|weak|paraly[sz]ed|swollen|tired|sick|shaky|dizzy|pregnant|allergic|sore|itchy|"
+    r"depressed|anxious|painful|frozen|crippled|blind|deaf",
+    re.IGNORECASE,
+)
+#: Behind a name that ends inside of a number ("16p-13" of "16p-13.11"), and before one that begins there.
+_IN_NUMBER, _BEHIND_POINT = re.compile(r"(?<=\d)[.,]\d"), re.compile(r"\d[.,]\Z")
 #: Words of contact forms in a subject line.
 _FORM = re.compile(
     r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"
@@ -130,9 +140,13 @@ def candidates(message: Message) -> list[Focus]:
     found: dict[str, Focus] = {}
     for source, span in _spans(message):
         name = message.text[span.start : span.end]
+        if _IN_NUMBER.match(message.text, span.end) or _BEHIND_POINT.search(
+            message.text, max(0, span.start - 2), span.start
+        ):
+            continue
         if GENERAL.fullmatch(name.lower()):
             continue
-        if source != "drug" and _PERSON.search(name):
+        if source != "drug" and (_PERSON.search(name) or _QUALITY.fullmatch(name)):
             continue
         focus = found.setdefault(name.lower(), Focus(span, name))
         focus.sources.add(source)

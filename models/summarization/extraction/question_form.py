@@ -1,5 +1,6 @@
-"""Brings an asking clause into the form of a question, by moving its words only: "if it is safe" becomes "Is
-it safe?". What fits no rule stays as it was written.
+"""Brings an asking clause into the form of a question, by moving its words: "if it is safe" becomes "Is it
+safe?". Behind the subject of another verb it gets the "do" of a question: "if it contains gluten" becomes
+"Does it contain gluten?". What fits no rule stays as it was written.
 """
 
 from __future__ import annotations
@@ -33,6 +34,25 @@ _INDIRECT = re.compile(
     rf"{_DETERMINED} {_AUXILIARY}\b(?!['\u2019])(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+#: Verbs that are surely the verb of a clause behind its subject, by the form with which "does" goes.
+_VERBS = {
+    "has": "have", "contains": "contain", "causes": "cause", "helps": "help", "works": "work",
+    "affects": "affect", "interacts": "interact", "needs": "need", "means": "mean", "makes": "make",
+    "takes": "take", "lasts": "last", "goes": "go", "comes": "come", "gets": "get", "hurts": "hurt",
+    "does": "do", "happens": "happen", "runs": "run", "spreads": "spread", "covers": "cover", "costs": "cost",
+}  # fmt: skip
+_VERB = rf"(?P<verb>{'|'.join([*_VERBS, *_VERBS.values()])})"
+#: "if my capsules have gelatin", "what they do in a biopsy": a clause with a verb that does not move.
+_WHETHER_DO = re.compile(
+    rf"{_DETERMINED[:-1]}|i(?= )) {_VERB}\b"
+    r"(?P<rest>(?!.*\b(?:is|are|can|do|does|will|should) (?:it|this|that|there|they|i|he|she)\b).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_INDIRECT_DO = re.compile(
+    rf"(?P<word>what|where|why|when|how(?: (?:long|much|many|often|soon))?) "
+    rf"(?P<subject>{_PRONOUN}|i|(?:the|my|this|these|his|her)(?: {_WORD}){{1,3}}) {_VERB}\b(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 #: The end of what stands in front of a clause that begins with its subject.
 _OPENING = re.compile(r"\b(?:if|whether(?: or not)?)\s+$", re.IGNORECASE)
 #: First words of a subject that are written small within a question.
@@ -45,7 +65,7 @@ _SMALL = re.compile(
 
 def inverts(clause: str) -> bool:
     """Whether a clause behind "if" can be brought into the word order of a question."""
-    return _WHETHER.match(clause) is not None
+    return _WHETHER.match(clause) is not None or _WHETHER_DO.match(clause) is not None
 
 
 def question_form(before: str, clause: str) -> str:
@@ -54,9 +74,22 @@ def question_form(before: str, clause: str) -> str:
     """
     if _OPENING.search(before) and (found := _WHETHER.match(clause)):
         return f"{found['auxiliary'].lower()} {_lower(found['subject'])}{found['rest']}"
+    if _OPENING.search(before) and (found := _WHETHER_DO.match(clause)):
+        return f"{_do(found['verb'])} {_lower(found['subject'])} {_base(found['verb'])}{found['rest']}"
+    if before.strip() and (found := _INDIRECT_DO.match(clause)):
+        verb = found["verb"]
+        return f"{found['word']} {_do(verb)} {_lower(found['subject'])} {_base(verb)}{found['rest']}"
     if before.strip() and not clause.rstrip().endswith("?") and (found := _INDIRECT.match(clause)):
         return f"{found['word']} {found['auxiliary']} {found['subject']}{found['rest']}"
     return clause
+
+
+def _do(verb: str) -> str:
+    return "does" if verb.lower() in _VERBS else "do"
+
+
+def _base(verb: str) -> str:
+    return _VERBS.get(verb.lower(), verb)
 
 
 def as_question(sentence: str, part: Span) -> str:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from models.summarization.medical_entities import Entity
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_NEGATION = re.compile(r"\b(?:no|not|never|none|nor|nothing|without|cannot)\b|n['\u2019]?t\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nor|nothing|without|cannot|(?:do|does|did|is|are|was|were|ca|wo)nt)\b|"
+    r"n['\u2019]t\b",
+    re.IGNORECASE,
+)
 
 
 def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:

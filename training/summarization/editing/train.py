@@ -12,6 +12,7 @@ from torch import Tensor
 
 from models.summarization.editing.editor import edited_clause
 from models.summarization.editing.edits import FEATURES, edits, kept_features
+from models.summarization.editing.guard import Limits
 from models.summarization.editing.intent import ASKING_WORDS, intent_of
 from models.summarization.editing.kinds import kind_features
 from models.summarization.extraction.extractor import Extraction, Extractor
@@ -30,6 +31,8 @@ TEMPERATURE = 0.1
 F1_WEIGHT, RECALL_WEIGHT, KIND_WEIGHT = 0.7, 0.7, 0.3
 #: Of the edits on questions that nothing was fitted to, at least this share shall ask a right kind.
 RIGHT = 0.75
+#: How far an opening may depart from the clause in whose place it stands.
+LIMITS = Limits(asked=3, stated=5, stated_kind=0.4, helping=0.6, outside=0.3, listing=0.4)
 
 
 class EditorWeights(NamedTuple):
@@ -115,7 +118,7 @@ def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) 
 
 def _offered(found: Extraction, pair: Pair, kinds: Sequence[float], right: Sequence[bool]) -> _Offered:
     question = intent_of(found, edited_clause(found), kinds)
-    own = edits(question)
+    own = edits(question, LIMITS)
     from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  a second to import
 
     scorer = RougeScorer(["rouge1"], use_stemmer=True)

@@ -36,7 +36,7 @@ from training.summarization.data import (
     without_duplicates,
     without_leaks,
 )
-from training.summarization.editing.train import EditorWeights, train_editor
+from training.summarization.editing.train import LIMITS, EditorWeights, train_editor
 from training.summarization.extraction.train import Weights, train
 from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
 from training.summarization.settings import Settings
@@ -82,6 +82,7 @@ def publish_extractive(
         if editing:
             extractor = Extractor(encoder, lexicons, weights.rankers(), least)
             configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
+            configuration["limits"] = LIMITS._asdict()
             configuration["rankers"] = kept.name if kept else None
         return publish(
             folder,

@@ -19,7 +19,7 @@ def shown(sentence: str) -> str:
     [
         ("Is tea fine?", "Is tea fine?"),
         ("Hi, can you please tell me what causes gout?", "What causes gout?"),
-        ("i would like to know how long it lasts", "How long it lasts?"),
+        ("i would like to know how long it lasts", "How long does it last?"),
         ("My question is: does metformin hurt the kidneys", "Does metformin hurt the kidneys?"),
         ("is it safe with warfarin, thanks in advance", "Is it safe with warfarin?"),
         ("Gout MESSAGE: How does one live with it?", "How does one live with it?"),

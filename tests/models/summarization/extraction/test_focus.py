@@ -31,6 +31,10 @@ def read(small: Encoder, text: str) -> Message:
             {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}},
         ),
         ("SUBJECT: dizzy spells\nMESSAGE: What now?", {"dizzy spells": {"subject"}}),
+        ("SUBJECT: dry itch. MESSAGE: Is it zoloft?", {"dry itch": {"subject"}, "zoloft": {"drug"}}),
+        ("He is suffering from diabetic pain. He had numb.", {"diabetic pain": {"phrase", "cue"}}),
+        # No part of a number.
+        ("He was diagnosed with 16p-13.11 duplication. And 5.5 renal pain?", {}),
         ("Is this disease an infection or a syndrome?", {}),
         ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),
         ("", {}),

@@ -18,6 +18,8 @@ GOUT = [Entity(0, 4, "gout", False)]
         ("What treats gout?", "What treats gout after 3 attacks?", GOUT, 1),
         ("What treats gout?", "What treats gout without surgery?", GOUT, 1),
         ("What treats gout but no rash?", "What treats gout without surgery?", GOUT, 0),
+        ("What cures gout?", "The treatment of a patient with gout", GOUT, 0),
+        ("What cures gout?", "What cures gout if surgery didnt?", GOUT, 1),
         ("Anything", "", [], 0),
     ],
 )
