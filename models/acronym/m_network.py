@@ -140,17 +140,20 @@ class Head(nn.Module):
 
     def _candidates(self, pooled: Tensor, rows: VectorRows) -> Tensor:
         """(n, m): the energies of `distance` and `fit`."""
-        if not self.shared_dropout:
-            pooled = self.dropout(pooled)
-        texts = pooled[torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)]
-        if self.shared_dropout:
+        places = torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)
+        if self.shared_dropout and self.training:
+            # (n, m + 1, width): one mask for all texts of a question.
+            texts = pooled[places]
             texts = texts * self.dropout(torch.ones_like(texts[:, :1]))
+            read: Tensor | slice = slice(None)
+        else:
+            texts, read = self.dropout(pooled), places
         energies = torch.zeros(rows.present.shape, device=rows.present.device)
         if self.dense is not None:
-            small = self.dense(texts)
+            small = self.dense(texts)[read]
             energies = (small[:, 1:] - small[:, :1]).square().sum(-1)
         if self.fit is not None:
-            energies = energies - self.fit(texts[:, 1:]).squeeze(-1)
+            energies = energies - self.fit(texts)[read][:, 1:].squeeze(-1)
         return energies
 
 

@@ -1,4 +1,4 @@
-"""What the mentions of a batch become by the head of statuses, which sees all of them at once."""
+"""Gives the effects of a batch their statuses by the status head, which sees all of them at once."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from models.ner.mention_rules import barred_words
 from models.ner.reading import Sentence
 from models.types import CODED_LABELS, DRUG
 
-#: Log-odds of an event beyond which it counts no more.
+#: The log-odds of an event are limited to this, in both directions.
 MAX_LOG_ODDS = 5.0
-#: Far below any log-probability, and yet finite.
+#: A log-probability that no tag wins with; finite, since sums of it must not be NaN.
 NEVER = -1000.0
 
 
@@ -94,8 +94,8 @@ class TagChooser:
         return logs.argmax(1) if transitions is None else viterbi(logs, own.kept_lengths, transitions)
 
     def _weighted(self, logs: Floats, events: Doubles) -> Floats:
-        """The log-probabilities, those of coded tags raised by the log-odds of an event in the sentence of
-        each word, (words,).
+        """The log-probabilities; to those of coded tags the weighted log-odds of an event in the word's
+        sentence are added. `events`: (words,).
         """
         odds = np.log(np.maximum(events, 1e-9) / np.maximum(1 - events, 1e-9))
         raised = odds.clip(-MAX_LOG_ODDS, MAX_LOG_ODDS) * self._decoding.event_weight
@@ -105,7 +105,7 @@ class TagChooser:
     def _allowed(
         self, batch: Sequence[str], sentences: Sequence[Sentence], own: Words, logs: Floats
     ) -> Floats:
-        """The log-probabilities without the tags that the words of hashtags and handles must not have."""
+        """The log-probabilities; a word of a hashtag or handle cannot get a tag that is barred there."""
         starts = np.cumsum(own.lengths) - own.lengths
         barred = {
             start + word: is_hashtag

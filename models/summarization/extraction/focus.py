@@ -72,8 +72,8 @@ _SUBJECT = re.compile(
 )
 #: A first sentence without a verb that is the title of a message.
 _TITLE = re.compile(
-    r"\s{0,9}(?:subject\s{0,3}:\s{0,5})?(?!subject\b)(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|were|have|has|had|"
-    r"do|does|can|got|get)\b)"
+    r"\s{0,9}(?:subject\s{0,3}:\s{0,5})?(?!subject\b)(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|"
+    r"were|have|has|had|do|does|can|got|get)\b)"
     r"([^\s.?!][^\n.?!]{2,59})\.\s",
     re.IGNORECASE,
 )
