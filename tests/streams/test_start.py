@@ -207,7 +207,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use() -> None:
     """Each takes a second or more, or tens of megabytes."""
     heavy = (
         "torch", "transformers", "faiss", "scipy", "sklearn", "pandas", "matplotlib", "duckdb", "psycopg",
-        "jinja2", "feedparser", "py3langid", "datasketch", "confluent_kafka", "hypothesis", "training",
+        "jinja2", "feedparser", "py3langid", "confluent_kafka", "hypothesis", "training",
     )  # fmt: skip
     code = "import sys, streams.__main__, streams.worker, streams.agents.pipeline; "
     loaded = f"print([m for m in {heavy!r} if m in sys.modules]); "

@@ -1,18 +1,15 @@
-"""Near-duplicates: MinHash proposes pairs of texts, and the Jaccard index of their shingles decides."""
+"""Near-duplicates: pairs of texts by the Jaccard index of their shingles."""
 
 from __future__ import annotations
 
+import math
 import re
-import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
-from datasketch import MinHash, MinHashLSH
-
-PERMUTATIONS = 64
-#: Texts whose signatures are made at a time.
-CHUNK = 1000
+#: Of a product of two numbers that are not exact in binary.
+ROUNDING = 1e-9
 _WORD = re.compile(r"\w+")
 
 
@@ -32,15 +29,15 @@ class Shingles:
     """words of a text"""
     at_most: int = 10**6
 
-    def of(self, key: str) -> set[bytes]:
+    def of(self, key: str) -> set[str]:
         """The shingles of a normalised text; none where its length is out of bounds."""
         words = key.split()
         if not self.at_least <= len(words) <= self.at_most:
             return set()
         if self.of_words:
-            return {" ".join(words[i : i + self.n]).encode() for i in range(len(words) - self.n + 1)}
+            return {" ".join(words[i : i + self.n]) for i in range(len(words) - self.n + 1)}
         padded = f" {key} "
-        return {padded[i : i + self.n].encode() for i in range(max(1, len(padded) - self.n + 1))}
+        return {padded[i : i + self.n] for i in range(max(1, len(padded) - self.n + 1))}
 
 
 #: Of short texts characters, since few words make few shingles; a text between the bounds is in both.
@@ -50,30 +47,36 @@ PHRASE = Shingles(3, 0.8)
 
 
 class Index:
-    """Texts in which near-duplicates are looked up."""
+    """Texts in which near-duplicates are looked up, all of them by prefix and positional filtering (Xiao et
+    al. 2008, "Efficient similarity joins for near duplicate detection").
+
+    Two texts of m and n shingles with a Jaccard index of at least t have c = t / (1 + t) (m + n) in common.
+    With the shingles of each text in one order, at their first common one both have c left, and it is among
+    the first n - ceil(t n) + 1. With the rarest first, few texts are compared.
+    """
 
     def __init__(self, texts: Sequence[str], shingles: Shingles) -> None:
         self._shingles = shingles
-        # A lower threshold than that of the decision: MinHash misses pairs at its own.
-        self._lsh = MinHashLSH(threshold=max(0.2, shingles.threshold - 0.15), num_perm=PERMUTATIONS)
         self._keys = [normalised(t) for t in texts]
         self._numbers: dict[str, list[int]] = {}
         for i, key in enumerate(self._keys):
             self._numbers.setdefault(key, []).append(i)
-        for key, _, signature in self._signatures(self._numbers):
-            self._lsh.insert(key, signature)
+        self._cut = {key: found for key in self._numbers if (found := shingles.of(key))}
+        self._frequency = dict(Counter(shingle for found in self._cut.values() for shingle in found))
+        # Key, number of shingles, and of those from this one on.
+        self._by_shingle: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for key, found in self._cut.items():
+            for left, shingle in self._prefix(found):
+                self._by_shingle[shingle].append((key, len(found), left))
 
     def near(self, texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, float]]:
         """For texts with names: name, number of the indexed near-duplicate, and Jaccard index."""
         names: dict[str, list[str]] = {}
         for name, text in texts:
             names.setdefault(normalised(text), []).append(name)
-        for key, own, signature in self._signatures(names):
-            for other in self._lsh.query(signature):
-                theirs = self._shingles.of(other)
-                jaccard = len(own & theirs) / len(own | theirs)
-                if jaccard >= self._shingles.threshold:
-                    yield from ((name, n, jaccard) for name in names[key] for n in self._numbers[other])
+        for key, own in names.items():
+            for other, jaccard in self._like(self._cut.get(key) or self._shingles.of(key)):
+                yield from ((name, n, jaccard) for name in own for n in self._numbers[other])
 
     def inside(self) -> Iterator[tuple[int, int, float]]:
         """Pairs of indexed texts: later number, earlier number, Jaccard index."""
@@ -81,10 +84,26 @@ class Index:
             if earlier < int(name):
                 yield int(name), earlier, jaccard
 
-    def _signatures(self, keys: Iterable[str]) -> Iterator[tuple[str, set[bytes], MinHash]]:
-        cut = ((key, found) for key in keys if (found := self._shingles.of(key)))
-        while chunk := list(islice(cut, CHUNK)):
-            made = MinHash.generator(
-                [list(found) for _, found in chunk], num_perm=PERMUTATIONS, hashfunc=zlib.crc32
-            )
-            yield from ((key, found, signature) for (key, found), signature in zip(chunk, made, strict=True))
+    def _like(self, own: set[str]) -> Iterator[tuple[str, float]]:
+        """The keys of the near-duplicates of a text of these shingles, with the Jaccard index."""
+        total, share = len(own), self._shingles.threshold / (1 + self._shingles.threshold)
+        compared = {
+            key
+            for left, shingle in self._prefix(own)
+            for key, theirs, theirs_left in self._by_shingle.get(shingle, ())
+            if (left if left < theirs_left else theirs_left) >= share * (total + theirs) - ROUNDING
+        }
+        for key in sorted(compared):
+            common = len(own & self._cut[key])
+            jaccard = common / (total + len(self._cut[key]) - common)
+            if jaccard >= self._shingles.threshold:
+                yield key, jaccard
+
+    def _prefix(self, found: set[str]) -> Iterator[tuple[int, str]]:
+        """The rarest shingles of a text, each with the number of those from it on; those of no indexed text
+        come first.
+        """
+        frequency, total = self._frequency, len(found)
+        ordered = sorted((frequency.get(shingle, 0), shingle) for shingle in found)
+        kept = total - math.ceil(self._shingles.threshold * total - ROUNDING) + 1
+        return ((total - i, shingle) for i, (_, shingle) in enumerate(ordered[:kept]))
