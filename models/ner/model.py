@@ -37,7 +37,7 @@ from models.ner.mention_rules import (
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead
-from models.ner.tagging import NEVER, TagChooser, Tagged, spread, words_of
+from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
 from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
@@ -130,60 +130,60 @@ class NerModel:
         """Mentions from a manifest's JSON values, whose missing fields get their defaults."""
         return TypeAdapter(list[list[Mention]]).validate_python(stored)
 
-    @torch.inference_mode()
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
-        found = self._found(batch)
+        return self.mentions_of(self.read(batch), self.decoding.event_below)
+
+    @torch.inference_mode()
+    def read(self, batch: Sequence[str]) -> Reading:
+        """What the encoder and the tags say of each sentence."""
+        split = read_together(batch, self.decoding.window)
+        return Reading(batch, split, *self._tag(batch, split))
+
+    @torch.inference_mode()
+    def mentions_of(self, reading: Reading, event_below: float) -> list[list[Mention]]:
+        """The mentions of each text; sentences that report an event with a lower probability than
+        `event_below` have none with a coded label but withdrawals that are named as such.
+        """
+        found = self._found(reading, event_below)
         if not self.decoding.withdrawals_named:
             return found
         return [
             sorted([*own, *named_withdrawals(text, own)], key=in_text)
-            for text, own in zip(batch, found, strict=True)
+            for text, own in zip(reading.texts, found, strict=True)
         ]
 
-    def _found(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def _found(self, reading: Reading, event_below: float) -> list[list[Mention]]:
         """The mentions by the tags, the lexicons and the heads."""
-        split = read_together(batch, self.decoding.window)
-        hidden, all_tagged = self._tag(batch, split)
+        batch = reading.texts
+        sentences = list(zip(reading.sentences, reading.tagged, strict=True))
         mentions: list[list[Mention]] = [[] for _ in batch]
         words_: list[list[Span]] = [[] for _ in batch]
-        for sentence, tagged in zip(split, all_tagged, strict=True):
-            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged)
+        for sentence, tagged in sentences:
+            mentions[sentence.text] += self._mentions(batch[sentence.text], sentence, tagged, event_below)
             words_[sentence.text] += sentence.words
         found = [self._with_lexicon_drugs(*one) for one in zip(batch, words_, mentions, strict=True)]
         if self.status_head is None:
             return found
-        cases = [
-            self._case(batch[s.text], s, tagged, found[s.text])
-            for s, tagged in zip(split, all_tagged, strict=True)
-        ]
+        cases = [self._case(batch[s.text], s, tagged, found[s.text], event_below) for s, tagged in sentences]
         own_from, named_from = self.decoding.own_from, self.decoding.named_from
         all_judged: list[list[Mention]] = [[] for _ in batch]
-        parts = judged(self.status_head, hidden, cases, own_from, named_from)
-        for sentence, own in zip(split, parts, strict=True):
+        parts = judged(self.status_head, reading.hidden, cases, own_from, named_from)
+        for (sentence, _), own in zip(sentences, parts, strict=True):
             all_judged[sentence.text] += own
         return all_judged
 
-    def _case(self, text: str, sentence: Sentence, tagged: Tagged, found: Sequence[Mention]) -> Case:
+    def _case(
+        self, text: str, sentence: Sentence, tagged: Tagged, found: Sequence[Mention], event_below: float
+    ) -> Case:
         """The mentions of a sentence, and the names that may become some."""
         words_, threshold = sentence.words, self.decoding.named_from
         start, end = (words_[0].start, words_[-1].end) if words_ else (0, 0)
         inside = [m for m in found if start <= m.start < end]
         named: list[Mention] = []
-        if self.names is not None and threshold and tagged.event >= threshold:
+        if self.names is not None and threshold and tagged.event >= max(threshold, event_below):
             named = candidates(self.names, text, words_, inside, tagged.event)
         return Case(text, words_, tagged.pieces, tagged.first, inside, named)
-
-    @torch.inference_mode()
-    def event_probabilities(self, batch: Sequence[str]) -> list[float]:
-        """For each text the highest probability, 0 to 1, that one of its sentences reports an adverse event;
-        1 for every text if the release has no event head.
-        """
-        split = read_together(batch, self.decoding.window)
-        highest = [0.0 if self.event_head else 1.0] * len(batch)
-        for sentence, tagged in zip(split, self._tag(batch, split)[1], strict=True):
-            highest[sentence.text] = max(highest[sentence.text], tagged.event)
-        return highest
 
     def _tag(self, batch: Sequence[str], sentences_: Sequence[Sentence]) -> tuple[Tensor, list[Tagged]]:
         """The hidden states (pieces, dimension) of all sentences, and each sentence with its tags; a word
@@ -218,7 +218,7 @@ class NerModel:
         found: Floats = logits.log_softmax(-1).cpu().numpy()
         return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
 
-    def _mentions(self, text: str, sentence: Sentence, tagged: Tagged) -> list[Mention]:
+    def _mentions(self, text: str, sentence: Sentence, tagged: Tagged, event_below: float) -> list[Mention]:
         if not any(tagged.tags):
             return []
         mentions, spans = [], sentence.words
@@ -229,7 +229,7 @@ class NerModel:
             first, last = spans[start].start, spans[end - 1].end
             score = float(tagged.probabilities[start:end].mean())
             if label in CODED_LABELS:
-                if tagged.event < self.decoding.event_below:
+                if tagged.event < event_below:
                     continue
                 score *= tagged.event
             surface = text[first:last]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import OUTSIDE, Decoding, Doubles, Floats, Numbers, viterbi
@@ -32,6 +33,29 @@ class Tagged(NamedTuple):
     pieces: WordPieces
     first: int
     """row of its first piece among the hidden states of the batch"""
+
+
+class Reading(NamedTuple):
+    """Texts with the hidden states and the tags of their sentences."""
+
+    texts: Sequence[str]
+    sentences: list[Sentence]
+    hidden: Tensor
+    """(pieces, dimension), of all sentences"""
+    tagged: list[Tagged]
+    """of each sentence"""
+
+    def of(self, texts: Container[int]) -> Reading:
+        """The same without the sentences of other texts."""
+        pairs = [(s, t) for s, t in zip(self.sentences, self.tagged, strict=True) if s.text in texts]
+        return self._replace(sentences=[s for s, _ in pairs], tagged=[t for _, t in pairs])
+
+    def events(self) -> list[list[float]]:
+        """For each text the probabilities, 0 to 1, that its sentences report an adverse event."""
+        found: list[list[float]] = [[] for _ in self.texts]
+        for sentence, tagged in zip(self.sentences, self.tagged, strict=True):
+            found[sentence.text].append(tagged.event)
+        return found
 
 
 class Words(NamedTuple):

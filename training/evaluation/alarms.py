@@ -6,22 +6,26 @@ not of another person.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from models import terminology
 from models.assertion.status import asserted
 from models.lexicon import NameLexicon
 from models.ner.model import NerModel
+from models.ner.tagging import Reading
 from models.types import ADE, CODED_LABELS, Assertion, Mention
 
 #: Thresholds of the curve on the probability that a post reports an event.
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 DEFINITIONS = {
-    "auc": "area under the ROC curve of the probability of an event, of posts with an event of the writer's "
-    "against posts without; chance .5",
+    "auc": "area under the ROC curve of the probability of an event, the highest of a post's sentences, of "
+    "posts with an event of the writer's against posts without; chance .5",
+    "threshold": "the probability of an event below which a sentence has no alarm but for withdrawals named "
+    "as such",
     "alarmed": "share of posts with an event of the writer's that get an alarm",
     "hit": "the same, the alarm sharing a character with a gold event",
     "false": "share of posts without an event of the writer's that get an alarm",
@@ -62,14 +66,12 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
     """The scores of DEFINITIONS: AUC, the shares at each threshold, and the baseline. A tagger without an
     event head has no AUC and only the shares at threshold 0.
     """
-    texts = [p.text for p in posts]
-    found = [alarms(text, mentions) for text, mentions in zip(texts, model.predict(texts), strict=True)]
-    probabilities = model.event_probabilities(texts)
-    own = [p.own_event for p in posts]
+    texts, own = [p.text for p in posts], [p.own_event for p in posts]
+    reading = model.read(texts)
     thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
-    rows = [_row(t, posts, found, probabilities) for t in thresholds]
+    rows = [_row(t, posts, found) for t, found in _alarms_by_threshold(model, reading, thresholds)]
     named = [alarms(text, named_terms(text)) for text in texts]
-    baseline = _row(0.0, posts, named, [1.0] * len(posts))
+    baseline = _row(0.0, posts, named)
     result: dict[str, Any] = {
         "posts": len(posts), "own_event": sum(own), "curve": rows, "baseline": baseline,
     }  # fmt: skip
@@ -78,19 +80,32 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
             roc_auc_score,
         )
 
+        probabilities = [max(events, default=0.0) for events in reading.events()]
         result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
     return result
 
 
+def _alarms_by_threshold(
+    model: NerModel, reading: Reading, thresholds: Sequence[float]
+) -> Iterator[tuple[float, list[list[tuple[int, int]]]]]:
+    """Each of the rising thresholds with the alarms of each text, as the stage gives them with it."""
+    events = reading.events()
+    found: list[list[tuple[int, int]]] = [[] for _ in reading.texts]
+    for last, threshold in pairwise((-1.0, *thresholds)):
+        # The mentions of the others are the same as with the threshold before.
+        changed = {i for i, own in enumerate(events) if last < 0 or any(last <= e < threshold for e in own)}
+        all_mentions = model.mentions_of(reading.of(changed), threshold)
+        for i in changed:
+            found[i] = alarms(reading.texts[i], all_mentions[i])
+        yield threshold, list(found)
+
+
 def _row(
-    threshold: float,
-    posts: Sequence[Post],
-    found: Sequence[Sequence[tuple[int, int]]],
-    probabilities: Sequence[float],
+    threshold: float, posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]
 ) -> dict[str, float]:
     counts = {"alarmed": 0, "hit": 0, "false": 0}
-    for post, spans, probability in zip(posts, found, probabilities, strict=True):
-        if probability < threshold or not spans:
+    for post, spans in zip(posts, found, strict=True):
+        if not spans:
             continue
         counts["alarmed" if post.own_event else "false"] += 1
         counts["hit"] += post.own_event and any(

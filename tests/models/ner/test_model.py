@@ -248,17 +248,17 @@ def test_the_odds_of_an_event_raise_or_lower_the_tags_that_are_coded(small: Enco
     assert with_event_head(tagger, -3.0, event_weight=0.5).predict(["it hurts"]) != [[]]
 
 
-def test_a_text_has_the_highest_probability_of_its_sentences(small: Encoder) -> None:
+def test_each_sentence_has_its_probability_of_an_event(small: Encoder) -> None:
     torch.manual_seed(5)
     head = EventHead(small.dimension)
     torch.nn.init.normal_(head.linear.weight)
     model = NerModel(small, Head(small.dimension, len(tags_of(LABELS))), LABELS, None, event_head=head)
     first, second = "the drug made me sick\n", "pain since monday"
-    one, two, both, nothing = model.event_probabilities([first, second, first + second, ""])
+    (one,), (two,), both, nothing = model.read([first, second, first + second, ""]).events()
     assert one != two
-    assert both == pytest.approx(max(one, two), abs=1e-5)
-    assert nothing == 0.0
-    assert constant(small, "O").event_probabilities([first]) == [1.0]
+    assert both == pytest.approx([one, two], abs=1e-5)
+    assert nothing == []
+    assert constant(small, "O").read([first]).events() == [[1.0]]
 
 
 def test_padding_does_not_change_whether_a_sentence_reports_an_event() -> None:

@@ -93,7 +93,7 @@ def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
     for text, status in (("ok headache", OWN), ("no headache", NEGATED)):
         [sentence] = read_together([text], 50)
         hidden, [tagged] = model._tag([text], [sentence])
-        case = model._case(text, sentence, tagged, places)
+        case = model._case(text, sentence, tagged, places, 0.0)
         [[mention]] = judged(model.status_head, hidden, [case], 0.5, 0.0)
         assert mention.status == status
 

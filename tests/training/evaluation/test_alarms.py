@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
+from models.encoder.word_pieces import WordPieces
+from models.ner.reading import read_together
+from models.ner.tagging import Reading, Tagged
 from models.types import ADE, DRUG, Mention
 from training.evaluation.alarms import Post, alarm_curve, alarms
 
@@ -23,14 +28,39 @@ def test_flagged_mentions_and_other_labels_are_no_alarm() -> None:
     assert alarms(text, found) == [(15, 20)]
 
 
-def tagger(found: dict[str, list[Mention]], probabilities: dict[str, float]) -> Any:
-    def predict(texts: Sequence[str]) -> list[list[Mention]]:
-        return [found.get(t, []) for t in texts]
+class Tagger:
+    """Gives each line of a text its mentions, if its probability of an event reaches the threshold."""
 
-    def event_probabilities(texts: Sequence[str]) -> list[float]:
-        return [probabilities[t] for t in texts]
+    event_head = object()
 
-    return SimpleNamespace(predict=predict, event_probabilities=event_probabilities, event_head=object())
+    def __init__(self, found: dict[str, list[Mention]], probabilities: dict[str, float]) -> None:
+        self._found, self._probabilities = found, probabilities
+
+    def read(self, texts: Sequence[str]) -> Reading:
+        split = read_together(texts, 0)
+        lines = [texts[s.text][s.words[0].start : s.words[-1].end] for s in split]
+        tagged = [
+            Tagged([], np.zeros(0, np.float32), self._probabilities[line], WordPieces([], [], []), 0)
+            for line in lines
+        ]
+        return Reading(texts, split, torch.zeros(0, 1), tagged)
+
+    def mentions_of(self, reading: Reading, event_below: float) -> list[list[Mention]]:
+        made: list[list[Mention]] = [[] for _ in reading.texts]
+        for sentence, tagged in zip(reading.sentences, reading.tagged, strict=True):
+            text, start = reading.texts[sentence.text], sentence.words[0].start
+            line = text[start : sentence.words[-1].end]
+            if tagged.event >= event_below:
+                own = self._found.get(line, [])
+                made[sentence.text] += [replace(m, start=m.start + start, end=m.end + start) for m in own]
+        return made
+
+
+def curve(
+    found: dict[str, list[Mention]], probabilities: dict[str, float], posts: Sequence[Post]
+) -> dict[str, Any]:
+    model: Any = Tagger(found, probabilities)
+    return alarm_curve(model, posts)
 
 
 def test_shares_are_of_the_posts_with_and_without_an_event() -> None:
@@ -42,18 +72,29 @@ def test_shares_are_of_the_posts_with_and_without_an_event() -> None:
         Post(false, (), False),
     ]
     found = {one: [mention(one, "hives")], other: [mention(other, "hives")], false: [mention(false, "sick")]}
-    result = alarm_curve(tagger(found, {one: 0.9, other: 0.6, calm: 0.7, false: 0.3}), posts)
+    result = curve(found, {one: 0.9, other: 0.6, calm: 0.7, false: 0.3}, posts)
     rows = {row["threshold"]: row for row in result["curve"]}
     assert rows[0.0] == {"threshold": 0.0, "alarmed": 1.0, "hit": 0.5, "false": 0.5}
+    assert rows[0.3] | {"threshold": 0.0} == rows[0.0]
     assert rows[0.5] == {"threshold": 0.5, "alarmed": 1.0, "hit": 0.5, "false": 0.0}
     assert rows[0.8] == {"threshold": 0.8, "alarmed": 0.5, "hit": 0.5, "false": 0.0}
     assert result["auc"] == pytest.approx(0.75)
     assert (result["posts"], result["own_event"]) == (4, 2)
 
 
+def test_a_threshold_applies_to_each_sentence_of_a_post() -> None:
+    right, wrong, calm = "x gave me hives", "sick of it", "z is cheap"
+    posts = [Post(f"{wrong}\n{right}", ((21, 26),), True), Post(calm, (), False)]
+    found = {right: [mention(right, "hives")], wrong: [mention(wrong, "sick")]}
+    result = curve(found, {right: 0.4, wrong: 0.9, calm: 0.1}, posts)
+    rows = {row["threshold"]: row for row in result["curve"]}
+    assert [rows[t]["hit"] for t in (0.3, 0.4, 0.5, 0.9, 0.95)] == [1, 1, 0, 0, 0]
+    assert [rows[t]["alarmed"] for t in (0.3, 0.4, 0.5, 0.9, 0.95)] == [1, 1, 1, 1, 0]
+
+
 def test_the_baseline_takes_every_name_of_the_terminology_for_an_event() -> None:
     named, denied, lay = "zoloft, insomnia again", "zoloft and no insomnia", "zoloft kept me up"
     posts = [Post(named, ((8, 16),), True), Post(lay, ((7, 17),), True), Post(denied, (), False)]
-    result = alarm_curve(tagger({}, dict.fromkeys((named, denied, lay), 0.5)), posts)
+    result = curve({}, dict.fromkeys((named, denied, lay), 0.5), posts)
     assert result["baseline"] == {"threshold": 0.0, "alarmed": 0.5, "hit": 0.5, "false": 0.0}
     assert result["curve"][0]["alarmed"] == 0.0

@@ -123,7 +123,7 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     model = load(open_release(path), dtype="float32").model
     assert isinstance(model, NerModel)
     assert model.event_head is not None
-    assert 0 < model.event_probabilities(["Zoloft caused rash"])[0] < 1
+    assert 0 < model.read(["Zoloft caused rash"]).events()[0][0] < 1
     configuration = open_release(path).manifest.configuration
     tried = configuration["event_weights_tried"]
     assert tried[str(configuration["event_weight"])] == max(tried.values())
