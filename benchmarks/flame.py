@@ -1,7 +1,7 @@
 """Draws a flame graph from the stacks that py-spy has counted: a function is as wide as the time it ran.
 
-py-spy record --duration 60 --rate 50 --function --format raw --output stacks.txt --pid PID
-python -m benchmarks.flame stacks.txt docs/pictures/pipeline.svg
+    py-spy record --duration 60 --rate 50 --function --format raw --output stacks.txt --pid PID
+    python -m benchmarks.flame stacks.txt docs/pictures/pipeline.svg
 
 Functions with less than SMALLEST of the time are left out, which keeps the picture small.
 """
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from training.common.program_help import run_program
 
 #: Pixels, and the share of the time below which a function is left out.
 WIDTH, ROW, LETTER, SMALLEST = 1200, 17, 6.6, 0.004
@@ -102,13 +104,15 @@ def _draw(frame: Frame, x: float, y: int, scale: float, total: int, parts: list[
 
 
 def main(
-    stacks: Path,
-    picture: Path,
-    smallest: Annotated[float, typer.Option(help="share of the time of the smallest function")] = SMALLEST,
+    stacks: Annotated[Path, typer.Argument(help="stacks of py-spy, in its format raw")],
+    picture: Annotated[Path, typer.Argument(help="SVG file to write")],
+    smallest: Annotated[float, typer.Option(help="share of the time below which a function is left out")] = (
+        SMALLEST
+    ),
 ) -> None:
     root = read(stacks.read_text(encoding="utf-8").splitlines())
     picture.write_text(draw(without_small(root, smallest * root.samples)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

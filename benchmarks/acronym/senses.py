@@ -39,6 +39,7 @@ from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_
 from training.acronym.written import extended_dictionary, sense_parts, with_dictionary_forms
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
+from training.common.program_help import run_program
 from training.evaluation.acronym import Row, read_casi, split_casi
 from training.teaching.readers import acronym_contexts
 
@@ -165,8 +166,10 @@ def mean(values: Sequence[float]) -> float:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with acronyms/ and ade/")],
-    parts: Annotated[int, typer.Option(help="of the five parts of the senses")] = 5,
-    run: Annotated[Path | None, typer.Option(help="folder of the training, to resume it")] = None,
+    parts: Annotated[int, typer.Option(help="number of parts that are run, of five")] = 5,
+    run: Annotated[
+        Path | None, typer.Option(help="folder of checkpoints; a stopped training resumes")
+    ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
@@ -202,4 +205,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

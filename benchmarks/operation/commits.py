@@ -24,6 +24,7 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from benchmarks.speed.setup import inputs
+from training.common.program_help import run_program
 
 ROOT = Path(__file__).parents[2]
 THIS = "HEAD"
@@ -146,16 +147,16 @@ def compared(
 
 def main(
     commits: Annotated[
-        list[str], typer.Argument(help="a commit each, in order, with words for it behind it")
+        list[str], typer.Argument(help="commits in order, each a hash, or a quoted hash with a description")
     ],
     data: Annotated[
         Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
     ] = Path("data"),
-    records: Annotated[int, typer.Option(help="of each topic")] = 192,
-    few: Annotated[int, typer.Option(help="of each topic in the runs that count as the start")] = 8,
-    rounds: int = 3,
+    records: Annotated[int, typer.Option(help="records of each topic")] = 192,
+    few: Annotated[int, typer.Option(help="records of each topic in the runs that measure the start")] = 8,
+    rounds: Annotated[int, typer.Option(help="number of rounds")] = 3,
     wall: Annotated[
-        bool, typer.Option(help="state rates and seconds of the wall; not on a busy machine")
+        bool, typer.Option(help="also report wall-clock rates and seconds, which a busy machine falsifies")
     ] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -176,4 +177,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -36,6 +36,7 @@ from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, broker_name
 from streams.worker import Worker
+from training.common.program_help import run_program
 
 #: Records until the worker has reached its speed; they are not measured.
 WARM_UP = 2000
@@ -223,7 +224,7 @@ def figures(
 def main(
     size: Annotated[int, typer.Option(min=100, help="records of a segment")] = 500,
     segments: Annotated[int, typer.Option(min=8, max=40, help="segments of a run, a multiple of 4")] = 40,
-    runs: Annotated[int, typer.Option(min=1)] = 6,
+    runs: Annotated[int, typer.Option(min=1, help="number of runs")] = 6,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     modes = [True, False, False, True] * (segments // 4)
@@ -236,4 +237,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -35,6 +35,7 @@ from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.integration.site import Site
 from tests.models.tiny import bert as tiny_bert
 from tests.tiny_releases import tiny_release
+from training.common.program_help import run_program
 
 #: Shares of the feeds in what is published.
 SHARES = (0.8, 0.1, 0.1)
@@ -263,9 +264,9 @@ def _tiny(folder: Path) -> str:
 
 
 def main(
-    minutes: Annotated[float, typer.Option(help="of the steady load")] = 30.0,
-    share: Annotated[float, typer.Option(help="of the capacity")] = 0.8,
-    capacity: Annotated[float, typer.Option(help="seconds that it is measured for")] = 60.0,
+    minutes: Annotated[float, typer.Option(help="minutes of steady load")] = 30.0,
+    share: Annotated[float, typer.Option(help="load, as a share of the capacity")] = 0.8,
+    capacity: Annotated[float, typer.Option(help="seconds for which the capacity is measured")] = 60.0,
     tiny: Annotated[bool, typer.Option(help="tiny models instead of the bundled ones")] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -278,4 +279,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

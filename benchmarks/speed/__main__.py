@@ -26,6 +26,7 @@ from benchmarks.speed.setup import FULL, QUICK, Setup
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaUnavailable, own_kafka
+from training.common.program_help import run_program
 
 
 class Run:
@@ -106,10 +107,12 @@ def main(
     data: Annotated[
         Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
     ] = Path("data"),
-    parts: Annotated[str, typer.Option(help="separated by commas")] = ",".join(PARTS),
-    quick: Annotated[bool, typer.Option(help="few records and one round: whether everything runs")] = False,
+    parts: Annotated[str, typer.Option(help="parts to run, separated by commas")] = ",".join(PARTS),
+    quick: Annotated[
+        bool, typer.Option(help="few records and one round, to test that every part runs")
+    ] = False,
     result: Annotated[
-        Path | None, typer.Option("--json", help="folder for a file of figures of each part")
+        Path | None, typer.Option("--json", help="folder in which each part writes a file of figures")
     ] = None,
 ) -> None:
     names = set(parts.split(","))
@@ -125,4 +128,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)
