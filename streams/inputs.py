@@ -34,8 +34,8 @@ X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
 
 
 def read_report(data: bytes, origin: Origin | None = None) -> Report:
-    """The report in a record of an input topic, which is its `origin`; raises BadRecord, which quotes nothing
-    of the record.
+    """The report in a record of an input topic, with the given `origin`; raises BadRecord, which does not
+    quote the record.
 
     In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
     milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.

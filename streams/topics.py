@@ -207,8 +207,8 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
 
 
 async def _are_listed(settings: Settings, names: set[str]) -> bool:
-    """Whether the broker lists them; no, while it does not answer. A single broker that is busy with new
-    topics may for a moment name no broker at all, not even itself.
+    """Whether the broker lists the topics; False while it does not answer. A single broker that is creating
+    topics may for a short time list no broker at all, not even itself.
     """
     try:
         return names <= (await partition_counts(settings)).keys()

@@ -72,9 +72,9 @@ class ExtractedAnswer(NamedTuple):
     """the question with the names that it lacks"""
     score: float
     names: Sequence[Focus]
-    """that it lacks"""
+    """names that the question lacks"""
     sure: bool
-    """whether the first of them stands in the question or in front of it"""
+    """whether the first name is certain: it replaces a pronoun or stands in front, not in brackets behind"""
 
     def short(self) -> ShortQuestion:
         """As a record shows it, with the offsets of its sentence and of the first inserted name."""
@@ -91,20 +91,20 @@ class Extraction(NamedTuple):
 
     message: Message
     names: Sequence[Focus]
-    """what the message may be about"""
+    """names that may be the topic of the message"""
     probabilities: Sequence[float]
     """of each of them"""
     kept: ExtractedAnswer
 
 
 class Edits(Protocol):
-    """Changes the answers that are found."""
+    """Edits the extracted answers."""
 
     def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]: ...
 
 
 class Extractor:
-    """Short questions made of the text's own words, which an editor may change."""
+    """Extracts short questions as parts of the text, which an editor may change."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Extractor:
             raise ReleaseError(f"{release.version}: {error}") from None
 
     def extract(self, texts: Sequence[str]) -> list[ShortQuestion]:
-        """The answer to each text, edited if there is an editor; without one its score is its probability
+        """The answer of each text, edited if there is an editor; without one its score is its probability
         among the candidates.
         """
         found = self.find(texts)
