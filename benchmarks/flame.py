@@ -21,11 +21,11 @@ from training.common.program_help import run_program
 
 #: Pixels, and the share of the time below which a function is left out.
 WIDTH, ROW, LETTER, SMALLEST = 1200, 17, 6.6, 0.004
-#: Packages with one of whose functions a stack begins: below them is how Python and asyncio start. What only
-#: calls an inference is left out; one of these names a batch.
+#: Packages whose first function begins a stack; the frames of Python and asyncio before it are removed.
+#: Functions that only call an inference are left out.
 BEGINS = re.compile(r"\((streams|models|faust|mode|aiokafka|torch)/")
 CALLERS = re.compile(r"^(InferenceWorkers\._limited|Progress\.infer|_call_as|_call) ")
-#: What an event loop waits in.
+#: Functions in which an event loop waits.
 WAITING = "EpollSelector.select "
 LINE = re.compile(r":\d+\)$")
 COLOURS = {
@@ -52,7 +52,7 @@ class Frame:
 
 
 def read(lines: Iterable[str]) -> Frame:
-    """The tree of stacks `outer;inner count`; of those that never come to BEGINS the innermost function."""
+    """The tree of stacks `outer;inner count`; of stacks without a function of BEGINS only the innermost."""
     root = Frame("all threads")
     for line in lines:
         stack, _, count = line.rpartition(" ")

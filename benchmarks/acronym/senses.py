@@ -67,8 +67,8 @@ class Found(NamedTuple):
 
 
 def rows_without(data: Path, settings: Settings, covered: Set[Sense]) -> tuple[list[Row], list[list[Row]]]:
-    """The rows for training and validation without those of these senses' long forms, also where they stand
-    under another short form.
+    """The rows for training and validation without those of these senses' long forms, also under another
+    short form.
     """
     hidden = {key(form) for _, form in covered}
     corpora, validated = (
@@ -98,7 +98,7 @@ def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
 
 
 def narrowed(rows: EncodedRows, senses: Mapping[str, tuple[str, ...]]) -> EncodedRows:
-    """The rows with the data set's long forms alone only, which `with_dictionary_forms` puts first."""
+    """The rows with only the data set's own long forms, which `with_dictionary_forms` puts first."""
     own = [row._replace(senses=senses[sense_of(row)[0]]) for row in rows.rows]
     logits = [x[: len(row.senses)] for row, x in zip(own, rows.logits, strict=True)]
     return rows._replace(rows=own, logits=logits)

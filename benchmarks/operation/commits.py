@@ -1,9 +1,9 @@
 """How much faster than earlier commits is the present one, from posts and sentences to the final topics?
 
-Each commit is unpacked into a folder of its own, and `pvstream demo` of each runs over the same records by
-turns, with the releases that the commit bundles. Processor time a record is that of a run over all records
-beyond that of a run over the first few, so that the start does not count. The demo reports the rates and the
-seconds of the wall.
+Each commit is unpacked into its own folder, and `pvstream demo` of each runs over the same records in turn,
+with the releases that the commit bundles. Processor time per record is that of a run over all records less
+that of a run over the first few, so that the start does not count. Rates and wall-clock seconds are those
+that the demo reports.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Run(NamedTuple):
     """Figures of one run of the demo over all records."""
 
     cpu_ms: float
-    """of a record beyond the first few"""
+    """processor time of a record, in ms, without the start"""
     start_cpu: float
-    """seconds of the run over the first few"""
+    """processor seconds of the run over the first few records"""
     per_second: float
     first_result: float
     peak: float
@@ -135,7 +135,7 @@ def unpacked(commit: str, folder: Path) -> Path:
 def compared(
     commits: Sequence[str], lines: dict[str, list[bytes]], few: int, rounds: int
 ) -> dict[str, list[Run]]:
-    """The runs of each commit, given as its name with words behind it, and of the present one."""
+    """The runs of each commit, given as a hash with an optional description, and of the present one."""
     taken: dict[str, list[Run]] = {name: [] for name in (*commits, THIS)}
     with tempfile.TemporaryDirectory() as parent:
         folders = {one: unpacked(one.split()[0], Path(parent) / one.split()[0]) for one in taken}

@@ -53,7 +53,7 @@ class Clock:
 
 
 class Timed:
-    """A loaded release with clocks on its encoder, with word pieces and the sentence head, and on its
+    """A loaded release with timers on its encoder, including word pieces and the sentence head, and on its
     neighbour search.
     """
 

@@ -1,7 +1,7 @@
 """All measurements of speed: encoder, usual pipelines, stages, process, brokers, latency, framework, growth.
 
-Each part measures its forms by turns and gives medians, ratios, and processor seconds beside those of the
-wall: on a busy machine compare the processor's. With `--json` every part becomes a file in that folder.
+Each part measures its variants in turn and gives medians, ratios, processor seconds and wall-clock seconds;
+on a busy machine compare the processor seconds. With `--json` every part writes a file into that folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from training.common.program_help import run_program
 
 
 class Run:
-    """What the parts need, made when the first of them asks for it."""
+    """Resources of the parts, created on first use."""
 
     def __init__(self, data: Path, quick: bool, stack: ExitStack) -> None:
         self._data, self._stack = data, stack
@@ -77,7 +77,7 @@ PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
 
 
 def measured(names: list[str], data: Path, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The figures of each part; of one that needs a Kafka where there is none, why it is left out."""
+    """The figures of each part; if it needs a Kafka and there is none, the reason why it is left out."""
     with ExitStack() as stack:
         run = Run(data, quick, stack)
         for name in names:

@@ -16,9 +16,9 @@ from streams.agents import ner, normalization
 from streams.inference import set_threads
 from streams.records import Report
 
-#: Names that are searched for one mention: as the bundled release asks for them.
+#: Names that are searched for one mention, as in the bundled release.
 NEAREST = 60
-#: Vectors that are made at once.
+#: Vectors that are drawn at a time.
 PART = 50_000
 
 
@@ -45,7 +45,7 @@ def terminology(setup: Setup) -> dict[str, Any]:
 
 
 def length(setup: Setup) -> dict[str, Any]:
-    """Posts of so many characters through both of their stages: the sample posts one behind the other."""
+    """Posts of several lengths in characters, joined from the sample posts, through both of their stages."""
     words = " ".join(report.text for report in setup.before["posts", "ner"]).split()
     rng = np.random.default_rng(3)
     rows = {}

@@ -35,7 +35,7 @@ def main(
     like: Annotated[
         Path | None,
         typer.Option(
-            help="release whose weights are taken: nothing is trained, and only --pooled, --named-from "
+            help="release whose weights are used: nothing is trained, and only --pooled, --named-from "
             "and --withdrawals count"
         ),
     ] = None,
