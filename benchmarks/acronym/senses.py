@@ -143,7 +143,7 @@ def measured(
 
 
 def figures(found: Sequence[Found]) -> dict[str, Any]:
-    """Over all parts; the interval is a bootstrap over senses, whose rows are alike."""
+    """The scores over all parts; the interval is a bootstrap over senses, whose rows are similar."""
     right: dict[Sense, list[bool]] = {}
     for part in found:
         for sense, value in zip(part.sense, part.right, strict=True):

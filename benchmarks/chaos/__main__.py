@@ -223,7 +223,7 @@ def run(
     kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path, minutes: float = math.inf
 ) -> list[Result]:
     """Runs the rounds with these numbers on two workers; stops after the first round with an error, and
-    begins none after so many minutes.
+    begins none after `minutes`.
     """
     end = time.monotonic() + 60 * minutes
     with ExitStack() as stack:

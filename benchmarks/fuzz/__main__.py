@@ -59,7 +59,7 @@ class Result:
 
 
 class Ledger:
-    """The ports of a stage: it notes what becomes of each source record, in the order of the batch."""
+    """The ports of a stage that record the outcome of each source record, in the order of the batch."""
 
     workers = 1
     batch_characters = 32_000

@@ -23,7 +23,9 @@ PART = 50_000
 
 
 def terminology(setup: Setup) -> dict[str, Any]:
-    """The search of a batch of mentions among so many names, random unit vectors in 8 bits, on one thread."""
+    """The search of a batch of mentions among several numbers of names, random unit vectors in 8 bits, on one
+    thread.
+    """
     set_threads(1)
     random = torch.Generator().manual_seed(1)
     queries = torch.randn(BATCH, 384, generator=random).numpy()

@@ -1,7 +1,7 @@
 """Does a decision of a reviewer get lost or doubled when `pvstream web` is killed while it writes?
 
 A client decides one event after the other on a page over an embedded broker; the process is killed at random
-moments and started again. The chain of decisions is compared with what the client was told.
+moments and started again. The chain of decisions is compared with the answers that the client received.
 """
 
 from __future__ import annotations

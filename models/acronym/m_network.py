@@ -80,7 +80,7 @@ class VectorRows(NamedTuple):
 
 
 def vector_rows(counts: Sequence[int], config: HeadConfig) -> VectorRows:
-    """The rows of questions with so many long forms each, whose texts follow each other as in `texts_of`."""
+    """The vector rows of examples by their numbers of long forms; texts are in the order of `texts_of`."""
     most = max(counts)
     candidates, alone = (torch.zeros((len(counts), most), dtype=torch.long) for _ in range(2))
     anchors = []

@@ -102,7 +102,7 @@ class Stage:
     message_share: float = 0.0
     """share of the pairs whose question is put into a patient's message, drawn anew in each epoch"""
     replay: int = 0
-    """pairs of the first stage in each epoch, drawn anew, in messages as they were there"""
+    """pairs of the first stage in each epoch, drawn anew, put into messages as in that stage"""
 
 
 def stages_of(settings: Settings) -> tuple[Stage, Stage]:

@@ -40,14 +40,14 @@ class Rankers(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """Least probabilities."""
+    """Minimum probabilities."""
 
     likely: float
     """of the focus, for the choice of the sentence"""
     front: float
-    """of a name that stands in place of a pronoun or in front of the question"""
+    """of a name that replaces a pronoun or is put in front of the question"""
     behind: float
-    """of a name that stands in brackets behind the question"""
+    """of a name in brackets behind the question"""
 
 
 class Topics(NamedTuple):
@@ -188,7 +188,9 @@ def likely(about: Topics, probabilities: Sequence[float], least: float) -> Focus
 
 
 def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
-    """What each message may be about. The names are encoded alone: in their context all are alike."""
+    """The possible topics of each message. The names are encoded without context, which would make their
+    vectors too similar.
+    """
     found = [focus.candidates(message) for message in read]
     names = iter(encoder.embed([f.text for own in found for f in own]).unbind())
     return [

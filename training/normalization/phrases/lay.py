@@ -3,11 +3,11 @@ preferred term are pulled together, by a softmax over the names of a batch in bo
 all names of the terminology, whose vectors are computed anew every REFRESH steps.
 
 Phrases come from the teaching corpus' training part and from the mentions of PsyTAR's training part, names
-from the terminology. A preferred term that no mention of PsyTAR has is so known by its lay phrases. A name is
+from the terminology. So preferred terms without a mention in PsyTAR are trained too. A name is
 a phrase for the other names of its preferred term, and a part of all phrases is misspelled.
 
-All layers are trained. What is kept lies between the base and the trained weights (WiSE-FT, Wortsman et al.
-2022), because the base knows words that no phrase has.
+All layers are trained. The kept weights are interpolated between the base and the trained ones (WiSE-FT,
+Wortsman et al. 2022), because the phrases lack many words that the base model was trained on.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class PhraseTrainee(Trainee):
         return [self.encoder.model]
 
     def epoch(self, number: int) -> dict[str, float]:
-        # Dropout is drawn anew in each epoch, so that a resumed run does what one in a piece does.
+        # Dropout is seeded in each epoch, so that a resumed run gives the result of an uninterrupted one.
         torch.manual_seed(self._seed * SEED_STEP + number)
         self.rng = random.Random(self._seed * SEED_STEP + number)
         self._step = 0
