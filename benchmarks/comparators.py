@@ -16,6 +16,7 @@ import typer
 from benchmarks.machine import provenance
 from models.releases.manifest import Release
 from models.releases.store import open_release
+from training.common.program_help import run_program
 
 
 def scores_of(release: Release, names: list[str]) -> dict[str, float]:
@@ -75,4 +76,4 @@ def _settings(configuration: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

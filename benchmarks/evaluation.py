@@ -15,18 +15,21 @@ from benchmarks.machine import provenance
 from streams.cli.arguments import chosen_releases
 from streams.releases.scoring import score
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.evaluation.evaluate import POSTS
 
 
 def main(
-    task: str,
-    result: Annotated[Path, typer.Option("--json")],
+    task: Annotated[str, typer.Argument(help="the task of a stage, posts or idiom")],
+    result: Annotated[Path, typer.Option("--json", help="write the figures here")],
     data: Annotated[Path | None, typer.Option(help="folder with the corpora")] = None,
     release: Annotated[
         list[str] | None,
-        typer.Option(help="a directory; by default the bundled release; of posts TASK=DIRECTORY, repeatable"),
+        typer.Option(help="a directory; by default the bundled one; for posts TASK=DIRECTORY, repeatable"),
     ] = None,
-    split: str | None = None,
+    split: Annotated[
+        str | None, typer.Option(help="part of the data; by default the held-out set of the task")
+    ] = None,
 ) -> None:
     chosen: dict[str, str | Path] = {task: Path(release[0])} if release else {}
     if task == POSTS:
@@ -49,4 +52,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

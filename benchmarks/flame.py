@@ -1,7 +1,7 @@
 """Draws a flame graph from the stacks that py-spy has counted: a function is as wide as the time it ran.
 
-py-spy record --duration 60 --rate 50 --function --format raw --output stacks.txt --pid PID
-python -m benchmarks.flame stacks.txt docs/pictures/pipeline.svg
+    py-spy record --duration 60 --rate 50 --function --format raw --output stacks.txt --pid PID
+    python -m benchmarks.flame stacks.txt docs/pictures/pipeline.svg
 
 Functions with less than SMALLEST of the time are left out, which keeps the picture small.
 """
@@ -17,13 +17,15 @@ from typing import Annotated
 
 import typer
 
+from training.common.program_help import run_program
+
 #: Pixels, and the share of the time below which a function is left out.
 WIDTH, ROW, LETTER, SMALLEST = 1200, 17, 6.6, 0.004
-#: Packages with one of whose functions a stack begins: below them is how Python and asyncio start. What only
-#: calls an inference is left out; one of these names a batch.
+#: Packages whose first function begins a stack; the frames of Python and asyncio before it are removed.
+#: Functions that only call an inference are left out.
 BEGINS = re.compile(r"\((streams|models|faust|mode|aiokafka|torch)/")
 CALLERS = re.compile(r"^(InferenceWorkers\._limited|Progress\.infer|_call_as|_call) ")
-#: What an event loop waits in.
+#: Functions in which an event loop waits.
 WAITING = "EpollSelector.select "
 LINE = re.compile(r":\d+\)$")
 COLOURS = {
@@ -50,7 +52,7 @@ class Frame:
 
 
 def read(lines: Iterable[str]) -> Frame:
-    """The tree of stacks `outer;inner count`; of those that never come to BEGINS the innermost function."""
+    """The tree of stacks `outer;inner count`; of stacks without a function of BEGINS only the innermost."""
     root = Frame("all threads")
     for line in lines:
         stack, _, count = line.rpartition(" ")
@@ -102,13 +104,15 @@ def _draw(frame: Frame, x: float, y: int, scale: float, total: int, parts: list[
 
 
 def main(
-    stacks: Path,
-    picture: Path,
-    smallest: Annotated[float, typer.Option(help="share of the time of the smallest function")] = SMALLEST,
+    stacks: Annotated[Path, typer.Argument(help="stacks of py-spy, in its format raw")],
+    picture: Annotated[Path, typer.Argument(help="SVG file to write")],
+    smallest: Annotated[float, typer.Option(help="share of the time below which a function is left out")] = (
+        SMALLEST
+    ),
 ) -> None:
     root = read(stacks.read_text(encoding="utf-8").splitlines())
     picture.write_text(draw(without_small(root, smallest * root.samples)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

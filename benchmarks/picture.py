@@ -21,6 +21,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from training.common.program_help import run_program
+
 WIDTH = 110
 TITLE = "make demo"
 #: Results that are shown, right ones and wrong ones.
@@ -75,11 +77,11 @@ def svg(lines: Sequence[Text]) -> str:
 
 
 def main(
-    output: Annotated[Path, typer.Option(help="where the picture is written")],
-    show: Annotated[list[str] | None, typer.Option(help="id of a sample; repeatable")] = None,
+    output: Annotated[Path, typer.Option(help="SVG file to write")],
+    show: Annotated[list[str] | None, typer.Option(help="id of a sample that is shown; repeatable")] = None,
 ) -> None:
     output.write_text(svg(selected(lines_of(demo()), show or SHOWN)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -24,6 +24,7 @@ from models.types import CODED_LABELS, TASKS, Query
 from streams.cli.demo.run import samples
 from streams.releases.opening import load_release
 from streams.settings import Settings
+from training.common.program_help import run_program
 
 BATCH = 64
 ROUNDS = 5
@@ -65,7 +66,7 @@ def seconds_for(predict: Callable[[list[Any]], Any], inputs: Sequence[Any]) -> f
 
 def main(
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
-    threads: int = 2,
+    threads: Annotated[int, typer.Option(help="threads of torch")] = 2,
 ) -> None:
     torch.set_num_threads(threads)
     settings = Settings()
@@ -98,4 +99,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

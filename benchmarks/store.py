@@ -27,6 +27,7 @@ from streams.store.batches import read_all
 from streams.store.database import Database, open_database
 from streams.store.follow import BATCH, Follower
 from tests.postgres_server import postgres
+from training.common.program_help import run_program
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 SIZE = "SELECT sum(pg_total_relation_size(c)) FROM unnest(ARRAY['reports', 'events', 'pairs']) AS c"
@@ -88,7 +89,9 @@ def measured(database: Database, messages: list[Inbound], revised: list[Inbound]
 def main(
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
     reports: Annotated[int, typer.Option(min=100, help="number of reports")] = 100_000,
-    postgresql: Annotated[bool, typer.Option("--postgres", help="start a server and measure it too")] = False,
+    postgresql: Annotated[
+        bool, typer.Option("--postgres", help="also measure PostgreSQL, with a server that is started")
+    ] = False,
 ) -> None:
     rng = random.Random(1)
     lines = samples()["posts"].read_text(encoding="utf-8").splitlines()
@@ -117,4 +120,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

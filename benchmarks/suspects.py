@@ -1,9 +1,9 @@
 """Which of several drugs is an effect in a post due to: do the rules find it, or the tagger's pair head?
 
 Posts of the teaching corpus with several medicines and their gold marks; right is exactly the marked
-medicines. The rules were written with the training posts in sight, so only the held-out posts compare them
-with a head. The bundled head was trained on a part of the training posts; the one of the folds never on the
-post that it judges.
+medicines. The rules were written with knowledge of the training posts, so only the held-out posts compare
+them with a head. The bundled head was trained on a part of the training posts; that of the folds never on the
+post that it classifies.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from models.ner.status import N_RULES, Pieces, StatusHead, piece_range
 from models.types import CODED_LABELS, DRUG, Span
 from streams.releases.opening import load_release
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.teaching.batches import Part
 from training.teaching.markup import Mark, MarkedText
 from training.teaching.readers import marked_texts
@@ -167,4 +168,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

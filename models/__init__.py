@@ -15,8 +15,8 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 # the same speed.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
-# NumPy's products run in the inference threads too, of which there is one for each processor. With threads of
-# their own they wait for each other: the stage of relations took 1.3 to 2 times the processor time.
+# NumPy's products run in the inference threads, of which there is one for each processor. If NumPy started
+# threads too, they would wait for each other: the relation stage took 1.3 to 2 times the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Before any library starts threads.

@@ -1,4 +1,4 @@
-"""Drift: the distance of texts and answers from the reference of a release, those that it was made with.
+"""Drift: the distance of texts and answers from the reference of a release, its texts and answers when made.
 
 Each feature of a text is a histogram, compared by the population stability index. The vectors of the texts
 are compared by the cosine of their means.

@@ -15,8 +15,8 @@ from models.once import once
 ENGLISH = ("en",)
 #: Characters that are read; the time grows with their number.
 _READ = 400
-#: A text whose letters have fewer bytes is too short to identify its language; a syllable of Korean has
-#: three.
+#: Minimum number of bytes of the letters of a text, in UTF-8, from which its language is identified; a Korean
+#: syllable has three.
 _LETTER_BYTES = 10
 #: Below this probability of all supported languages together a text is in another one.
 _IMPROBABLE = 0.01

@@ -32,8 +32,8 @@ def give_back() -> None:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had resident. Where Linux does not tell, that of getrusage, which
-    counts a parent's memory where this process was forked from a larger one.
+    """Peak resident memory of this process in bytes. Without /proc it is that of getrusage, which includes
+    the memory of a larger parent that this process was forked from.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")

@@ -24,8 +24,8 @@ class InferenceWorkers:
     """Runs synchronous work off the event loop, each piece in whichever thread is free; torch and FAISS
     release the GIL while they compute.
 
-    `workers` is the number of threads, `threads` how many torch uses in each. `ahead` batches may be made
-    ready beside those that the threads work on.
+    `workers` is the number of threads, `threads` the number that torch uses in each. `ahead` batches may be
+    decoded in addition to those that the threads work on.
     """
 
     def __init__(self, workers: int = 1, threads: int = 1, ahead: int = 0) -> None:
@@ -40,15 +40,15 @@ class InferenceWorkers:
 
     @classmethod
     def of(cls, workers: int, threads: int, device: str) -> InferenceWorkers:
-        """As many workers and threads as the settings say; 0 stands for the default of each, so that
-        together they use all processors. A GPU does not wait until its next batch is decoded.
+        """Workers and threads by the settings, where 0 is the default: together they use all processors. With
+        a GPU one batch is decoded ahead.
         """
         workers = workers or min(default_workers(device), max(1, processors() // max(1, threads)))
         return cls(workers, threads or max(1, processors() // workers), ahead=0 if device == "cpu" else 1)
 
     async def place(self) -> None:
-        """Waits until a thread is free for another batch, behind all who wait already. The place counts as
-        work until `run` has used it or `give_back` ends it.
+        """Waits for a place for another batch, in the order of the calls. There are as many places as threads
+        and batches ahead. The place is held until `run` has used it, or `give_back` returns it.
         """
         if self._in_work < self._places:
             self._in_work += 1
@@ -63,7 +63,7 @@ class InferenceWorkers:
             raise
 
     def give_back(self) -> None:
-        """Ends a piece of work, or a place that was not used."""
+        """Returns a place, used or not, and gives it to the first that waits."""
         self._in_work -= 1
         while self._waiting and self._in_work < self._places:
             turn = self._waiting.popleft()
@@ -72,8 +72,8 @@ class InferenceWorkers:
                 turn.set_result(None)
 
     async def run(self, work: Callable[[], T], *, placed: bool = False) -> T:
-        """Starts `work` when all earlier work has started and a thread is free; returns its result. `placed`:
-        it uses a place that was waited for.
+        """Starts `work` when all earlier work has started and a thread is free; returns its result. With
+        `placed` it uses a place of `place`, and without one of its own, without waiting.
         """
         if not placed:
             self._in_work += 1

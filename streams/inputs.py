@@ -34,13 +34,13 @@ X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
 
 
 def read_report(data: bytes, origin: Origin | None = None) -> Report:
-    """The report in a record of an input topic, which is its `origin`; raises BadRecord, which quotes nothing
-    of the record.
+    """The report in a record of an input topic, with the given `origin`; raises BadRecord, which does not
+    quote the record.
 
     In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
     milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.
-    Fields of the pipeline are ignored, unknown fields are kept in `meta`. An `author` that is no hash is left
-    out: a handle goes no further than this.
+    Fields of the pipeline are ignored, unknown fields are kept in `meta`. An `author` that is not a hash is
+    left out, so that no handle is passed on.
     """
     content = read_object(data)
     named = "author" in content and not _fits(_AUTHOR, content["author"])

@@ -28,8 +28,8 @@ from streams.settings import Settings
 R_co = TypeVar("R_co", covariant=True)
 
 DAY = 24 * 3600 * 1000
-#: The broker deletes whole segments, so a record may stay for so much longer than its retention; by Kafka's
-#: default it would be a week.
+#: Milliseconds of a segment. The broker deletes whole segments, so a record may stay for this time beyond its
+#: retention; with Kafka's default it would be a week.
 SEGMENT_MS = DAY
 #: Time after which the broker must begin to remove what a tombstone deletes, or an edit replaces.
 DELETED_MS = DAY // 4
@@ -37,7 +37,7 @@ DELETED_MS = DAY // 4
 #: source topic.
 MAX_MESSAGE = 1 << 20
 MAX_DEAD_MESSAGE = 2 << 20
-#: Seconds until every broker should know a new topic.
+#: Seconds until every broker should list a new topic.
 LISTED_SECONDS = 30.0
 #: Of two replicas both would have to be up.
 REPLICAS_FOR_TWO_INSYNC = 3
@@ -207,8 +207,8 @@ async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) ->
 
 
 async def _are_listed(settings: Settings, names: set[str]) -> bool:
-    """Whether the broker lists them; no, while it does not answer. A single broker that is busy with new
-    topics may for a moment name no broker at all, not even itself.
+    """Whether the broker lists the topics; False while it does not answer. A single broker that is creating
+    topics may for a short time list no broker at all, not even itself.
     """
     try:
         return names <= (await partition_counts(settings)).keys()

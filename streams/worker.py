@@ -193,10 +193,9 @@ class Worker:
             watch.result()
 
     async def _start(self, on_loaded: Callable[[str], None]) -> None:
-        """Joins the groups while the models are loaded; where another process works in them, afterwards: it
-        can process the partitions until then. No group is joined before the topics are known to exist, and
-        where loading fails meanwhile the apps start first: one whose threads are still starting cannot be
-        stopped.
+        """Joins the groups while the models are loaded, or afterwards if another process is a member, which
+        can process the partitions until then. No group is joined before the topics are known to exist. If
+        loading fails, apps that are starting are waited for, because such an app cannot be stopped.
         """
         loading = asyncio.create_task(self.load(on_loaded))
         exist = asyncio.create_task(self._topics_exist.wait())
@@ -214,7 +213,7 @@ class Worker:
             exist.cancel()
 
     async def _others_work(self) -> bool:
-        """Whether another process may work in the groups; True where the broker does not answer."""
+        """Whether another process may be a member of the groups; True where the broker does not answer."""
         if self._alone or len(self.handles) == len(self.stages):
             return False
         try:

@@ -18,6 +18,7 @@ import orjson
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from training.common.program_help import run_program
 
 BATCH = 64
 ROUNDS = 5
@@ -131,4 +132,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

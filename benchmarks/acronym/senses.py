@@ -39,6 +39,7 @@ from training.acronym.usage_examples import CachedOutputs, UsageExamples, usage_
 from training.acronym.written import extended_dictionary, sense_parts, with_dictionary_forms
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
+from training.common.program_help import run_program
 from training.evaluation.acronym import Row, read_casi, split_casi
 from training.teaching.readers import acronym_contexts
 
@@ -66,8 +67,8 @@ class Found(NamedTuple):
 
 
 def rows_without(data: Path, settings: Settings, covered: Set[Sense]) -> tuple[list[Row], list[list[Row]]]:
-    """The rows for training and validation without those of these senses' long forms, also where they stand
-    under another short form.
+    """The rows for training and validation without those of these senses' long forms, also under another
+    short form.
     """
     hidden = {key(form) for _, form in covered}
     corpora, validated = (
@@ -97,7 +98,7 @@ def some_sentences(written: EncodedRows, chosen: Sequence[int]) -> EncodedRows:
 
 
 def narrowed(rows: EncodedRows, senses: Mapping[str, tuple[str, ...]]) -> EncodedRows:
-    """The rows with the data set's long forms alone only, which `with_dictionary_forms` puts first."""
+    """The rows with only the data set's own long forms, which `with_dictionary_forms` puts first."""
     own = [row._replace(senses=senses[sense_of(row)[0]]) for row in rows.rows]
     logits = [x[: len(row.senses)] for row, x in zip(own, rows.logits, strict=True)]
     return rows._replace(rows=own, logits=logits)
@@ -142,7 +143,7 @@ def measured(
 
 
 def figures(found: Sequence[Found]) -> dict[str, Any]:
-    """Over all parts; the interval is a bootstrap over senses, whose rows are alike."""
+    """The scores over all parts; the interval is a bootstrap over senses, whose rows are similar."""
     right: dict[Sense, list[bool]] = {}
     for part in found:
         for sense, value in zip(part.sense, part.right, strict=True):
@@ -165,8 +166,10 @@ def mean(values: Sequence[float]) -> float:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with acronyms/ and ade/")],
-    parts: Annotated[int, typer.Option(help="of the five parts of the senses")] = 5,
-    run: Annotated[Path | None, typer.Option(help="folder of the training, to resume it")] = None,
+    parts: Annotated[int, typer.Option(help="number of parts that are run, of five")] = 5,
+    run: Annotated[
+        Path | None, typer.Option(help="folder of checkpoints; a stopped training resumes")
+    ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
@@ -202,4 +205,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

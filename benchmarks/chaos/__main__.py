@@ -46,6 +46,7 @@ from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.models.tiny import bert as tiny_bert
 from tests.tiny_releases import tiny_release
 from tests.variants import marked
+from training.common.program_help import run_program
 
 SUSPEND = "suspend worker"
 ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish", SUSPEND)
@@ -222,7 +223,7 @@ def run(
     kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path, minutes: float = math.inf
 ) -> list[Result]:
     """Runs the rounds with these numbers on two workers; stops after the first round with an error, and
-    begins none after so many minutes.
+    begins none after `minutes`.
     """
     end = time.monotonic() + 60 * minutes
     with ExitStack() as stack:
@@ -240,12 +241,14 @@ def run(
 
 
 def main(
-    rounds: int = 20,
-    seed: Annotated[int | None, typer.Option(help="by default a random one, which is printed")] = None,
+    rounds: Annotated[int, typer.Option(help="number of rounds")] = 20,
+    seed: Annotated[int | None, typer.Option(help="seed; by default a random one, which is printed")] = None,
     records: Annotated[int, typer.Option(help="number of records in each round")] = 1000,
     actions: Annotated[int, typer.Option(min=0, max=len(SOAK), help="number of actions in each round")] = 4,
-    soak: Annotated[bool, typer.Option(help="hostile records, transactions, outages and hangs too")] = False,
-    minutes: Annotated[float, typer.Option(help="after so many begin no further round")] = math.inf,
+    soak: Annotated[
+        bool, typer.Option(help="also hostile records, aborted transactions, outages and hangs")
+    ] = False,
+    minutes: Annotated[float, typer.Option(help="minutes after which no further round begins")] = math.inf,
     only: Annotated[int | None, typer.Option(help="repeat only the round with this number")] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for the logs of the workers")] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
@@ -279,4 +282,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -21,6 +21,7 @@ import orjson
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from training.common.program_help import run_program
 
 ROWS = {
     "float32": ("float32", ""),
@@ -81,4 +82,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

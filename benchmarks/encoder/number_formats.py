@@ -21,6 +21,7 @@ from models.encoder.model import Encoder
 from models.releases.manifest import ReleaseError
 from streams.releases.scoring import score
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.evaluation.evaluate import PRIMARY, SPLITS, Evaluation
 
 TOLERANCE = 0.02
@@ -59,8 +60,8 @@ def row(task: str, data: Path, limit: int) -> dict[str, Any]:
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with the corpora")],
-    limit: Annotated[int, typer.Option(help="records of each task; 0 for all")] = 400,
-    tasks: Annotated[str, typer.Option(help="separated by commas")] = ",".join(TASKS),
+    limit: Annotated[int, typer.Option(help="maximum records of each task; 0: all")] = 400,
+    tasks: Annotated[str, typer.Option(help="tasks, separated by commas")] = ",".join(TASKS),
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     # A result that is there keeps the rows of the tasks that are not measured now.
@@ -72,4 +73,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

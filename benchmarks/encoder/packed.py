@@ -21,6 +21,7 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from models.memory import peak_bytes
+from training.common.program_help import run_program
 
 FORMATS = ("float32", "bfloat16")
 BATCH = 64
@@ -78,8 +79,8 @@ def start(packed: bool) -> dict[str, float]:
 
 
 def main(
-    rounds: int = 4,
-    threads: int = 1,
+    rounds: Annotated[int, typer.Option(help="number of rounds, of which the first is not counted")] = 4,
+    threads: Annotated[int, typer.Option(help="threads of torch")] = 1,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
     child: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
@@ -95,4 +96,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -15,6 +15,7 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from streams.releases.opening import load_release
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve
 
 TWEETS = "tweets/twimed_dev.jsonl"
@@ -47,4 +48,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -17,6 +17,7 @@ from benchmarks.machine import print_and_write, provenance
 from models.assertion.rules import assertion
 from models.types import ADE
 from training.common.corpora import GoldText, read_ade, read_psytar
+from training.common.program_help import run_program
 
 FLAGS = ("negated", "hypothetical", "other_experiencer")
 
@@ -49,4 +50,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

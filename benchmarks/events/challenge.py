@@ -27,6 +27,7 @@ from streams.agents import ner, normalization
 from streams.records import Report
 from streams.releases.opening import load_release
 from streams.settings import Settings
+from training.common.program_help import run_program
 
 POSTS = Path(__file__).parents[2] / "tests/data/challenge/posts.jsonl"
 FLAGS = ("negated", "hypothetical", "other_experiencer")
@@ -238,9 +239,11 @@ def _version_or_path(release: str | None) -> str | Path | None:
 
 
 def main(
-    ner_release: Annotated[str | None, typer.Option("--ner", help="version or directory")] = None,
+    ner_release: Annotated[
+        str | None, typer.Option("--ner", help="NER release, a version or directory; by default bundled")
+    ] = None,
     normalization_release: Annotated[
-        str | None, typer.Option("--normalization", help="version or directory")
+        str | None, typer.Option("--normalization", help="normalization release, likewise")
     ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -266,4 +269,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -18,6 +18,7 @@ from models.types import ADE, Mention
 from streams.releases.opening import load_release
 from streams.settings import Settings
 from training.common.corpora import GoldText
+from training.common.program_help import run_program
 from training.evaluation.alarms import alarms, named_terms
 from training.evaluation.relation import split_negatives, split_texts
 
@@ -89,4 +90,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

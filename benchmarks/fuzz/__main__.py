@@ -1,7 +1,7 @@
 """Does any record stop a stage or get lost? Fuzzed records run through the real stages with stub models.
 
 Every record must be accounted for exactly once: as an output, a tombstone passed on, a dead letter with its
-reason, or a drop that is counted; a sound one as an output. The seed determines the records.
+reason, or a drop that is counted; a valid one as an output. The seed determines the records.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from streams.dead_letters.headers import Reason, place_of
 from streams.records import Headers, Inbound
 from streams.stage import Processed, Stage, run_stage
 from streams.topics import INPUTS
+from training.common.program_help import run_program
 
 T = TypeVar("T")
 #: Records of a partition, after which another one begins.
@@ -58,7 +59,7 @@ class Result:
 
 
 class Ledger:
-    """The ports of a stage: it notes what becomes of each source record, in the order of the batch."""
+    """The ports of a stage that record the outcome of each source record, in the order of the batch."""
 
     workers = 1
     batch_characters = 32_000
@@ -167,9 +168,9 @@ def run(records: int, number: int, examples: int) -> Result:
 
 
 def main(
-    records: int = 1_000_000,
-    seed: int = 20261123,
-    examples: int = 2000,
+    records: Annotated[int, typer.Option(help="number of records")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="seed of the records")] = 20261123,
+    examples: Annotated[int, typer.Option(help="records drawn by hypothesis for each topic")] = 2000,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     started = time.monotonic()
@@ -195,4 +196,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

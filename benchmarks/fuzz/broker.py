@@ -35,6 +35,7 @@ from streams.worker import Worker
 from tests.integration import processes
 from tests.integration.kafka_server import own_kafka
 from tests.integration.workers.test_hostile_records import keep_keyless
+from training.common.program_help import run_program
 
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.
@@ -140,9 +141,9 @@ def dropped() -> int:
 
 
 def main(
-    n: Annotated[int, typer.Option("--records")] = 10_000,
-    seed: int = 20261123,
-    examples: Annotated[int, typer.Option(help="how much hypothesis draws for each topic")] = 500,
+    n: Annotated[int, typer.Option("--records", help="number of records")] = 10_000,
+    seed: Annotated[int, typer.Option(help="seed of the records")] = 20261123,
+    examples: Annotated[int, typer.Option(help="records drawn by hypothesis for each topic")] = 500,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     started = time.monotonic()
@@ -175,4 +176,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -17,6 +17,7 @@ import typer
 from benchmarks.machine import provenance, write_atomically
 from benchmarks.ner.folds import fold_row
 from training.common.precision import resolved
+from training.common.program_help import run_program
 from training.ner.settings import Settings
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -45,9 +46,9 @@ def row_of(settings: Settings, data: Path) -> dict[str, Any]:
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/ and psytar/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
-    epochs: int = 8,
-    lr: float = 3e-4,
-    seed: int = 42,
+    epochs: Annotated[int, typer.Option(help="epochs of both phases together")] = 8,
+    lr: Annotated[float, typer.Option(help="learning rate of phase 2")] = 3e-4,
+    seed: Annotated[int, typer.Option(help="seed of weights and order")] = 42,
 ) -> None:
     common = Settings(
         corpora="ade",
@@ -81,4 +82,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

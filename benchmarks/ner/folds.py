@@ -20,6 +20,7 @@ from rich.console import Console
 from benchmarks.folds import summary
 from benchmarks.machine import provenance, write_atomically
 from training.common.precision import resolved
+from training.common.program_help import run_program
 from training.ner.assemble import make
 from training.ner.settings import Settings
 
@@ -74,11 +75,11 @@ def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
-    epochs: int = 8,
-    rank: int = 0,
-    lr: float = 3e-4,
-    batch: int = 32,
-    seed: int = 42,
+    epochs: Annotated[int, typer.Option(help="epochs of both phases together")] = 8,
+    rank: Annotated[int, typer.Option(help="rank of the adapter; 0: train the layers' own weights")] = 0,
+    lr: Annotated[float, typer.Option(help="learning rate of phase 2")] = 3e-4,
+    batch: Annotated[int, typer.Option(help="sentences of a batch")] = 32,
+    seed: Annotated[int, typer.Option(help="seed of weights and order")] = 42,
 ) -> None:
     settings = Settings(
         corpora="ade", epochs=epochs, rank=rank, lr=lr, batch=batch, seed=seed, precision=resolved("auto")
@@ -96,4 +97,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -1,9 +1,9 @@
 """How much faster than earlier commits is the present one, from posts and sentences to the final topics?
 
-Each commit is unpacked into a folder of its own, and `pvstream demo` of each runs over the same records by
-turns, with the releases that the commit bundles. Processor time a record is that of a run over all records
-beyond that of a run over the first few, so that the start does not count. The demo reports the rates and the
-seconds of the wall.
+Each commit is unpacked into its own folder, and `pvstream demo` of each runs over the same records in turn,
+with the releases that the commit bundles. Processor time per record is that of a run over all records less
+that of a run over the first few, so that the start does not count. Rates and wall-clock seconds are those
+that the demo reports.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from benchmarks.speed.setup import inputs
+from training.common.program_help import run_program
 
 ROOT = Path(__file__).parents[2]
 THIS = "HEAD"
@@ -34,9 +35,9 @@ class Run(NamedTuple):
     """Figures of one run of the demo over all records."""
 
     cpu_ms: float
-    """of a record beyond the first few"""
+    """processor time of a record, in ms, without the start"""
     start_cpu: float
-    """seconds of the run over the first few"""
+    """processor seconds of the run over the first few records"""
     per_second: float
     first_result: float
     peak: float
@@ -134,7 +135,7 @@ def unpacked(commit: str, folder: Path) -> Path:
 def compared(
     commits: Sequence[str], lines: dict[str, list[bytes]], few: int, rounds: int
 ) -> dict[str, list[Run]]:
-    """The runs of each commit, given as its name with words behind it, and of the present one."""
+    """The runs of each commit, given as a hash with an optional description, and of the present one."""
     taken: dict[str, list[Run]] = {name: [] for name in (*commits, THIS)}
     with tempfile.TemporaryDirectory() as parent:
         folders = {one: unpacked(one.split()[0], Path(parent) / one.split()[0]) for one in taken}
@@ -146,16 +147,16 @@ def compared(
 
 def main(
     commits: Annotated[
-        list[str], typer.Argument(help="a commit each, in order, with words for it behind it")
+        list[str], typer.Argument(help="commits in order, each a hash, or a quoted hash with a description")
     ],
     data: Annotated[
         Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
     ] = Path("data"),
-    records: Annotated[int, typer.Option(help="of each topic")] = 192,
-    few: Annotated[int, typer.Option(help="of each topic in the runs that count as the start")] = 8,
-    rounds: int = 3,
+    records: Annotated[int, typer.Option(help="records of each topic")] = 192,
+    few: Annotated[int, typer.Option(help="records of each topic in the runs that measure the start")] = 8,
+    rounds: Annotated[int, typer.Option(help="number of rounds")] = 3,
     wall: Annotated[
-        bool, typer.Option(help="state rates and seconds of the wall; not on a busy machine")
+        bool, typer.Option(help="also report wall-clock rates and seconds, which a busy machine falsifies")
     ] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -176,4 +177,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -1,10 +1,10 @@
-"""What do the metrics cost? One stage with an empty model on an embedded broker.
+"""How much processor time do the metrics need? One stage with an empty model on an embedded broker.
 
-Every call of a metric is noted while records pass, and then made again and timed alone: the processor time of
-the calls a record, over that of the worker's threads a record, is their share. A request for /metrics is
-timed too. Both are processor time of threads, so that a busy machine changes them little. As a check the
-metrics are turned on and off by turns (on, off, off, on, ...), which a busy machine does disturb. With a real
-model the share is far smaller: a record then takes milliseconds and not microseconds.
+Every call of a metric is recorded while records pass, and then repeated and timed alone: the share is the
+processor time of the calls per record, over that of the worker's threads per record. A request for /metrics
+is timed too. Both are processor times of threads, which a busy machine changes little. As a check the metrics
+are switched on and off in turn (on, off, off, on, ...), which a busy machine does disturb. With a real model
+the share is far smaller: a record then takes milliseconds, not microseconds.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, broker_name
 from streams.worker import Worker
+from training.common.program_help import run_program
 
 #: Records until the worker has reached its speed; they are not measured.
 WARM_UP = 2000
-#: Begin of the names of the threads of asyncio's own pool, in which the scraper runs.
+#: Prefix of the names of the threads of asyncio's own pool, in which the scraper runs.
 SCRAPER = "asyncio_"
-#: Between two requests of Prometheus, by its usual configuration.
+#: Seconds between two requests of Prometheus, in its usual configuration.
 SCRAPE_SECONDS = 15.0
 SCRAPES, REPLAYS = 20, 50
 POLL_SECONDS, RUN_SECONDS = 0.05, 300.0
@@ -51,14 +52,14 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Off:
-    """Stands for every metric: all of its methods do nothing."""
+    """Replaces every metric; its methods do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *values: self
 
 
 class Noted:
-    """Stands for a metric, or one of its children: what is called is done, and noted in `calls`."""
+    """Wraps a metric, or one of its children, and records each call in `calls`."""
 
     def __init__(self, real: Any, calls: list[Call]) -> None:
         self._real = real
@@ -77,14 +78,14 @@ class Noted:
 
 @contextmanager
 def replaced(stand_in: Callable[[Any], Any]) -> Iterator[None]:
-    """For the time of the block every metric is replaced."""
+    """Replaces every metric while the block runs."""
     stand_ins: Any = {name: stand_in(getattr(metrics, name)) for name in METRICS}
     with mock.patch.multiple(metrics, **stand_ins):
         yield
 
 
 def replayed(calls: Sequence[Call]) -> float:
-    """Processor seconds of the calls, made again: the median of some repetitions."""
+    """Processor seconds of the repeated calls: the median of several repetitions."""
     seconds = []
     for _ in range(REPLAYS):
         started = time.thread_time()
@@ -95,8 +96,8 @@ def replayed(calls: Sequence[Call]) -> float:
 
 
 def worker_cpu() -> float:
-    """Processor seconds of the worker's threads that run now: the event loops and the inference. The threads
-    of the embedded broker are none of Python's.
+    """Processor seconds of the worker's running threads: event loops and inference. The threads of the
+    embedded broker are not Python threads and do not count.
     """
     clocks = [
         time.pthread_getcpuclockid(thread.ident)
@@ -107,15 +108,15 @@ def worker_cpu() -> float:
 
 
 class Segment(NamedTuple):
-    """Some records in turn, and the processor seconds of the worker's threads for them."""
+    """Consecutive records, and the processor seconds of the worker's threads for them."""
 
     on: bool
     cpu: float
 
 
 class Meter:
-    """A model that finds nothing, at once. It counts the records that it gets, and after each `size` of them
-    ends a segment and begins the next one. The calls of the metrics are noted in one more segment.
+    """A model that finds nothing and needs no time. It counts its records, and after each `size` of them ends
+    a segment and begins the next one. The calls of the metrics are recorded in one more segment.
     """
 
     def __init__(self, size: int, modes: Sequence[bool]) -> None:
@@ -173,7 +174,7 @@ async def _run(meter: Meter, records: int) -> None:
         async with asyncio.timeout(RUN_SECONDS), worker.running():
             while not meter.is_done:  # noqa: ASYNC110  it is in another thread
                 await asyncio.sleep(POLL_SECONDS)
-            # Little else runs in this thread now, so what it does is the answer.
+            # Little else runs in this thread now, so its processor time is that of the answer.
             started = time.thread_time()
             for _ in range(SCRAPES):
                 await asyncio.to_thread(scrape, worker.http_port)
@@ -223,7 +224,7 @@ def figures(
 def main(
     size: Annotated[int, typer.Option(min=100, help="records of a segment")] = 500,
     segments: Annotated[int, typer.Option(min=8, max=40, help="segments of a run, a multiple of 4")] = 40,
-    runs: Annotated[int, typer.Option(min=1)] = 6,
+    runs: Annotated[int, typer.Option(min=1, help="number of runs")] = 6,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     modes = [True, False, False, True] * (segments // 4)
@@ -236,4 +237,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

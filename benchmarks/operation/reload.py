@@ -35,6 +35,7 @@ from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.variants import MARKER, marked
+from training.common.program_help import run_program
 
 #: Seconds that a swap may take.
 SWAP_SECONDS = 60.0
@@ -251,10 +252,12 @@ def run(kafka: LocalKafka, plan: Plan, folder: Path) -> Figures:
 
 
 def main(
-    swaps: int = 30,
+    swaps: Annotated[int, typer.Option(help="number of swaps")] = 30,
     pause: Annotated[float, typer.Option(help="seconds between swaps")] = 1.5,
     share: Annotated[float, typer.Option(help="rate of records, as a share of the worker's capacity")] = 0.8,
-    quiet: Annotated[float, typer.Option(help="seconds without swaps, before and after them")] = 40,
+    quiet: Annotated[
+        float, typer.Option(help="seconds without swaps, before the first and after the last")
+    ] = 40,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="reload-") as folder, own_kafka() as kafka:
@@ -268,4 +271,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

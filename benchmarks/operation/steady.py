@@ -1,12 +1,12 @@
 """Does the whole pipeline stay level under a steady load? Live feeds, sources, all stages, a real Kafka.
 
 A Jetstream server and two files that grow publish posts, edits and deletions for the three input topics.
-Three `pvstream source` processes take them in, and one `pvstream up` runs all five stages, by default over
-tiny models, so that the pipeline and not the models is what is loaded. First more is published for a minute
-than can be processed, which shows the capacity: final records a second while the sources work too. Then the
-feeds publish at a share of it for some minutes, while the memory of every process and the lag are sampled:
-how many happenings have no final record yet. In the end each report must have its last text as its final
-record, or a tombstone.
+Three `pvstream source` processes read them, and one `pvstream up` runs all five stages, by default over tiny
+models, so that the pipeline and not the models is under load. First more is published for a minute than can
+be processed, which shows the capacity: final records per second while the sources work too. Then the feeds
+publish at a share of it for some minutes, while the memory of every process and the lag are sampled: the
+number of posts, edits and deletions without a final record. In the end each report must have its last text as
+its final record, or a tombstone.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.integration.site import Site
 from tests.models.tiny import bert as tiny_bert
 from tests.tiny_releases import tiny_release
+from training.common.program_help import run_program
 
 #: Shares of the feeds in what is published.
 SHARES = (0.8, 0.1, 0.1)
-#: A first burst of so many happenings, so many a second, warms everything up. Its final records a second,
-#: times OVERLOAD, are published while the capacity is measured; the first part of that time does not count.
+#: Number and rate per second of the happenings (posts, edits, deletions) of the warm-up. OVERLOAD times its
+#: final records per second is published while the capacity is measured, of which the share FROM of the time
+#: does not count.
 BURST, BURST_RATE, OVERLOAD, FROM = 2000, 3000.0, 1.2, 0.2
 #: Reports that the sources look for duplicates in: few, so that they are all there before WARM_UP is over.
 WINDOW = 10_000
@@ -48,8 +50,8 @@ SAMPLE_SECONDS = 5.0
 DRAIN_SECONDS = 300.0
 #: Part of the samples before which memory and lag are not compared.
 WARM_UP = 0.1
-#: Memory is flat where its last third has less than so much more than its first, and so has the straight line
-#: through all samples; seconds below which 95 % of the lags must be, and by which the lag may grow.
+#: Maximum growth of flat memory, as a share: of its last third over its first, and of the straight line
+#: through all samples. Seconds below which 95 % of the lags must be, and by which the lag may grow.
 FLAT, LAG_SECONDS, LAG_GROWTH = 0.05, 30.0, 10.0
 
 
@@ -146,7 +148,7 @@ class Load:
             feed.extend(round(happenings * share))
 
     async def capacity(self, seconds: float) -> float:
-        """The final records a second while more is published for so many seconds."""
+        """The final records per second while more is published, for `seconds`."""
         self.extend(BURST)
         self.pace.rate = BURST_RATE
         before, started = self._found.records, time.monotonic()
@@ -263,9 +265,9 @@ def _tiny(folder: Path) -> str:
 
 
 def main(
-    minutes: Annotated[float, typer.Option(help="of the steady load")] = 30.0,
-    share: Annotated[float, typer.Option(help="of the capacity")] = 0.8,
-    capacity: Annotated[float, typer.Option(help="seconds that it is measured for")] = 60.0,
+    minutes: Annotated[float, typer.Option(help="minutes of steady load")] = 30.0,
+    share: Annotated[float, typer.Option(help="load, as a share of the capacity")] = 0.8,
+    capacity: Annotated[float, typer.Option(help="seconds for which the capacity is measured")] = 60.0,
     tiny: Annotated[bool, typer.Option(help="tiny models instead of the bundled ones")] = True,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
@@ -278,4 +280,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

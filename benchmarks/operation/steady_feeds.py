@@ -1,5 +1,5 @@
-"""Live feeds for the benchmark of a steady load: a Jetstream server, and files that grow. All publish as fast
-as they are told.
+"""Live feeds for the benchmark of a steady load: a Jetstream server, and files that grow. All publish at a
+given rate.
 """
 
 from __future__ import annotations

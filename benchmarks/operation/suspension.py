@@ -34,6 +34,7 @@ from tests.integration.kafka_server import LocalKafka, own_kafka
 from tests.integration.site import Site, stop
 from tests.integration.workers.held_worker import HOLD, held_worker
 from tests.variants import marked
+from training.common.program_help import run_program
 
 #: Each of two workers has half of the four partitions.
 SHARE = 2
@@ -230,4 +231,4 @@ def site_of(kafka: LocalKafka, folder: Path, plan: Plan) -> Site:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -22,6 +22,7 @@ from rich.console import Console
 from benchmarks.machine import provenance
 from models.releases.loading import load
 from models.releases.store import bundled, open_release
+from training.common.program_help import run_program
 
 console = Console()
 BATCH = 64
@@ -52,7 +53,7 @@ class Clock:
 
 
 class Timed:
-    """A loaded release with clocks on its encoder, with word pieces and the sentence head, and on its
+    """A loaded release with timers on its encoder, including word pieces and the sentence head, and on its
     neighbour search.
     """
 
@@ -98,7 +99,7 @@ def main(
     before: Annotated[Path | None, typer.Option(help="a release; by default the bundled one")] = None,
     after: Annotated[Path | None, typer.Option(help="another release to compare with")] = None,
     texts: Annotated[int, typer.Option(help="number of sentences, evenly spaced in the stream")] = 1024,
-    rounds: int = 3,
+    rounds: Annotated[int, typer.Option(help="number of rounds")] = 3,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(1)
@@ -126,4 +127,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

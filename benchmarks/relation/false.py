@@ -20,6 +20,7 @@ from models.relation.model import RelationModel
 from models.releases.store import bundled, open_release
 from models.tables import read_tsv
 from training.common.corpora import GoldText
+from training.common.program_help import run_program
 from training.evaluation.relation import split_negatives
 
 READ = Path(__file__).parents[1] / "results/relation/relation_false_read.tsv"
@@ -100,4 +101,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -27,6 +27,7 @@ from models.relation.neighbours import Vote
 from models.releases.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
+from training.common.program_help import run_program
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
 from training.ner import assemble as ner
@@ -185,14 +186,14 @@ def main(
     run: Annotated[
         Path | None, typer.Option(help="folder of checkpoints, from which a killed fold resumes")
     ] = None,
-    objective: Objective = "all",
-    epochs: int = DEFAULT.epochs,
-    pair_epochs: int = DEFAULT.pair_epochs,
-    cross_entropy: float = DEFAULT.cross_entropy,
-    vote: Vote = DEFAULT.vote,
-    negatives: int = DEFAULT.negatives,
-    base: str = "mini",
-    seed: int = 42,
+    objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
+    epochs: Annotated[int, typer.Option(help="maximum epochs of CLNER")] = DEFAULT.epochs,
+    pair_epochs: Annotated[int, typer.Option(help="maximum epochs of CLDR or CLGS")] = DEFAULT.pair_epochs,
+    cross_entropy: Annotated[float, typer.Option(help="weight of cross-entropy")] = DEFAULT.cross_entropy,
+    vote: Annotated[Vote, typer.Option(help="vote of the neighbours")] = DEFAULT.vote,
+    negatives: Annotated[int, typer.Option(help="sentences without an event, by epoch")] = DEFAULT.negatives,
+    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
+    seed: Annotated[int, typer.Option(help="seed of weights, order and samples")] = 42,
 ) -> None:
     settings = Settings(
         base=base, seed=seed, precision=resolved("auto"), epochs=epochs, pair_epochs=pair_epochs,
@@ -215,4 +216,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

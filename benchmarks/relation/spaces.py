@@ -26,6 +26,7 @@ from models.relation.model import RelationModel
 from models.relation.neighbours import Floats
 from models.releases.store import open_release
 from models.text import word_texts
+from training.common.program_help import run_program
 from training.evaluation.relation import split_texts
 from training.relation.data import TAGS, Example, examples, offsets
 from training.relation.knn_scores import nearest
@@ -114,8 +115,8 @@ def main(
     output: Annotated[Path, typer.Option(help="folder for the maps")],
     split: Annotated[str, typer.Option(help="split whose test part is drawn")] = "ade_fold_1",
     each: Annotated[int, typer.Option(help="maximum number of points of a kind")] = 400,
-    perplexity: float = 30.0,
-    seed: int = 42,
+    perplexity: Annotated[float, typer.Option(help="perplexity of t-SNE")] = 30.0,
+    seed: Annotated[int, typer.Option(help="seed of t-SNE")] = 42,
     result: Annotated[Path | None, typer.Option("--json", help="write the shares here")] = None,
 ) -> None:
     torch.set_num_threads(1)
@@ -150,4 +151,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -25,7 +25,8 @@ from models.releases.manifest import Release
 from models.releases.store import bundled, open_release
 from models.scores import F1
 from training.common.corpora import GoldText
-from training.common.precision import Precision, resolved
+from training.common.precision import PrecisionOption, resolved
+from training.common.program_help import run_program
 from training.evaluation.relation import split_texts
 from training.relation.assemble import Encoders
 from training.relation.data import examples, read
@@ -83,14 +84,14 @@ def main(
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="write the figures here")],
     release: Annotated[
-        Path | None, typer.Option(help="trained with `--objective all`; by default the bundled one")
+        Path | None, typer.Option(help="release trained with `--objective all`; by default the bundled one")
     ] = None,
     run: Annotated[
         Path | None, typer.Option(help="folder of checkpoints, from which a killed training of CLGS resumes")
     ] = None,
     pair_epochs: Annotated[int, typer.Option(help="epochs of CLGS")] = 3,
     limit: Annotated[int, typer.Option(help="maximum number of sentences of each part; 0: all")] = 0,
-    precision: Precision = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     opened = open_release(release or bundled("relation"))
     trained_with = Settings(**opened.manifest.configuration["training"])
@@ -121,4 +122,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -18,6 +18,7 @@ from benchmarks.machine import print_and_write, provenance
 from streams.signals.live import LiveStatistics
 from streams.signals.population import Tables
 from streams.signals.statistics.tables import Counts
+from training.common.program_help import run_program
 
 REPEATS = 3
 CHANGES = 50
@@ -74,4 +75,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

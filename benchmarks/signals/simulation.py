@@ -22,6 +22,7 @@ from streams.signals.statistics.fitting import fit
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.tables import Counts
 from streams.signals.watch import WEEKS, sequential_test
+from training.common.program_help import run_program
 
 DRUGS, TERMS = 40, 60
 REPORTS = 1500
@@ -166,4 +167,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

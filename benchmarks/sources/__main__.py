@@ -1,10 +1,10 @@
-"""Is anything of a live source lost when its server misbehaves and when its process is killed, and is
-everything gone that was deleted?
+"""Is anything of a live source lost when its server fails and when its process is killed, and is everything
+removed that was deleted?
 
-Local servers play the protocols, on an Apache Kafka of the benchmark's own. In the first parts each makes
-random faults: it cuts the connection, also in the middle of a message, sends garbage, 2 MB posts, wrong
-times, the same twice or in another order, falls silent, or answers 429 and 503. A file is replaced, too, and
-has lines that are half written. In the last part a process with five sources is killed again and again.
+Local servers simulate the protocols, with a Kafka that the benchmark starts. In the first parts each makes
+random faults: it cuts the connection, also in the middle of a message, sends invalid data, 2 MB posts, wrong
+times, the same post twice or in another order, sends nothing, or answers 429 and 503. A file is replaced,
+too, and has incomplete lines. In the last part a process with five sources is killed repeatedly.
 
 At the end the input topic must have the last version of each post, a tombstone for each deletion, and no
 other key. Then all stages, with stub models, and the store work it off: the last record of a deleted post on
@@ -27,6 +27,7 @@ from benchmarks.sources.kills import kill_run
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import own_kafka
+from training.common.program_help import run_program
 
 KILLED = "all five, killed"
 PARTS = (*PROTOCOLS, KILLED)
@@ -46,15 +47,17 @@ def measured(part: str, faults: int, kills: int, seed: int) -> dict[str, Any]:
 
 
 def main(
-    parts: Annotated[list[str] | None, typer.Argument(help=f"of {', '.join(PARTS)}; by default all")] = None,
+    parts: Annotated[
+        list[str] | None, typer.Argument(help=f"parts to run: {', '.join(PARTS)}; by default all")
+    ] = None,
     faults: Annotated[int, typer.Option(help="faults of each protocol")] = 1000,
     kills: Annotated[int, typer.Option(help="kills of the process")] = 20,
-    seed: Annotated[int, typer.Option(help="of the worlds and the faults")] = 7,
+    seed: Annotated[int, typer.Option(help="seed of the posts and the faults")] = 7,
     json: Annotated[
-        Path | None, typer.Option(help="write the figures here; other parts there are kept")
+        Path | None,
+        typer.Option(help="write the figures here after each part; other parts in the file are kept"),
     ] = None,
 ) -> None:
-    """Measures losses by faults and by kills; writes after each part."""
     rows: dict[str, dict[str, Any]] = {}
     for part in parts or PARTS:
         rows[part] = measured(part, faults, kills, seed)
@@ -69,4 +72,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

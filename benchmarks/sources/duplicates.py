@@ -18,6 +18,7 @@ from benchmarks.machine import print_and_write, provenance
 from streams.intake.duplicates import SHORTEST, SIMILAR, Window
 from streams.intake.masking import mask, unmasked_parts
 from streams.intake.minhash import plain
+from training.common.program_help import run_program
 from training.teaching.markup import parse
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +114,9 @@ def measure(texts: list[str], edited: dict[str, list[str]], similar: float) -> d
 
 
 def main(
-    posts: Annotated[Path | None, typer.Option(help="more posts: JSON Lines with text")] = None,
+    posts: Annotated[
+        Path | None, typer.Option(help="JSON Lines with `text`: further posts to compare")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="write the figures here")] = None,
 ) -> None:
     texts = real_posts(posts)
@@ -128,4 +131,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

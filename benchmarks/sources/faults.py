@@ -149,7 +149,7 @@ PROTOCOLS = {
 
 
 async def fault_run(name: str, faults: int, seed: int, bootstrap: str) -> dict[str, Any]:
-    """One protocol through so many faults, on a broker that has the topics."""
+    """Runs one protocol with `faults` faults, on a broker that has the topics."""
     part, began = PROTOCOLS[name], time.monotonic()
     made = Faults(seed=seed + 1, count=faults, every=4, silence=SILENCE)
     world = World.made(seed, faults * part.posts, deletes=part.deletes, delete_first=part.delete_first)

@@ -23,6 +23,7 @@ from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
 from streams.intake.masking import mask
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.teaching.markup import parse
 
 ROOT = Path(__file__).parents[2]
@@ -124,4 +125,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

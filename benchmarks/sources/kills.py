@@ -94,7 +94,7 @@ class Site:
 
 
 async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
-    """Figures of a run with so many kills, as those of the faults, on a broker that has the topics."""
+    """Figures of a run with `kills` kills, as those of the faults, on a broker that has the topics."""
     began = time.monotonic()
     settings = Settings(broker=f"kafka://{bootstrap}", http_port=0)
     async with AsyncExitStack() as stack:

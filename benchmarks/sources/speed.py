@@ -24,6 +24,7 @@ from streams.settings import Settings
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import POSTS, Bluesky
 from tests.streams.polling import until
+from training.common.program_help import run_program
 
 #: Seconds that a run may take.
 RUN_SECONDS = 300.0
@@ -132,4 +133,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

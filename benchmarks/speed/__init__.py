@@ -1,1 +1,1 @@
-"""How fast the pipeline is, and beside what: the encoder alone, usual pipelines, a bare loop."""
+"""The speed of the pipeline, compared with the encoder alone, usual pipelines and a bare loop."""

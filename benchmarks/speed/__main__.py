@@ -1,7 +1,7 @@
 """All measurements of speed: encoder, usual pipelines, stages, process, brokers, latency, framework, growth.
 
-Each part measures its forms by turns and gives medians, ratios, and processor seconds beside those of the
-wall: on a busy machine compare the processor's. With `--json` every part becomes a file in that folder.
+Each part measures its variants in turn and gives medians, ratios, processor seconds and wall-clock seconds;
+on a busy machine compare the processor seconds. With `--json` every part writes a file into that folder.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from benchmarks.speed.setup import FULL, QUICK, Setup
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaUnavailable, own_kafka
+from training.common.program_help import run_program
 
 
 class Run:
-    """What the parts need, made when the first of them asks for it."""
+    """Resources of the parts, created on first use."""
 
     def __init__(self, data: Path, quick: bool, stack: ExitStack) -> None:
         self._data, self._stack = data, stack
@@ -76,7 +77,7 @@ PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
 
 
 def measured(names: list[str], data: Path, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The figures of each part; of one that needs a Kafka where there is none, why it is left out."""
+    """The figures of each part; if it needs a Kafka and there is none, the reason why it is left out."""
     with ExitStack() as stack:
         run = Run(data, quick, stack)
         for name in names:
@@ -106,10 +107,12 @@ def main(
     data: Annotated[
         Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
     ] = Path("data"),
-    parts: Annotated[str, typer.Option(help="separated by commas")] = ",".join(PARTS),
-    quick: Annotated[bool, typer.Option(help="few records and one round: whether everything runs")] = False,
+    parts: Annotated[str, typer.Option(help="parts to run, separated by commas")] = ",".join(PARTS),
+    quick: Annotated[
+        bool, typer.Option(help="few records and one round, to test that every part runs")
+    ] = False,
     result: Annotated[
-        Path | None, typer.Option("--json", help="folder for a file of figures of each part")
+        Path | None, typer.Option("--json", help="folder in which each part writes a file of figures")
     ] = None,
 ) -> None:
     names = set(parts.split(","))
@@ -125,4 +128,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -36,7 +36,9 @@ Line = tuple[str, bytes]
 
 
 class Pipeline:
-    """A worker with all stages, with a client on each of its ends. `done`: when each record came out."""
+    """A worker with all stages, and the clients that send and receive. `done`: the time at which each record
+    came out.
+    """
 
     def __init__(self, settings: Settings, producer: Any) -> None:
         self.done: dict[str, float] = {}
@@ -46,7 +48,7 @@ class Pipeline:
         self._run, self._sent = f"{time.time_ns():x}-", 0
 
     async def send(self, line: Line) -> str:
-        """Sends a record under a new id, which is the answer."""
+        """Sends a record under a new id; returns the id."""
         topic, value = line
         self._sent += 1
         id_ = f"{self._run}{self._sent}"
@@ -55,7 +57,7 @@ class Pipeline:
         return id_
 
     async def wait(self) -> None:
-        """Until everything that was sent has come out."""
+        """Waits until everything that was sent has come out."""
         while len(self.done) < self._sent:
             self._arrived.clear()
             await self._arrived.wait()
@@ -138,7 +140,7 @@ async def _run(pipeline: Pipeline, records: Sequence[Line]) -> Timed:
 
 def latency(setup: Setup, kafka: str) -> dict[str, Any]:
     """Seconds from sending a record to its final record, at shares of the rate of `throughput`, on Kafka.
-    Records are sent at random moments (exponential gaps), however many are still in work.
+    Records are sent at random times (exponential gaps), however many are still in work.
     """
     return asyncio.run(_latency(setup, kafka))
 
@@ -146,7 +148,7 @@ def latency(setup: Setup, kafka: str) -> dict[str, Any]:
 async def _latency(setup: Setup, kafka: str) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     async with asyncio.timeout(RUN_SECONDS), running(setup, kafka) as pipeline:
-        # The median of some runs that are as long as the load.
+        # The median of several runs that are as long as the load.
         runs = [await _run(pipeline, lines(setup)) for _ in range(setup.amount.repeats)]
         capacity = setup.records / statistics.median(run.wall for run in runs)
         for share in SHARES:
@@ -168,7 +170,7 @@ async def _loaded(pipeline: Pipeline, records: Sequence[Line], rate: float, seco
     due = started = time.time()
     while (due := due + rng.expovariate(rate)) < started + seconds:
         await asyncio.sleep(max(0.0, due - time.time()))
-        # From the moment at which it was due: a loop that is late must not flatter the figure.
+        # From the time at which it was due: a late loop must not make the latency look lower.
         sent[await pipeline.send(rng.choice(records))] = due
     await pipeline.wait()
     return [pipeline.done[id_] - moment for id_, moment in sent.items()]

@@ -1,4 +1,4 @@
-"""How much of the pipeline is its encoder, and how near is that to what the machine can compute?"""
+"""The encoder's share of the pipeline's time, and its speed relative to the machine's matrix products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.speed.setup import BATCH, Setup
 from benchmarks.speed.timing import Timed, by_turns, chunks, side_by_side
 from models.encoder.model import Encoder
 
-#: Rows and columns of the matrices whose product is the machine's best, and how long it is repeated.
+#: Rows and columns of the matrices whose product gives the machine's peak, and seconds of repetition.
 SIDE, PEAK_SECONDS = 2048, 1.0
 STAGES, ALONE, ONCE = "all stages", "their passes through the encoder", "base encoder, each text once"
 Call = Callable[[], Any]
@@ -60,7 +60,7 @@ def roofline(setup: Setup) -> dict[str, Any]:
 
 
 def stages(setup: Setup) -> dict[str, Any]:
-    """Each stage alone, over what it reads in the pipeline."""
+    """Each stage alone, over its inputs in the pipeline."""
     rows = {}
     for topic, stage in setup.before:
         calls = setup.calls(stage, topic)
@@ -82,7 +82,7 @@ def stages(setup: Setup) -> dict[str, Any]:
 
 
 def _times(forms: Mapping[str, Sequence[Call]], setup: Setup) -> dict[str, Timed]:
-    """Of the calls of each form."""
+    """The times of the calls of each variant."""
     work = {name: partial(side_by_side, calls, setup.workers) for name, calls in forms.items()}
     return by_turns(work, setup.amount.repeats)
 

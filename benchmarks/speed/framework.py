@@ -1,4 +1,4 @@
-"""What does a stage cost beside its model? An empty one, against bare loops over aiokafka, on a real Kafka.
+"""The time of a stage without its model: an empty model, against bare loops over aiokafka, on a real Kafka.
 
 All read the same posts in batches of 64 and write them with their provenance, confirmed by all replicas, in
 one process, in turn. Bare loops are what one would write without Faust: `same_records` decodes, stamps and
@@ -36,7 +36,7 @@ from streams.topics import MENTIONS, POSTS, broker_name, create
 from streams.worker import Worker
 
 VERSION = "0" * 12
-#: Records before those that are measured, and behind them, so that no loop waits for the last ones.
+#: Records before the measured ones, and after them, so that no loop waits for the last ones.
 WARM_UP, SPARE = 2000, 2000
 RUN_SECONDS = 120.0
 Record = tuple[bytes, bytes]
@@ -120,7 +120,7 @@ async def bare(settings: Settings, meter: Meter, make: Callable[[Meter, list[Any
 
 
 def same_records(meter: Meter, messages: list[Any]) -> list[Record]:
-    """With the functions of the stage."""
+    """The outputs of a batch, made with the functions of the stage."""
     maker = Maker("ner", VERSION, 0)
     inbound = [Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000) for m in messages]
     reports = [decode_record(POSTS, one).report for one in inbound]
@@ -130,7 +130,7 @@ def same_records(meter: Meter, messages: list[Any]) -> list[Record]:
 
 
 def dictionaries(meter: Meter, messages: list[Any]) -> list[Record]:
-    """With dictionaries, unchecked, that have the fields of the record."""
+    """The outputs of a batch as unchecked dictionaries with the fields of the record."""
     meter.see(len(messages))
     made = []
     for m in messages:

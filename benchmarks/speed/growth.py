@@ -16,14 +16,16 @@ from streams.agents import ner, normalization
 from streams.inference import set_threads
 from streams.records import Report
 
-#: Names that are searched for one mention: as the bundled release asks for them.
+#: Names that are searched for one mention, as in the bundled release.
 NEAREST = 60
-#: Vectors that are made at once.
+#: Vectors that are drawn at a time.
 PART = 50_000
 
 
 def terminology(setup: Setup) -> dict[str, Any]:
-    """The search of a batch of mentions among so many names, random unit vectors in 8 bits, on one thread."""
+    """The search of a batch of mentions among several numbers of names, random unit vectors in 8 bits, on one
+    thread.
+    """
     set_threads(1)
     random = torch.Generator().manual_seed(1)
     queries = torch.randn(BATCH, 384, generator=random).numpy()
@@ -45,7 +47,7 @@ def terminology(setup: Setup) -> dict[str, Any]:
 
 
 def length(setup: Setup) -> dict[str, Any]:
-    """Posts of so many characters through both of their stages: the sample posts one behind the other."""
+    """Posts of several lengths in characters, joined from the sample posts, through both of their stages."""
     words = " ".join(report.text for report in setup.before["posts", "ner"]).split()
     rng = np.random.default_rng(3)
     rows = {}

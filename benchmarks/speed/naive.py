@@ -1,8 +1,8 @@
-"""How much faster is the stage `ner` than transformers' own pipeline with the same weights?
+"""The speed of the stage `ner` relative to transformers' own pipeline with the same weights.
 
 The encoder of the bundled release becomes a BertForTokenClassification with as many labels, with a thread of
 torch for each processor; in float32, as transformers has it by default, and in the format of the stage. The
-stage does more: it reads sentences together, decodes tags, adds drugs from a lexicon and judges effects.
+stage does more: it reads sentences together, decodes tags, adds drugs from a lexicon and a status to effects.
 """
 
 from __future__ import annotations

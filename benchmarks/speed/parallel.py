@@ -1,4 +1,5 @@
-"""How much faster are several inference workers of one thread than one of several, also beside a neighbour?
+"""The speed of several inference workers with one thread each, relative to one worker with several threads,
+also with another busy process on the machine.
 
 All run the same records through the same stages and models in one process without a broker, by turns.
 """
@@ -57,10 +58,10 @@ class MemoryPorts:
         return confirmed
 
     async def ack(self, record: Inbound) -> None:
-        """Nothing is read again."""
+        """Does nothing: no record is read again."""
 
     def observe(self, done: Sequence[Processed]) -> None:
-        """Nothing observes a measurement."""
+        """Does nothing: there is neither shadow nor drift."""
 
 
 async def run_stages(
@@ -84,7 +85,7 @@ async def run_stages(
 
 
 def parallel(setup: Setup) -> dict[str, Any]:
-    """All records in memory through their stages, by so many workers of so many threads."""
+    """All records in memory through their stages, by several numbers of workers and threads."""
     records = {t: [Inbound(t, 0, i, None, v, 0.0) for i, v in enumerate(ls)] for t, ls in setup.lines.items()}
     several = processors()
     sizes = [(1, 1), (2, 1), (1, 2), (4, 1)] if several > 1 else [(1, 1)]

@@ -1,4 +1,4 @@
-"""The forward passes of the packed encoder: noted while a model works, counted, and run again alone."""
+"""The forward passes of the packed encoder: recorded while a model works, counted, and repeated alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pass:
 
     @property
     def padding(self) -> int:
-        """Rows that are added to those of the pieces."""
+        """Number of padding rows."""
         return -len(self.rows) % ROWS
 
     @property

@@ -79,7 +79,7 @@ def check(report: dict[str, Any], lines: dict[str, list[bytes]], others: int) ->
 
 
 def _demo(lines: dict[str, list[bytes]], others: int, seed: int) -> dict[str, Any]:
-    """The report of `pvstream demo`, in a process of its own, on these lines and so many others a topic."""
+    """The report of `pvstream demo`, as a process, on these lines and `others` other lines a topic."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         arguments = []

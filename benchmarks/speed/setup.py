@@ -1,4 +1,4 @@
-"""What all parts of the benchmark share: records, models, and how much is measured."""
+"""The records, models and amounts that all parts of the benchmark share."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ BATCH = Settings.model_fields["batch"].default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """How much is measured."""
+    """The amounts that are measured."""
 
     records: dict[str, int]
     """Lines of each input topic."""
     repeats: int
     empty_records: int
-    """Through the empty stage."""
+    """Records through the empty stage."""
     backlogs: tuple[int, ...]
     """Records that wait when the empty stage begins."""
     seconds: float
-    """Of each load in the measurement of latencies."""
+    """Seconds of each load in the measurement of latencies."""
     terms: tuple[int, ...]
     characters: tuple[int, ...]
-    """Lengths of texts."""
+    """Lengths of texts in characters."""
 
 
 FULL = Amount(

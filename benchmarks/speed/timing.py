@@ -1,4 +1,4 @@
-"""Takes the time of different ways to do the same, by turns, so that a busy machine disturbs all alike."""
+"""Times several variants in turn, so that a busy machine disturbs all of them alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams.inference import set_threads
 
 
 class Timed(NamedTuple):
-    """Seconds of the wall and of the processors."""
+    """Wall-clock seconds and processor seconds."""
 
     wall: float
     cpu: float
@@ -25,7 +25,7 @@ def timed(work: Callable[[], Any]) -> Timed:
 
 
 def by_turns(forms: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Timed]:
-    """Medians of each form, which all run once before; every other round goes through them backwards."""
+    """Medians of each variant after one warm-up run of each; every other round is in reverse order."""
     taken: dict[str, list[Timed]] = {name: [] for name in forms}
     for i in range(-1, repeats):
         for name in list(forms)[:: 1 if i % 2 else -1]:
@@ -36,7 +36,7 @@ def by_turns(forms: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def side_by_side(calls: Sequence[Callable[[], Any]], workers: int, threads: int = 1) -> list[Any]:
-    """What the calls give; `workers` of them run at once, each with so many threads of torch."""
+    """The results of the calls; `workers` of them run at a time, each with `threads` threads of torch."""
 
     def limited(call: Callable[[], Any]) -> Any:
         set_threads(threads)

@@ -23,6 +23,7 @@ from models.summarization.decoding.generation import PointerWriter
 from models.summarization.decoding.hub_generation import HubWriter
 from models.summarization.model import SummarizationModel
 from models.summarization.reranker import RankedWriter
+from training.common.program_help import run_program
 from training.evaluation.summarization.measure import read, summary_counts
 
 BATCH = 64
@@ -54,9 +55,9 @@ def main(
     questions: Annotated[
         int, typer.Option(help="number of timed questions, from the test part of MeQSum")
     ] = 128,
-    rounds: int = 3,
-    threads: int = 2,
-    dtype: str = "auto",
+    rounds: Annotated[int, typer.Option(help="number of rounds")] = 3,
+    threads: Annotated[int, typer.Option(help="threads of torch")] = 2,
+    dtype: Annotated[str, typer.Option(help="number format: auto, float32 or bfloat16")] = "auto",
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     torch.set_num_threads(threads)
@@ -79,4 +80,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -17,6 +17,7 @@ from models.scores import paired_bootstrap, ratio
 from models.types import ShortQuestion
 from streams.releases.opening import load_release
 from streams.settings import Settings
+from training.common.program_help import run_program
 from training.evaluation.summarization.measure import first_sentence, read, summary_counts
 
 SPLITS = ("meqsum_test", "mediqa_valid", "teaching_held_out")
@@ -65,4 +66,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

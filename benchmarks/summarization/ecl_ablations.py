@@ -25,7 +25,8 @@ from models.ner.model import NerModel
 from models.summarization import medical_entities
 from models.summarization.decoding.beam_search import Search
 from training.common.loop import TrainingLoop
-from training.common.precision import Precision, resolved
+from training.common.precision import PrecisionOption, resolved
+from training.common.program_help import run_program
 from training.evaluation.summarization.measure import ROUGES, bundled_tagger, summary_counts
 from training.summarization.data import Corpora, Pair, read, read_meqsum
 from training.summarization.ecl.trainer import SCORE, SummarizerTrainee
@@ -122,17 +123,17 @@ def main(
     start: Annotated[
         Path | None, typer.Option(help="folder of a run that ended after its first stage")
     ] = None,
-    backbone: str = "mini",
+    backbone: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
     seeds: Annotated[int, typer.Option(help="number of seeds, from 1")] = 3,
     pretraining: Annotated[int, typer.Option(help="epochs of the first stage, without --start")] = 10,
-    epochs: int = 12,
-    negatives: int = 8,
-    pretraining_lr: float = 4e-4,
-    lr: float = 2e-4,
-    message_share: float = 0.8,
+    epochs: Annotated[int, typer.Option(help="epochs of the second stage, MeQSum")] = 12,
+    negatives: Annotated[int, typer.Option(help="hard negatives of a question")] = 8,
+    pretraining_lr: Annotated[float, typer.Option(help="learning rate of the first stage")] = 4e-4,
+    lr: Annotated[float, typer.Option(help="learning rate of the second stage")] = 2e-4,
+    message_share: Annotated[float, typer.Option(help="share of pairs put into patients' messages")] = 0.8,
     limit: Annotated[int, typer.Option(help="maximum number of pairs of each corpus; 0: all")] = 0,
     questions: Annotated[int, typer.Option(help="maximum number of test questions; 0: all")] = 0,
-    precision: Precision = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     rows: dict[str, dict[str, Any]] = json.loads(result.read_bytes())["rows"] if result.exists() else {}
     missing = [(s, n) for s in range(1, seeds + 1) for n in VARIANTS if f"{n} seed {s}" not in rows]
@@ -159,4 +160,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

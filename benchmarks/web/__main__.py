@@ -29,6 +29,7 @@ from streams.settings import Settings
 from streams.store.batches import Read, fold
 from streams.store.database import open_database
 from streams.web.app import application, start
+from training.common.program_help import run_program
 
 BATCH = 5000
 DENIED = 0.1
@@ -160,10 +161,10 @@ async def run(settings: Settings, term: str, repeats: int, folder: Path | None) 
 
 
 def main(
-    events: int = 100_000,
-    repeats: int = 15,
+    events: Annotated[int, typer.Option(help="number of events in the store")] = 100_000,
+    repeats: Annotated[int, typer.Option(help="requests of each view")] = 15,
     shots: Annotated[Path | None, typer.Option("--pictures", help="folder for screenshots")] = None,
-    json: Annotated[Path | None, typer.Option("--json")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="pvstream-web-") as name, EmbeddedBroker() as broker:
         path = Path(name) / "events.duckdb"
@@ -175,4 +176,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

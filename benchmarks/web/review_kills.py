@@ -1,7 +1,7 @@
 """Does a decision of a reviewer get lost or doubled when `pvstream web` is killed while it writes?
 
 A client decides one event after the other on a page over an embedded broker; the process is killed at random
-moments and started again. The chain of decisions is compared with what the client was told.
+moments and started again. The chain of decisions is compared with the answers that the client received.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
 from tests.integration.store.review_kills import review_and_kill
 from tests.streams.web.conftest import fill, reports
+from training.common.program_help import run_program
 
 EVENTS_BETWEEN = 200
 DEFINITIONS = {
@@ -31,8 +32,8 @@ DEFINITIONS = {
 
 
 def main(
-    kills: Annotated[int, typer.Option(min=1)] = 20,
-    seed: int = 0,
+    kills: Annotated[int, typer.Option(min=1, help="number of kills")] = 20,
+    seed: Annotated[int, typer.Option(help="seed of the moments of the kills")] = 0,
     json: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="pvstream-kills-") as name, EmbeddedBroker() as broker:
@@ -52,4 +53,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

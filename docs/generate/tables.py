@@ -153,7 +153,7 @@ def _kept(topic: Topic[Any]) -> tuple[str, str]:
 
 
 def removal_table() -> list[str]:
-    """One row for each topic with texts: the longest time until one is gone."""
+    """One row for each topic with texts: the longest time until a text is removed."""
     rows = []
     for topic in TOPICS:
         if topic in (RELEASES, REVIEWS, LEASES):

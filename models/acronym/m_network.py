@@ -80,7 +80,7 @@ class VectorRows(NamedTuple):
 
 
 def vector_rows(counts: Sequence[int], config: HeadConfig) -> VectorRows:
-    """The rows of questions with so many long forms each, whose texts follow each other as in `texts_of`."""
+    """The vector rows of examples by their numbers of long forms; texts are in the order of `texts_of`."""
     most = max(counts)
     candidates, alone = (torch.zeros((len(counts), most), dtype=torch.long) for _ in range(2))
     anchors = []
@@ -105,8 +105,8 @@ class Head(nn.Module):
     def __init__(
         self, dimension: int, config: HeadConfig, dropout: float = 0.5, *, shared_dropout: bool = False
     ) -> None:
-        """`shared_dropout`: in training the same entries of the sentence and of its long forms are dropped;
-        else each text loses entries of its own, and two equal texts are apart.
+        """`shared_dropout`: in training one dropout mask is used for the sentence and its long forms. Else
+        each text has its own mask, so that even two equal texts have a distance.
         """
         super().__init__()
         self.config = config
@@ -142,7 +142,7 @@ class Head(nn.Module):
         """(n, m): the energies of `distance` and `fit`."""
         places = torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)
         if self.shared_dropout and self.training:
-            # (n, m + 1, width): one mask for all texts of a question.
+            # (n, m + 1, width): one mask for all texts of a row.
             texts = pooled[places]
             texts = texts * self.dropout(torch.ones_like(texts[:, :1]))
             read: Tensor | slice = slice(None)

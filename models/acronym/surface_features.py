@@ -21,7 +21,7 @@ _FIRST_WORD = re.compile(r"^\w*")
 _SENTENCE_START = re.compile(r"(?:^|[.:!?])\s*$")
 #: Words on each side whose upper case counts.
 _NEAR = 6
-#: Two words count as the same if they share so many first letters.
+#: Two words count as the same if they share this many first letters.
 _STEM = 6
 #: Letters per piece are capped here and scaled by it.
 _MAX_LETTERS = 12

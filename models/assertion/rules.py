@@ -149,13 +149,13 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=64)
 def _sentences_of(text: str) -> tuple[Span, ...]:
-    """Kept for the other effects of the text."""
+    """Cached, because other effects of the same text need them."""
     return tuple(sentences(text))
 
 
 @lru_cache(maxsize=256)
 def _matches_of(sentence: str, clinical: bool) -> tuple[_Match, ...]:
-    """Kept for the other effects of the sentence, and for the stage that reads it next."""
+    """Cached, because other effects of the sentence, and the next stage, need them."""
     return tuple(_matches(sentence, _CLINICAL if clinical else _POSTS))
 
 

@@ -1,8 +1,9 @@
 """Rules for posts: which of the drugs that a text names an effect in it is attributed to.
 
-A drug before the effect is its cause, the nearest one first, unless words say otherwise: a switch ("from A to
-B because of ..."), an order ("the first one"), a purpose ("B for the ..."), a drug that is fine, or a cause
-named behind the effect ("... from B"). Drugs that are taken together are suspected together.
+A drug before the effect is its cause, the nearest one first, unless the text says otherwise: a switch ("from
+A to B because of ..."), an order ("the first one"), a purpose ("B for the ..."), a drug without problems ("B
+was fine"), or a cause named behind the effect ("... from B"). Drugs that are taken together are suspected
+together.
 """
 
 from __future__ import annotations

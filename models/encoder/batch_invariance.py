@@ -1,4 +1,4 @@
-"""Where 16 bits are fast, and linear layers in them whose products have the same bits in any batch."""
+"""Detects fast 16-bit products, and provides 16-bit linear layers that are batch-invariant."""
 
 from __future__ import annotations
 

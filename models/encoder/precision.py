@@ -1,4 +1,4 @@
-"""Parts of a network that compute in 32 bits while the rest may not."""
+"""Parts of a network that compute in 32 bits under autocast."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 
 
 def in_32_bits(device: torch.device | str) -> AbstractContextManager[object]:
-    """Context of the layers with one output, without autocast.
+    """Context without autocast, for layers with one output.
 
     Their gradients are products with one row or column. On processors with AMX oneDNN 3.12 (in torch 2.13)
-    writes such products of 16 bits beyond their memory: training ends with "double free or corruption" or a
+    writes such products out of bounds in 16 bits: training ends with "double free or corruption" or a
     segmentation fault.
     """
     return torch.autocast(torch.device(device).type, enabled=False)

@@ -38,7 +38,7 @@ class Pieces:
 class WordPieceTokenizer:
     """Splits texts as transformers' BertTokenizer does, without truncation; threads may share it."""
 
-    #: As transformers' tokenizers that map pieces to words.
+    #: Set as in transformers' tokenizers that map pieces to words.
     is_fast = True
 
     def __init__(self, tokenizer: Tokenizer) -> None:

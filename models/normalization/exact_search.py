@@ -2,9 +2,9 @@
 cosines of the remaining ones decide.
 
 The bits of a product depend on the number of queries, and in 16 bits it is wrong in the third decimal. So it
-only sorts out: a row is left where its rounded cosine is not below the k-th best by more than twice the
-largest error. What is found is therefore what IndexFlatIP finds, to the bit, for a query alone and among
-others; it compares query by query, which takes ten times as long.
+only prunes: a row remains if its rounded cosine is not below the k-th best by more than twice the largest
+error. The results are therefore those of IndexFlatIP, bit for bit, for a query alone and in a batch;
+IndexFlatIP compares query by query, which takes ten times as long.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-#: Queries that are compared at once.
+#: Queries in one product.
 QUERIES = 128
 #: Rows of which only the best one is considered when the k-th best cosine is estimated: the estimate is never
 #: too high.
@@ -31,7 +31,7 @@ ERRORS = {torch.float32: 2e-4, torch.bfloat16: 2**-7 + 2e-4}
 
 
 class Block(NamedTuple):
-    """Some rows in turn, in the number format of the product; their cosines are its results times factors."""
+    """Consecutive rows in the number format of the product; cosines are the results times `factors`."""
 
     matrix: Tensor
     """(rows, dimension)"""
@@ -47,7 +47,7 @@ class Rows(Protocol):
     """Number format of the product."""
 
     def blocks(self) -> Iterator[Block]:
-        """All rows in their order; a block may lie in the place of the one before."""
+        """All rows in their order; a block may reuse the memory of the previous one."""
 
     def exactly(self, rows: Tensor) -> Tensor:
         """(rows, dimension), 32-bit, of the rows with these numbers."""
@@ -74,7 +74,7 @@ def _search(queries: Floats, k: int, rows: Rows) -> tuple[Floats, Numbers]:
 
 
 def _candidate_rows(queries: Floats, k: int, rows: Rows) -> Tensor:
-    """(queries, most that are left) row numbers in their order, behind them `rows.size`."""
+    """(queries, maximum number of remaining rows) row numbers in their order, padded with `rows.size`."""
     asked = torch.from_numpy(queries).to(rows.dtype)
     margin = 2 * ERRORS[rows.dtype]
     best = torch.full((len(queries), k), -torch.inf)
@@ -86,7 +86,7 @@ def _candidate_rows(queries: Floats, k: int, rows: Rows) -> Tensor:
         found.append((kept[:, 0], kept[:, 1] + start, cosines[kept[:, 0], kept[:, 1]]))
         start += len(matrix)
     asking, numbers, scores = (torch.cat(parts) for parts in zip(*found, strict=True))
-    # The k-th best was lower before.
+    # In earlier blocks the k-th best was lower.
     is_left = scores >= best.amin(1)[asking] - margin
     asking, numbers = asking[is_left], numbers[is_left]
     order = asking.argsort(stable=True)
@@ -98,7 +98,7 @@ def _candidate_rows(queries: Floats, k: int, rows: Rows) -> Tensor:
 
 
 def _highest(cosines: Tensor) -> Tensor:
-    """Those of each GROUP of columns, and the rest."""
+    """The highest cosine of each GROUP of columns, and those of the remaining columns."""
     whole = cosines.shape[1] - cosines.shape[1] % GROUP
     groups = cosines[:, :whole].view(len(cosines), GROUP, -1).amax(1) if whole else cosines[:, :0]
     return torch.cat([groups, cosines[:, whole:]], 1)
@@ -115,9 +115,9 @@ def _cosines(queries: Floats, rows: Floats, places: Numbers) -> Floats:
 
 
 def nearest(scores: Floats, rows: Numbers, k: int) -> tuple[Floats, Numbers]:
-    """The `k` best of each query's rows, (queries, rows) in their order, in the order of FAISS, in which the
-    last of equal rows is first, and with its choice of those that equal the k-th: it reads the rows one after
-    the other, adds no equal one when it has k, and gives up the first for a better one.
+    """The `k` best of each query's rows, (queries, rows) in ascending order, as FAISS chooses and sorts them:
+    of equal rows the last is first. FAISS reads rows one after the other: when it has k, it adds no row that
+    equals the k-th, and replaces the first of equal rows by a better one.
     """
     least = np.partition(scores, -k, axis=1)[:, -k:].min(1, keepdims=True)
     is_added = (scores > least) | ((scores == least) & ((scores >= least).cumsum(1) <= k))

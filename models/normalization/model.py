@@ -178,7 +178,7 @@ class NormalizationModel:
         if not batch:
             return []
         asked = self._spelled(batch)
-        # Without its sentence a mention is coded by its words alone: the same words once.
+        # Without a sentence equal words have equal codings: they are coded once.
         keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
         distinct = dict(zip(keys, asked, strict=True))
         vectors, weights = self._embedded(list(distinct.values()))
@@ -237,8 +237,8 @@ class NormalizationModel:
         self, surface: str, cosines: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
     ) -> tuple[list[int], bool]:
         """The position of the nearest row of each candidate, best first, but the first one that is not
-        of the opposite polarity is moved to the front; and whether there is such a one: False where the
-        mention is the relief of a symptom.
+        of the opposite polarity is moved to the front; and whether there is one: False where the mention is
+        the relief of a symptom.
         """
         ranked = self._index.ranked(cosines, rows, self.vote)[: self.k]
         if is_relief(surface):

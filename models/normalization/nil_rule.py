@@ -1,9 +1,9 @@
 """A logistic rule over the search results: whether the terminology has the concept of a mention at all.
 
-The best cosine alone says little: a concept that is missing usually has a near neighbour, and rare words for
-a known one have a low cosine. The rule also asks how far the next preferred term is, how much of the
-neighbourhood belongs to the best one, whether both share letters, how long the mention is, and how many of
-its words the names of the best one have.
+The best cosine alone says little: a missing concept usually has a near neighbour, and rare words for a known
+one have a low cosine. The rule also uses the distance to the next preferred term, the share of the
+neighbourhood that belongs to the best one, the letters that mention and term share, the length of the
+mention, and how many of its words the names of the best one have.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def covered(surface: str, names: Sequence[str]) -> float:
 
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
-    """Kept, because the names near one mention are near many others."""
+    """Cached, because the names near one mention are near many others."""
     return frozenset(word[:_STEM] for word in _WORD.findall(text.lower()))
 
 

@@ -82,8 +82,8 @@ class PackedIndex:
     """Exact nearest neighbours by cosine among several matrices, with the results of a CosineIndex of all
     their rows.
 
-    Where the processor multiplies 16-bit numbers fast, rows of 8 bits are compared in 16; which format it is
-    changes no result.
+    Where the processor multiplies 16-bit numbers fast, rows of 8 bits are compared in 16 bits; the format
+    does not change the results.
     """
 
     def __init__(self, parts: Sequence[Vectors], dtype: torch.dtype | None = None) -> None:

@@ -7,7 +7,7 @@ of its thing. A word that ends in * is a prefix.
 
 Modifiers are `more`, `rise`, `less`, `fewer`, `not`, `cannot` and `better`; each belongs to the nearest thing
 of its clause. `more` may be more of a loss, while `rise` together with `less` gives no direction. `fewer` of
-a symptom is relief, and so is `better` of a name; a symptom that went away did happen. `skip` are expressions
+a symptom is relief, and so is `better` of a name; a symptom that has ended did happen. `skip` are expressions
 that contain a modifier without its meaning.
 
 Other words with hyper- and hypo- are more and less of what follows, by its first four letters. What a

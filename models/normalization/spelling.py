@@ -1,9 +1,9 @@
 """Misspelled words of a mention, corrected by the words of the terminology and of the written phrases.
 
 The pieces of a misspelled word ("nausia") say little of what is meant, so its vector is far from that of
-every term. A word is corrected where nothing knows it, neither those texts nor the encoder, as one piece, nor
-with another ending, and one edit makes a word of those texts of it (Norvig 2007): a letter too many, missing,
-or at its neighbour's place, or another letter of like sound.
+every term. A word is corrected if it is unknown, that is neither a word of those texts nor one piece of the
+encoder, also with another ending, and if one edit turns it into a word of those texts (Norvig 2007): a letter
+deleted, inserted, exchanged with its neighbour, or replaced by one of similar sound.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-#: Letters of the shortest word that is corrected, and how often those texts have the rarest word that is put
-#: in its place.
+#: Minimum length of a word that is corrected, and minimum count in those texts of the word that replaces it.
 LEAST_LETTERS, LEAST_COUNT = 5, 2
-#: A word that phrases alone have is misspelled if a word of the terminology is so many times as common.
+#: A word that only phrases have is misspelled if a word of the terminology is this many times as common.
 TIMES = 30
-#: Corrected words that are remembered.
+#: Corrections that are cached.
 _REMEMBERED = 4096
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-#: Letters that are written for one another.
+#: Letters that are confused with each other.
 ALIKE = {
     **{vowel: "aeiouy".replace(vowel, "") for vowel in "aeiouy"},
     **{"k": "cq", "q": "gkc", "g": "q", "c": "ksz", "s": "cz", "z": "sc"},
@@ -34,8 +33,8 @@ class Spelling:
     """Corrects words; several threads may use it at once."""
 
     def __init__(self, names: Iterable[str], phrases: Iterable[str], is_piece: Callable[[str], bool]) -> None:
-        """`names`: of the terminology, spelled right; `phrases`: some of whose words are misspelled on
-        purpose; `is_piece`: whether the encoder has a word, in lower case, as one piece.
+        """`names`: of the terminology, spelled correctly; `phrases`: written phrases, which may contain
+        deliberate misspellings; `is_piece`: whether a word in lower case is one piece of the encoder.
         """
         own = _words(names)
         self._names = frozenset(own)
@@ -48,7 +47,7 @@ class Spelling:
         return _WORD.sub(lambda found: self._corrected(found[0].lower()) or found[0], text)
 
     def _correction(self, word: str) -> str | None:
-        """The commonest word that one edit makes of this one; None where it is not misspelled."""
+        """The most common word that is one edit from this one; None where it is not misspelled."""
         if len(word) < LEAST_LETTERS or not word.isascii() or not word.isalpha() or self._is_known(word):
             return None
         written = max(self._counts[form] for form in _forms(word))
@@ -73,7 +72,7 @@ def _words(texts: Iterable[str]) -> Counter[str]:
 
 
 def _forms(word: str) -> Iterator[str]:
-    """A word and what it may have been before its ending was added."""
+    """A word and its possible stems without an ending."""
     yield word
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)
@@ -86,8 +85,8 @@ def _forms(word: str) -> Iterator[str]:
 
 
 def _shifted(word: str) -> Iterator[str]:
-    """All words with two neighbours exchanged, a letter less, or one more; the first letter is kept by the
-    last two.
+    """All words with two neighbouring letters exchanged, one deleted, or one inserted; the last two keep the
+    first letter.
     """
     for i in range(len(word) - 1):
         yield f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}"
@@ -99,7 +98,7 @@ def _shifted(word: str) -> Iterator[str]:
 
 
 def _replaced(word: str) -> Iterator[str]:
-    """All words with a letter of like sound in the place of one."""
+    """All words with one letter replaced by one of similar sound."""
     for i, old in enumerate(word):
         for letter in ALIKE.get(old, ""):
             yield word[:i] + letter + word[i + 1 :]

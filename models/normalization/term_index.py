@@ -33,7 +33,7 @@ class TermIndex:
         pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
         self.concepts = np.array([numbers[pt] for pt in pts])
         """(rows,): the number of each one's preferred term"""
-        # For each row the least cosine that counts, and the penalty that is subtracted from it.
+        # For each row the minimum cosine, and the penalty that is subtracted from the cosine.
         sizes = [len(terms), *(len(p.texts) for p in sets)]
         self._least = np.repeat([-2.0, *(p.min_cosine for p in sets)], sizes)
         self._penalties = np.repeat(np.array([0.0, *(p.penalty for p in sets)], np.float32), sizes)

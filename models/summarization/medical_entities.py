@@ -44,7 +44,7 @@ GENERAL = re.compile(
     r"infections?|injury|normal|problems?|procedure|research|results?|side|surgery|symptoms?|syndrome|tests?|"
     r"therapy|treatments?|unknown|use"
 )
-#: Words of at least so many letters lose the s of a plural.
+#: Minimum number of letters of a word whose plural s is removed.
 _MIN_PLURAL = 4
 ADAPTER, HEAD, TERMS, DRUGS = (
     "focus_adapter.safetensors",

@@ -1,5 +1,5 @@
-"""The short question in a long one: written by a decoder where the release has one, else a sentence of it,
-which an editor may change.
+"""The short question of a long one: written by a decoder if the release has one, else a sentence of it, which
+an editor may change.
 
 A written summary is accepted only if the text names every drug and every condition of the summary. Where no
 hypothesis is accepted, the answer is extracted from the text, and the record says which of the two it is.

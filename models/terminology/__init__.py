@@ -28,8 +28,8 @@ class TerminologyError(ValueError):
 
 
 def load(path: Path = BUNDLED) -> list[Term]:
-    """The terms of a `.tsv` file with the header llt, pt, soc and, if it likes, serious (1 or 0), or of a
-    folder with MedDRA's files llt.asc, pt.asc and soc.asc, which do not say what is serious. A preferred term
+    """The terms of a `.tsv` file with the header llt, pt, soc and optionally serious (1 or 0), or of a folder
+    with MedDRA's files llt.asc, pt.asc and soc.asc, which do not state what is serious. A preferred term
     without a lowest-level term of its own name gets one. The bundled terminology is read once in a process.
 
     Raises TerminologyError when a file is missing, malformed or without terms.

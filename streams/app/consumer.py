@@ -1,4 +1,4 @@
-"""Faust's consumer as the stages need it: of committed records, which it puts into the queue of its stage."""
+"""Faust's consumer for the stages: reads committed records and puts them into the queue of the stage."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from streams.broker.membership import Membership
 
 #: Of the classes that are services of Faust, whose starts and stops are Faust's messages and not ours.
 FAUST_LOG = logging.getLogger("faust")
-#: Longest time in milliseconds that the broker keeps a request for records while there are none. A Kafka
-#: answers as soon as there is one; the embedded broker lets the time run out, so that this is what a record
-#: waits at most before each stage. Faust's own 1,500 cannot be set otherwise.
+#: Longest time in milliseconds that the broker holds a fetch request while there are no records. A Kafka
+#: answers as soon as there is one; the embedded broker waits for the full time, so this is the longest delay
+#: before each stage. Faust has no setting for it; its own value is 1,500.
 FETCH_WAIT_MS = 100
 
 
@@ -40,8 +40,8 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
 
 
 class CommittedConsumer(Consumer):
-    """Puts what it fetches into `records` of its app, at once where there is room. For each record that Faust
-    delivers itself, it starts four tasks, to be able to stop waiting for room.
+    """Puts fetched records directly into the queue `records` of its app while that has room. For each other
+    record Faust starts four tasks, so that waiting for room can be cancelled.
     """
 
     logger = FAUST_LOG
@@ -55,12 +55,12 @@ class CommittedConsumer(Consumer):
         return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def highwater(self, tp: Any) -> int:
-        """Faust asks this for each record, for sensors that nobody reads."""
+        """Faust calls it for each record, for sensors that are not used here."""
         return 0
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109
-        """Partition and record of what Faust has to deliver: where the queue is full, where offsets are
-        missing before the record, and while a rebalance stops the flow.
+        """Partition and record of those that Faust must deliver itself: the queue is full, offsets before the
+        record are missing, or a rebalance has stopped the flow. All others are in the queue already.
         """
         async for tp, message in super().getmany(timeout):
             read = self._read_offset[tp]

@@ -17,12 +17,12 @@ METADATA_MAX_AGE_MS = 10_000
 
 
 def queue_size(settings: Settings, workers: int) -> int:
-    """Most records that are fetched and not taken: two batches for each worker, and two more."""
+    """Maximum number of records in the queue of a stage: two batches for each worker, and two more."""
     return 2 * (workers + 1) * settings.batch
 
 
 def options(settings: Settings) -> dict[str, Any]:
-    """The options of an app."""
+    """The options of a Faust app."""
     return {
         "broker": [f"kafka://{b}" for b in settings.bootstrap],
         "broker_credentials": _credentials(settings),

@@ -27,7 +27,9 @@ FIRST_BATCH = 8
 
 
 class _Place:
-    """The place that a stage's next batch has among those in inference, from its taking to its inference."""
+    """The admission of a stage's next batch to inference: held from the time the batch leaves the queue until
+    its inference begins.
+    """
 
     def __init__(self, inference: InferenceWorkers) -> None:
         self._inference = inference
@@ -42,7 +44,7 @@ class _Place:
             self._inference.give_back()
 
     def handed_over(self) -> bool:
-        """Whether there is a place, which the caller then has."""
+        """Whether the place was held; if so, it passes to the caller."""
         held, self._is_held = self._is_held, False
         return held
 
@@ -111,8 +113,8 @@ class FaustPorts:
         self._drift.offer(processed, self.handle.current)
 
     async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
-        """Batches of up to `size` source records, waiting at most `wait` seconds; Faust acknowledges none of
-        them by itself. The first one is small, so that there is a result soon.
+        """Batches of up to `size` source records, each after at most `wait` seconds and an admission to
+        inference. Faust does not acknowledge them. The first one is small, for a first result soon.
         """
         first = FIRST_BATCH
         async for messages in self._records.batches(size, wait, self._place):

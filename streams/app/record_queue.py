@@ -1,7 +1,7 @@
-"""The records that a stage has fetched and not yet taken: between Faust's consumer and the stage.
+"""The queue of fetched records between Faust's consumer and a stage.
 
-Faust would give each record to a stream: through a task for each of them, several coroutines and its sensors,
-which cost more than decoding, stamping, encoding and sending it.
+It replaces Faust's streams, which pass each record through tasks, coroutines and sensors. These cost more
+time than decoding, stamping, encoding and sending it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from typing import Any, Protocol
 
 from faust.types import TP
 
-#: Shares of the size. From the first on a partition that fills the queue is not fetched, until the queue is
-#: down to the second.
+#: Shares of the size. A partition whose record fills the queue to the first is paused; it is resumed when the
+#: queue has fallen to the second.
 HIGH, LOW = 0.8, 0.4
 
 
 class Admission(Protocol):
-    """Decides when a batch may be taken."""
+    """Limits how many batches are in inference or ready for it."""
 
-    async def enter(self) -> None: ...
+    async def enter(self) -> None:
+        """Waits for a place for the next batch."""
 
     def leave(self) -> None:
-        """What entered needs its place no more; without effect where nothing has entered."""
+        """Releases the place if it is still held."""
 
 
 class RecordQueue:
-    """A bounded queue of Faust's messages that Faust empties on a rebalance.
+    """A bounded queue of Faust's messages, which Faust empties on a rebalance.
 
-    A message counts as given out, so that a rebalance and a stop wait for its acknowledgement, once it is
-    taken. One that was fetched before a rebalance is never given out.
+    A message that leaves the queue is unacknowledged: a rebalance and a stop wait for its acknowledgement. A
+    message that was fetched before a rebalance is discarded.
     """
 
     def __init__(self, app: Any, size: int) -> None:
@@ -54,40 +55,39 @@ class RecordQueue:
         self._messages.append(message)
         self._has_some.set()
         if len(self._messages) >= HIGH * self.size and message.tp not in self._full_partitions:
-            # A message has aiokafka's class of partitions, and the consumer wants Faust's.
+            # The partition of a message is of aiokafka's class; the consumer needs Faust's.
             partition = TP(*message.tp)
             self._full_partitions.add(partition)
             self._app.consumer.on_buffer_full(partition)
         return True
 
     async def put(self, message: Any) -> None:
-        """Adds a message once there is room for it and no rebalance."""
+        """Adds a message as soon as there is room for it and no rebalance."""
         await self._app.flow_control.acquire()
         while not self.offer(message):
             self._has_room.clear()
             await self._has_room.wait()
 
     def clear(self) -> None:
-        """Forgets all messages; Faust calls it when a rebalance begins and when it has ended. Afterwards the
-        assigned partitions are fetched, full or not.
+        """Discards all messages. Faust calls it at the beginning and at the end of a rebalance, after which
+        it fetches all assigned partitions again, also paused ones.
         """
         self._messages.clear()
         self._full_partitions.clear()
         self._has_room.set()
 
     async def batches(self, size: int, wait: float, admission: Admission) -> AsyncIterator[list[Any]]:
-        """Batches of up to `size` messages, each of which has entered `admission`. A message waits at most
-        `wait` seconds for others, and then as long as nothing is admitted: a batch has all that came until
-        then. Never ends by itself.
+        """Batches of up to `size` messages; never ends by itself. A batch waits at most `wait` seconds until
+        it is full, and then until `admission` has a place. Messages that arrive meanwhile are added to it.
         """
         try:
             while True:
                 batch = await self._take(size, wait, admission)
                 now = time.monotonic()
-                # Otherwise Faust logs that no records are processed.
+                # Without these times Faust logs that no records are processed.
                 self._app.monitor.stream_inbound_time |= {message.tp: now for message in batch}
                 yield batch
-                # The inference of the batch begins first, with its place, if it has one.
+                # Lets the inference of the batch begin and take over the place.
                 await asyncio.sleep(0)
                 admission.leave()
         finally:
@@ -108,13 +108,13 @@ class RecordQueue:
             admission.leave()
 
     async def _wait_for(self, n: int) -> None:
-        """Until there are so many messages."""
+        """Waits until the queue has `n` messages."""
         while len(self._messages) < n:
             self._has_some.clear()
             await self._has_some.wait()
 
     def _given_out(self, size: int) -> list[Any]:
-        """The first messages of the present generation; those before and between them are forgotten."""
+        """The first `size` messages of the current group generation; older ones are discarded."""
         app, messages = self._app, self._messages
         if not app.flow_control.is_active():
             messages.clear()

@@ -107,7 +107,7 @@ class StageApp:
         return {
             TopicPartition(*tp): consumer._committed_offset.get(tp) or 0
             for tp in consumer.assignment()
-            # Faust enters a partition there once it knows what is committed.
+            # Faust adds a partition there when it has read the committed offset.
             if tp.topic == self._source and tp in consumer._read_offset
         }
 

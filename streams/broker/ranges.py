@@ -18,7 +18,7 @@ Bound = Literal["beginning", "end"] | int | datetime
 Progress = Callable[[int, int], None]
 """Called with the number of records done and the total."""
 
-#: Every number of so many digits fits an offset (63 bits).
+#: Every number with this many digits fits into an offset (63 bits).
 OFFSET_DIGITS = 18
 #: Seconds without a message after which reading fails.
 STALL_SECONDS = 60.0

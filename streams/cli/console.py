@@ -150,7 +150,7 @@ async def run_latest(
 
 
 def _offer(console: Console, topic: Topic[Any], record: Inbound, latest: Latest[Inbound]) -> None:
-    """Offers a record to the upsert; one without a key stands for itself."""
+    """Offers a record to the upsert; one without a key replaces no other."""
     key = record.key if record.key is not None else (record.partition, record.offset)
     try:
         revision = read_revision(topic, record)

@@ -33,7 +33,7 @@ def demo(
         ),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(help="bluesky or mastodon: read live posts instead of the samples")
+        str | None, typer.Option(help="bluesky or mastodon: send live posts instead of the samples")
     ] = None,
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")
@@ -48,9 +48,7 @@ def demo(
     ] = False,
     web: Annotated[bool, typer.Option("--web/--no-web", help="whether --keep serves the page")] = True,
 ) -> None:
-    """Runs all stages in one process on an embedded broker, sends the samples and prints the results; with
-    --source live posts, until Ctrl-C.
-    """
+    """Runs all stages on an embedded broker, sends the samples (or live posts) and prints the results."""
     from streams.cli.demo.console import run_demo
     from streams.cli.demo.run import Demo, process_started, samples
     from streams.cli.source_commands import live_input
@@ -210,7 +208,8 @@ async def _serve(
     web: bool = False,
 ) -> None:
     """Runs a worker until it is stopped; `create` first creates the missing topics, `alone` as in Worker.
-    With `results`, the settings of the store, what comes out is followed and, with `web`, shown.
+    `results` are the settings of the store that the outputs are written to, if any; with `web` its page is
+    served.
     """
     from streams import topics
     from streams.worker import Worker

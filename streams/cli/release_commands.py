@@ -26,7 +26,7 @@ TASK = Annotated[str, typer.Argument(help="ner, acronym, relation, normalization
 DATA = Annotated[Path | None, typer.Option(help="folder with the public corpora")]
 KEY = Annotated[
     Path | None,
-    typer.Option("--key", help="PEM file of the private key that signs; needed where PV_RELEASE_KEY is set"),
+    typer.Option("--key", help="PEM file of the private key that signs; required if PV_RELEASE_KEY is set"),
 ]
 
 
@@ -42,7 +42,7 @@ def evaluate(
     release: Annotated[
         list[str] | None,
         typer.Option(
-            help="a version or a directory; by default the bundled release; of posts TASK=RELEASE, repeatable"
+            help="a version or a directory; by default the bundled one; for posts TASK=RELEASE, repeatable"
         ),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="write the evaluation here, as JSON")] = None,
@@ -97,8 +97,9 @@ def releases(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print as JSON")] = False,
 ) -> None:
-    """Lists the releases with their first score and the licences of what they learned from: where each is
-    stored, and which are live or shadows.
+    """Lists the releases: where each is stored, its state, its first score and its training data.
+
+    The state is live or shadow, if any. The training data are printed with their licences.
     """
     from streams.releases import announcements, publishing
     from streams.settings import EMBEDDED
@@ -115,7 +116,7 @@ def releases(
     for row in rows:
         _print_release(row)
     if embedded:
-        out.print("PV_BROKER is not set, so announcements are not known: bundled releases are listed as live")
+        out.print("PV_BROKER is not set: no announcements were read, bundled releases are listed as live")
 
 
 def _add_workers(rows: Sequence[ListedRelease], addresses: Iterable[str]) -> None:
@@ -170,8 +171,7 @@ def publish(
 ) -> None:
     """Announces a release to every worker, unless it is worse than the live one.
 
-    Releases of ner and normalization are compared on held-out posts that come with pvstream; all others
-    require --data.
+    Releases of ner and normalization are compared on bundled posts; all others require --data.
     """
     from streams.releases.publishing import publish as announce
     from streams.releases.scoring import Comparing
@@ -206,7 +206,7 @@ def rollback(
     version: Annotated[str, typer.Argument(help="a version in the store, or the bundled one")],
     key: KEY = None,
 ) -> None:
-    """Announces an older release; workers load it as they load a new one."""
+    """Announces an older release, which workers load as they load a new one."""
     from streams.releases.publishing import roll_back
 
     check_task(task)
@@ -251,7 +251,7 @@ def shadow(
 ) -> None:
     """Runs a release as a shadow, in addition to the live one, on a share of the records.
 
-    Its outputs go to `<sink>.shadow`; the workers report at /releases how often both agree.
+    Its outputs are written to `<sink>.shadow`; workers report the agreement of both at /releases.
     """
     from streams.releases.publishing import end_shadow, start_shadow
 

@@ -1,4 +1,4 @@
-"""The command that takes live posts in."""
+"""The command `source`, which sends live posts to an input topic."""
 
 from __future__ import annotations
 
@@ -28,37 +28,43 @@ NAMES = Annotated[
 TOPIC = Annotated[str, typer.Option(help="posts, sentences or questions")]
 BLUESKY_SERVER = Annotated[
     list[str] | None,
-    typer.Option(metavar="URL", help="Jetstream endpoint instead of the public ones; repeatable"),
+    typer.Option(metavar="URL", help="bluesky: Jetstream endpoint instead of the public ones; repeatable"),
 ]
 INSTANCE = Annotated[
-    list[str] | None, typer.Option(metavar="URL", help="such as https://mastodon.social; repeatable")
+    list[str] | None,
+    typer.Option(metavar="URL", help="mastodon: server, as https://mastodon.social; repeatable"),
 ]
 INSTANCE_USERS = Annotated[
-    bool, typer.Option("--mastodon-local", help="only posts of the server's own users")
+    bool, typer.Option("--mastodon-local", help="mastodon: only posts of the server's own users")
 ]
-X_SERVER = Annotated[str, typer.Option(metavar="URL", help="another address of the API")]
+X_SERVER = Annotated[str, typer.Option(metavar="URL", help="x: address of the API instead of the public one")]
 X_RULES = Annotated[
     Path | None,
-    typer.Option(exists=True, dir_okay=False, help="a rule in each line; by default all drug names"),
+    typer.Option(
+        exists=True, dir_okay=False, help="x: file of filter rules, one a line; by default all drug names"
+    ),
 ]
 X_BACKFILL = Annotated[
-    int, typer.Option(min=0, max=5, help="minutes to ask for again; needs an account that may")
+    int,
+    typer.Option(min=0, max=5, help="x: minutes of past posts to request; needs an account with this right"),
 ]
 SWEEP = Annotated[
     float,
-    typer.Option(min=0, max=24, metavar="HOURS", help="x, mastodon: time between questions for deletions"),
+    typer.Option(min=0, max=24, metavar="HOURS", help="x, mastodon: hours between checks for deleted posts"),
 ]
-FEED = Annotated[list[str] | None, typer.Option(metavar="URL", help="RSS or Atom feed; repeatable")]
-EVERY = Annotated[float, typer.Option(min=1, help="seconds between two requests for a feed")]
+FEED = Annotated[list[str] | None, typer.Option(metavar="URL", help="rss: RSS or Atom feed; repeatable")]
+EVERY = Annotated[float, typer.Option(min=1, help="rss: seconds between two requests for a feed")]
 PATH = Annotated[
     Path | None, typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input")
 ]
 FIELD = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=FIELD", help="ndjson: read id, text ... from that field; repeatable"),
+    typer.Option(metavar="NAME=FIELD", help="ndjson: read NAME (id, text, ...) from FIELD; repeatable"),
 ]
 FOLLOW = Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")]
-EVERYTHING = Annotated[bool, typer.Option("--all", help="every post of a language that is read, drug or not")]
+EVERYTHING = Annotated[
+    bool, typer.Option("--all", help="send all posts, also without a drug name or in another language")
+]
 
 
 @app.command()
@@ -79,7 +85,7 @@ def source(
     follow: FOLLOW = True,
     everything: EVERYTHING = False,
 ) -> None:
-    """Takes live posts in until it is stopped: reconnects, resumes where it was, and passes deletions on."""
+    """Sends live posts to an input topic until stopped; reconnects, resumes, and passes deletions on."""
     from streams.sources.catalog import Options
 
     options = Options(

@@ -22,8 +22,9 @@ app = typer.Typer()
 def topics(
     create: Annotated[bool, typer.Option("--create", help="create the missing topics")] = False,
 ) -> None:
-    """Lists the topics, the settings they are created with and their state on the broker, and every
-    difference between the two. The exit code is 1 if the pipeline cannot work with one of them.
+    """Lists the topics with their settings and their state on the broker, and every difference between them.
+
+    The exit code is 1 if the pipeline cannot work with one of the topics.
     """
     from streams.cli.console import run_topics
 
@@ -34,7 +35,7 @@ def topics(
 @app.command()
 def forget(
     ids: Annotated[
-        list[str] | None, typer.Argument(help="ids of reports; - reads them from standard input")
+        list[str] | None, typer.Argument(help="ids of reports; - reads them from standard input, one a line")
     ] = None,
     author: Annotated[
         list[str] | None, typer.Option(help="all reports of the author with this hash; repeatable")
@@ -45,7 +46,7 @@ def forget(
 ) -> None:
     """Deletes reports: each stage passes the deletion on, up to the final records.
 
-    Handles need the key of the authors' hash, and are in a file because arguments can be seen by others.
+    --handles needs PV_AUTHOR_KEY. It is a file because other users of the machine can see arguments.
     """
     from streams.intake import forget as forgetting
 
@@ -84,7 +85,7 @@ def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -
 def schema(
     topic: Annotated[str | None, typer.Argument(help="one topic; by default all topics")] = None,
 ) -> None:
-    """Prints the JSON Schema of the records of every topic."""
+    """Prints the JSON Schema of the records of one topic, or of every topic."""
     from streams import codec
     from streams.topics import TOPICS, by_name
 

@@ -22,14 +22,14 @@ from streams.credentials.secret_files import MAX_BYTES, read_secret
 log = logging.getLogger(__name__)
 #: Seconds for one request to the token server.
 REQUEST_SECONDS = 10.0
-#: A token is renewed so many seconds before its end, or in the last fifth of its lifetime if that is shorter.
+#: Seconds before its end at which a token is renewed, or the last fifth of its lifetime if that is shorter.
 RENEWAL_SECONDS = 60.0
 #: Lifetime in seconds of a token whose answer does not state one.
 DEFAULT_LIFETIME = 60.0
 
 
 class TokenError(KafkaError):  # type: ignore[misc]
-    """No access token can be had. Kafka clients take it for a failed connection and try again."""
+    """No access token is available. Kafka clients treat it as a failed connection and try again."""
 
 
 class FileTokens(AbstractTokenProvider):  # type: ignore[misc]

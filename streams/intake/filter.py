@@ -74,13 +74,13 @@ def drug_names() -> list[str]:
 
 
 def drug_terms() -> list[str]:
-    """All names, and their misspellings by a single slip."""
+    """All names, and their misspellings with one error."""
     names = drug_names()
     return [*names, *misspellings(names)]
 
 
 class Filter:
-    """What passes: a text in one of `languages` that has one of the terms; with `terms` None every text."""
+    """Passes a text in one of `languages` that has one of the terms; with `terms` None every text."""
 
     def __init__(self, terms: Terms | None, languages: Collection[str]) -> None:
         self._terms = terms

@@ -65,7 +65,7 @@ def _is_by(record: Inbound, wanted: Collection[bytes]) -> bool:
     value = record.value
     if value is None or not any(hash_ in value for hash_ in wanted):
         return False
-    # The hash may be in the text too, of which it says nothing.
+    # The hash may also occur in the text, where it is not the author's.
     try:
         author = orjson.loads(value).get("author")
     except (orjson.JSONDecodeError, AttributeError):

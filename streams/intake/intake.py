@@ -24,7 +24,7 @@ _LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Coun
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """Masks and hashes that are applied to every text and author, whatever the source."""
+    """Masks and hashes that are applied to every text and author of all sources."""
 
     keys: AuthorKeys
     regions: tuple[str, ...]

@@ -9,7 +9,7 @@ from phonenumbers import Leniency, PhoneNumberMatcher
 
 from streams.records import Masked, MaskKind
 
-#: What stands in the text instead. That of a user is the one that corpora of posts use, and taggers know.
+#: The replacement of each kind in the text. That of users is common in corpora of posts and known to taggers.
 STAND_INS: dict[MaskKind, str] = {"user": "@user", "url": "[url]", "email": "[email]", "phone": "[phone]"}
 #: A text with more is no report, and where each of them is would not fit into a message.
 MAX_MASKED = 1000

@@ -52,6 +52,6 @@ def signatures(plain_text: str) -> tuple[Signature, Signature]:
 
 
 def _short(minima: NDArray[np.uint32]) -> Signature:
-    """Two different minima agree in their lowest 16 bits once in 65,536 times; 16 bits halve the memory."""
+    """The lowest 16 bits, which halve the memory. Two different minima agree in them once in 65,536 times."""
     places: Signature = (minima >> np.uint32(16)).astype(np.uint16)
     return places

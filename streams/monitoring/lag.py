@@ -1,4 +1,4 @@
-"""The lag of a worker's partitions and its dead letters, as the broker knows them.
+"""The lag of a worker's partitions and its dead letters, from the offsets on the broker.
 
 The worker's own consumer knows only what it has fetched, and a stage that stands still fetches nothing.
 """

@@ -1,4 +1,4 @@
-"""The state of the whole pipeline as the broker knows it, and as workers report it where they are named."""
+"""The state of the whole pipeline, from the broker and from the workers that are named."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def open_verified(task: str, name: str | Path | None, settings: Settings) -> Ite
 
     `name` is None for the bundled release, a string for a version (of the store or the bundled one), or a
     path for a directory. The bundled releases are trusted like the code they come with, and are read in their
-    place; whoever can change them can change the code. All others need a signature if PV_RELEASE_KEY is set,
-    and are copied to a private folder and verified there.
+    place, because a user who can change them can change the code. All others need a signature if
+    PV_RELEASE_KEY is set, and are copied to a private folder and verified there.
     """
     if isinstance(name, Path):
         with open_directory(name, settings) as release:

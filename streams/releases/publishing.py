@@ -128,9 +128,9 @@ def _signer(signing_key: Path | None, settings: Settings) -> Ed25519PrivateKey |
 async def _announce(
     announcement: Announcement, settings: Settings, signer: Ed25519PrivateKey | None
 ) -> Announcement:
-    """Announces under the next sequence of the key, and reads the topic again: raises GateError when another
-    announcement was made meanwhile, whichever of the two holds. Of two that are made at the
-    same time at least one fails so.
+    """Announces under the next sequence number of the key, then reads the topic again. Raises GateError if
+    another announcement was made meanwhile, whichever of the two is valid: of two concurrent announcements at
+    least one fails.
     """
     key, trust = announcement.key, Trust.of(settings)
     known = await _known(settings, trust)

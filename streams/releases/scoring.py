@@ -61,7 +61,9 @@ class Comparing:
     def __init__(self, data: Path | None) -> None:
         self.data = data
         self.further: Comparison | None = None
-        """of the tagger and the coder their score on the task's own held-out set, which decides nothing"""
+        """for the tagger and the coder also their score on the task's held-out set, which is not used by the
+        gate
+        """
 
     def __call__(self, candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison | None:
         """The comparison on which the gate decides, None without data; raises GateError."""

@@ -14,7 +14,7 @@ from streams.store.rows import REJECTED
 
 def gold_lines(database: Database) -> Iterator[bytes]:
     """A line for each report of which every event has a valid decision: the events that were not rejected.
-    Of events that the models missed gold knows nothing.
+    Events that the models missed are not in this gold.
     """
     sql = "SELECT report_id, span_start, span_end, pt, review FROM events ORDER BY report_id, position"
     for id_, found in groupby(database.query(sql)[1], key=lambda row: row[0]):

@@ -22,7 +22,7 @@ from streams.topics import LEASES
 
 #: Seconds that a lease lasts.
 LEASE_SECONDS = 600.0
-#: Events that are asked for until one is granted: others may ask at the same moment.
+#: Events for which a lease is requested until one is granted: other sessions may request the same ones.
 TRIES = 20
 
 

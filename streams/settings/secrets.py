@@ -22,7 +22,8 @@ SECRETS = (
     "web_token",
     "web_reader_token",
 )
-#: Characters. Handles are known, so whoever guesses the key finds the handle of every hash.
+#: Minimum length in characters. Handles are public, so an attacker who guesses the key finds the handle of
+#: every hash.
 KEY_LENGTH = 16
 
 

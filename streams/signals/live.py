@@ -1,4 +1,4 @@
-"""Incremental statistics: a change of counts recomputes its pairs; the prior is refitted now and then."""
+"""Incremental statistics: only pairs whose counts changed are recomputed, until the prior is refitted."""
 
 from __future__ import annotations
 

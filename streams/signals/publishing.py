@@ -1,4 +1,4 @@
-"""Writes signals to their topic, and a tombstone for each pair that is no signal any more."""
+"""Writes signals to their topic, and a tombstone for each pair that is no longer a signal."""
 
 from __future__ import annotations
 

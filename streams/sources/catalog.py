@@ -32,7 +32,7 @@ class Options:
     """None: the names of the drug lexicon."""
     x_backfill: int = 0
     sweep: float = SWEEP_HOURS * HOUR
-    """Seconds between two questions for deletions, of the sources that have to be asked."""
+    """Seconds between two checks for deleted posts, for sources that do not report deletions themselves."""
     feeds: Sequence[str] = ()
     every: float = 900.0
     """Seconds between two requests for a feed."""
@@ -43,7 +43,7 @@ class Options:
 
 
 def terms(names: Sequence[str]) -> list[str]:
-    """What the user must know of the terms of the sources."""
+    """Notes for the user on the terms of use of the sources."""
     return [x.TERMS] if "x" in names else []
 
 

@@ -1,4 +1,4 @@
-"""Runs one source: takes its items to the input topic, reconnects, and keeps its position."""
+"""Runs one source: sends its items to the input topic, reconnects, and stores its position."""
 
 from __future__ import annotations
 

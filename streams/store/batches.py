@@ -39,7 +39,7 @@ class Batch:
 
 
 def read(message: Inbound) -> Read | None:
-    """The message, or None where it says nothing; raises BadRecord."""
+    """The message, or None where there is nothing to write; raises BadRecord."""
     topic = by_name(message.topic)
     if message.value is not None:
         if topic.record is None:

@@ -20,7 +20,7 @@ class Database(Protocol):
     """A store of reports. Every method raises DatabaseError."""
 
     def offsets(self) -> Offsets:
-        """Where the consumer goes on."""
+        """The offsets from which the consumer continues."""
         ...
 
     def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:

@@ -1,11 +1,12 @@
 """The store in a DuckDB file.
 
 One process can have the file open for writing, and then no other can open it. The store therefore closes it
-whenever it has nothing to write, and about once a second; readers wait for such a moment. Who waits for the
-file has locked another one, so that others who would open it wait behind.
+whenever it has nothing to write, and about once a second; readers wait for such a moment. A process that
+waits for the file holds the lock of a second file, so that processes open it in turn.
 
-DuckDB does not overwrite what it deletes: the text of a deleted report may stand in a free block of the file
-for long. So the process that writes replaces the file by a copy of its rows, at its end and every six hours.
+DuckDB does not overwrite what it deletes: the text of a deleted report may remain in a free block of the file
+for a long time. So the writing process replaces the file by a copy of its rows, at its end and every six
+hours.
 """
 
 from __future__ import annotations
@@ -174,7 +175,9 @@ class DuckDatabase:
 
     @contextmanager
     def _turn(self, end: float) -> Iterator[None]:
-        """Keeps others from opening the file; after `end` without that, as where no file can be made."""
+        """Holds the lock by which processes take turns; runs without it after `end`, and where the lock file
+        cannot be created.
+        """
         with ExitStack() as stack:
             with suppress(OSError):
                 file = stack.enter_context(self.path.with_name(f"{self.path.name}.turn.lock").open("w"))

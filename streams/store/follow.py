@@ -47,7 +47,7 @@ FETCH_BYTES = 4 << 20
 
 
 class Follower:
-    """One run; `counts` says what was done: messages, written, stale, repeated, unreadable."""
+    """One run; `counts` has the numbers of messages, written, stale, repeated and unreadable."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.counts: Counter[str] = Counter()
@@ -96,7 +96,7 @@ class Follower:
         )  # fmt: skip
 
     async def _assign(self, consumer: Any) -> Mapping[TopicPartition, int]:
-        """Assigns all partitions, from where the database goes on; returns their present ends."""
+        """Assigns all partitions at the offsets of the database; returns their present ends."""
         counts = await partition_counts(self._settings)
         partitions = [
             TopicPartition(broker_name(self._settings, topic.name), p)
@@ -151,7 +151,7 @@ async def following(settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
 
 
 def _start(place: tuple[str, int], kept: int | None, first: int, end: int) -> int:
-    """Where to go on; raises TopicsError where the topic is not the one that the database knows."""
+    """The offset to continue from; raises TopicsError where the topic is not the one of the stored offset."""
     name = f"{place[0]}/{place[1]}"
     if kept is None:
         return first

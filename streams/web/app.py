@@ -50,8 +50,8 @@ SITE: web.AppKey[Site] = web.AppKey("site", Site)
 
 
 def application(settings: Settings, terms: list[Term]) -> web.Application:
-    """The page of the store and, where PV_BROKER names a broker, with live reports and reviews. Raises
-    AccessError where the settings would give access without authentication.
+    """The page of the store; with live reports and reviews if PV_BROKER names a broker. Raises AccessError
+    where the settings would give access without authentication.
     """
     from streams.web import review, views  # noqa: PLC0415  they need SITE
 
@@ -73,8 +73,8 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
 
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:
-    """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose cleanup ends it, and the port. Raises
-    OSError where the port is in use; then nothing is left running.
+    """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose `cleanup` stops the server, and the
+    port. Raises OSError where the port is in use; then nothing is left running.
     """
     settings = app[SITE].settings
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)

@@ -81,7 +81,7 @@ def _with_span(state: ReviewedEvent, form: Form, event: Mapping[str, Any]) -> Re
     except ValueError:
         raise ValueError("the span needs two whole numbers") from None
     if not 0 <= start < end <= len(event["text"]):
-        raise ValueError(f"the span must lie in the text, which has {len(event['text'])} characters")
+        raise ValueError(f"the span must be within the text, which has {len(event['text'])} characters")
     is_found = (start, end) == found_span(event)
     return replace(state, start=None if is_found else start, end=None if is_found else end)
 

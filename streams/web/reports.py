@@ -1,4 +1,4 @@
-"""What the store knows of reports, and their texts cut into pieces that are highlighted."""
+"""The reports in the store, and their texts cut into pieces for highlighting."""
 
 from __future__ import annotations
 

@@ -52,10 +52,10 @@ class SignalFilter:
 
 
 class Signals:
-    """The last computation."""
+    """The signals of the last computation."""
 
     def __init__(self, queries: StoreQueries) -> None:
-        """`queries` is not shared: other queries do not wait for the seconds of a computation."""
+        """`queries` must not be shared: a computation takes seconds, and other queries would wait for it."""
         self._queries = queries
         self._lock = asyncio.Lock()
         self._surveillance: Surveillance | None = None
@@ -66,7 +66,7 @@ class Signals:
         """Preferred term to organ class."""
 
     async def outcome(self) -> Outcome:
-        """The last computation. Only the first one is waited for; later ones run in the background."""
+        """The last outcome; only the first computation is waited for, later ones run in the background."""
         async with self._lock:
             if self._outcome is None:
                 await self._renew()

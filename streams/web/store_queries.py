@@ -1,4 +1,4 @@
-"""Queries of the store, one at a time, in a thread of their own."""
+"""Queries of the store, one at a time, in a separate thread."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from training.acronym.assemble import ZERO_SHOT_PIECES, make, make_zero_shot
 from training.acronym.settings import ReleaseOptions, Settings
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 
 
@@ -50,4 +51,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -140,7 +140,7 @@ def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> Non
 
 
 def write_network(trainee: AcronymTrainee, folder: Path, share: float = 1.0) -> MNetwork:
-    """Writes the files of the trained network; the network as a release would load it, but for the head's
+    """Writes the files of the trained network; returns it as a release would load it, except for the head's
     place on the CPU and the encoder's on the device of the training. `share`: of an adapter's change.
     """
     settings, head = trainee.settings, trainee.head.cpu()
@@ -212,7 +212,7 @@ def _published(
 
 
 def _record(settings: Settings) -> dict[str, Any]:
-    """The settings as a manifest has them."""
+    """The settings as a manifest states them."""
     elsewhere = {"base", "max_pieces", "corpora", "validated"}
     record = {name: value for name, value in asdict(settings).items() if name not in elsewhere}
     return record | {"corpora": list(settings.corpus_names), "validated": list(settings.validated_names)}

@@ -17,19 +17,19 @@ from models.text import words
 from models.types import Span
 from training.evaluation.acronym import Row
 
-#: Words of a phrase.
+#: Minimum and maximum number of words of a phrase.
 SHORTEST, LONGEST = 2, 4
-#: Texts that must have a phrase, so that it is a phrase and not a chance collocation.
+#: Minimum number of texts with a phrase, so that it is not a chance collocation.
 FEWEST_TEXTS = 2
-#: Long forms to choose from at most, the right one included.
+#: Maximum number of long forms to choose from, with the right one.
 MOST_FORMS = 6
-#: Rows of one phrase at most.
+#: Maximum number of rows of one phrase.
 ROWS = 2
 #: Share of the plurals that are written as initials and s, and stand for the singular.
 PLURAL_OUTSIDE = 0.5
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z][a-z]*(?=[A-Z])")
 _PLURAL = re.compile(r"[^\Wsiu]s$")
-#: Words that are in no phrase: function words, and words that in reports of medicine mostly are verbs.
+#: Words that are in no phrase: function words, and words that are mostly verbs in medical reports.
 _NO_PHRASE = frozenset(
     re.findall(
         r"\w+",

@@ -25,47 +25,47 @@ class Settings:
     corpora: Annotated[
         str,
         typer.Option(
-            help="of casi, ade, ade_defined, written, phrases, sdu22_scientific and sdu22_legal, separated "
-            "by commas"
+            help="training corpora, separated by commas: casi, ade, ade_defined, written, phrases, "
+            "sdu22_scientific, sdu22_legal"
         ),
     ] = "casi,ade"
     validated: Annotated[
-        str, typer.Option(help="further corpora that are never trained on, like --corpora")
+        str, typer.Option(help="corpora that are used for validation only, as --corpora")
     ] = ""
-    objective: Annotated[Objective, typer.Option(help="the loss")] = "softmax"
+    objective: Annotated[Objective, typer.Option(help="loss over the long forms")] = "softmax"
     anchor: Annotated[
-        Anchor, typer.Option(help="a row's own sentence, or another one of the same long form")
+        Anchor, typer.Option(help="anchor of a row: its own sentence, or another one of the same long form")
     ] = "own"
     pooling: Annotated[
         Pooling, typer.Option(help="mean over the text, over the acronym's pieces, or both")
     ] = "both"
-    size: Annotated[int, typer.Option(help="of the dense layer")] = 64
+    size: Annotated[int, typer.Option(help="width of the dense layer")] = 64
     distance: Annotated[
-        bool, typer.Option(help="the m-network itself; without it the other parts alone score")
+        bool, typer.Option(help="score by the distance of the m-network; without it by the other parts alone")
     ] = True
-    fit: Annotated[bool, typer.Option(help="also score the sentence with the long form by itself")] = False
+    fit: Annotated[bool, typer.Option(help="add a linear score of the sentence with the long form")] = False
     alone: Annotated[
-        bool, typer.Option(help="also compare the sentence with the long form without a sentence")
+        bool, typer.Option(help="add the similarity to the long form encoded without a sentence")
     ] = True
-    surface: Annotated[bool, typer.Option(help="also score letters, case and number next to the acronym")] = (
-        True
-    )
-    dropout: Annotated[float, typer.Option(help="before the dense layer; 0.5 in the paper")] = 0.1
+    surface: Annotated[
+        bool, typer.Option(help="add a score of letters, case and grammatical number at the acronym's place")
+    ] = True
+    dropout: Annotated[float, typer.Option(help="dropout before the dense layer; 0.5 in the paper")] = 0.1
     shared_dropout: Annotated[
-        bool, typer.Option(help="drop the same entries of a sentence and of its long forms, not each's own")
+        bool, typer.Option(help="one dropout mask for a sentence and its long forms, not one for each text")
     ] = False
-    layers: Annotated[int, typer.Option(help="the last ones that are trained; 0: none")] = 2
-    rank: Annotated[int, typer.Option(help="of the adapter; 0: the layers' own weights")] = 16
-    lr: Annotated[float, typer.Option(help="of the encoder")] = 1e-3
-    head_lr: Annotated[float, typer.Option(help="of what is above the encoder")] = 3e-3
+    layers: Annotated[int, typer.Option(help="number of upper layers that are trained; 0: none")] = 2
+    rank: Annotated[int, typer.Option(help="rank of the adapter; 0: train the layers' own weights")] = 16
+    lr: Annotated[float, typer.Option(help="learning rate of the encoder")] = 1e-3
+    head_lr: Annotated[float, typer.Option(help="learning rate of the scoring head")] = 3e-3
     epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 3
     batch: Annotated[int, typer.Option(help="rows of a batch")] = 32
-    rows: Annotated[int, typer.Option(help="training rows of one long form at most; 0: all")] = 3
-    candidates: Annotated[int, typer.Option(help="long forms of a training row at most; 0: all")] = 0
-    max_pieces: Annotated[int, typer.Option(help="of a text at most")] = 128
-    held_out: Annotated[float, typer.Option(help="share of the acronyms, for validation")] = 0.15
-    validate: Annotated[int, typer.Option(help="validation rows at most; 0: all")] = 800
-    seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 0
+    rows: Annotated[int, typer.Option(help="maximum training rows of one long form; 0: all")] = 3
+    candidates: Annotated[int, typer.Option(help="maximum long forms of a training row; 0: all")] = 0
+    max_pieces: Annotated[int, typer.Option(help="maximum word pieces of a text")] = 128
+    held_out: Annotated[float, typer.Option(help="share of the acronyms held out for validation")] = 0.15
+    validate: Annotated[int, typer.Option(help="maximum validation rows; 0: all")] = 800
+    seed: Annotated[int, typer.Option(help="seed of weights, order and validation part")] = 0
     precision: PrecisionOption = "auto"
 
     @property
@@ -86,18 +86,16 @@ class Settings:
 class ReleaseOptions:
     """What a release holds in addition to a trained network, or in its place."""
 
-    dictionary: Annotated[Path, typer.Option(help="a .tsv with short_form, long_form")] = CLINICAL
-    zero_shot: Annotated[bool, typer.Option(help="train nothing: distances by the base as it is")] = False
+    dictionary: Annotated[Path, typer.Option(help="a .tsv with the columns short_form, long_form")] = CLINICAL
+    zero_shot: Annotated[bool, typer.Option(help="train nothing: use distances of the base model")] = False
     usage_examples: Annotated[
-        bool, typer.Option(help="prototypes of CASI and of long forms in ADE texts")
+        bool, typer.Option(help="add prototypes from CASI and from long forms in ADE texts")
     ] = True
     written: Annotated[
-        bool, typer.Option(help="prototypes and long forms of the teaching corpus' sentences as well")
+        bool, typer.Option(help="add prototypes and long forms from sentences of the teaching corpus")
     ] = True
     share: Annotated[
         float,
-        typer.Option(
-            help="of the adapter's change of the encoder that is kept: prototypes need less than all"
-        ),
+        typer.Option(help="factor of the adapter's change in the release, 0 to 1; prototypes may need less"),
     ] = 1.0
-    limit: Annotated[int, typer.Option(help="rows scored at most, with --zero-shot; 0: all")] = 0
+    limit: Annotated[int, typer.Option(help="with --zero-shot: maximum rows scored; 0: all")] = 0

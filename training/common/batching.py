@@ -1,4 +1,4 @@
-"""Batches of like length, so that little padding is computed."""
+"""Batches of similar length, so that little padding is computed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 def length_batches(
     data: Sequence[T], *, size: int, pool: int, length: Callable[[T], int], rng: random.Random
 ) -> list[list[T]]:
-    """Every record once, in random batches of `size`; records of like length share a batch, out of a random
-    pool of `pool` batches. The same `rng` gives the same batches.
+    """Every record once, in random batches of `size`; records of similar length share a batch, out of a
+    random pool of `pool` batches. The same `rng` gives the same batches.
     """
     order = list(data)
     rng.shuffle(order)

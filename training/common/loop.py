@@ -289,5 +289,5 @@ def warmup_linear(optimizer: Any, steps: int) -> Any:
 
 
 def steps_of(epochs: int, records: int, batch: int) -> int:
-    """Steps of an optimizer over so many epochs, the last batch of an epoch being smaller."""
+    """Steps of an optimizer in `epochs` epochs; the last batch of an epoch may be smaller."""
     return epochs * -(-records // batch)

@@ -17,9 +17,11 @@ from models.encoder.capabilities import Need, refusal
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 # Options that all programs have.
-Output = Annotated[Path, typer.Option(help="root directory of the releases")]
-Run = Annotated[Path | None, typer.Option(help="folder of checkpoints; a killed run resumes from it")]
-Device = Annotated[DeviceName, typer.Option(help="auto: the GPU where there is one")]
+Output = Annotated[Path, typer.Option(help="root folder of the releases; the new one is written below it")]
+Run = Annotated[
+    Path | None, typer.Option(help="folder of checkpoints; a run that was stopped resumes from it")
+]
+Device = Annotated[DeviceName, typer.Option(help="device; auto: the GPU if there is one")]
 RELEASES = Path("models/pretrained")
 
 

@@ -78,7 +78,7 @@ def _draft(
 
 OFFERED = Annotated[
     bool,
-    typer.Option("--publish", help="then offer the release to the workers of PV_BROKER, through the gate"),
+    typer.Option("--publish", help="announce the release on PV_BROKER too, if it passes the gate"),
 ]
 
 

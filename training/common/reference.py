@@ -27,7 +27,7 @@ class TextsOf(NamedTuple):
 
     @classmethod
     def some(cls, made_from: str, texts: Sequence[str], most: int = MOST) -> TextsOf:
-        """At most so many of the texts, chosen at random with a fixed seed."""
+        """At most `most` of the texts, chosen at random with a fixed seed."""
         return cls(made_from, random.Random(0).sample(texts, min(most, len(texts))))
 
 

@@ -174,7 +174,7 @@ def choices(model: Any, rows: Sequence[Row]) -> list[str]:
 
 
 def answers(model: Any, rows: Sequence[Row]) -> list[Answer]:
-    """The model's answer to each row. Rows of like length share a batch; equal rows are computed once."""
+    """The model's answer to each row. Rows of similar length share a batch; equal rows are computed once."""
     unique = sorted({(r.text, r.span, r.senses) for r in rows}, key=lambda q: (len(q[0]), q[0], q[1].start))
     found: dict[tuple[str, Span, tuple[str, ...]], Answer] = {}
     for start in range(0, len(unique), BATCH):

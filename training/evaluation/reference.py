@@ -1,11 +1,12 @@
-"""The references of the bundled releases, to see when a stream differs from what they were made for.
+"""Makes the references of the bundled releases anew, which show when a stream differs from their own texts.
 
-python -m training.evaluation.reference
-python -m training.evaluation.reference --release runs/ner/VERSION --texts posts.jsonl
+    python -m training.evaluation.reference
+    python -m training.evaluation.reference --release runs/ner/VERSION --texts posts.jsonl
 
-Those of the bundled releases are made from the training part of the teaching corpus, which is in the source
-tree. They lie beside the releases, under their versions, so that these stay as they are; a release that holds
-a reference of its own has none there.
+They must be made anew when a bundled release is replaced, from the training part of the teaching corpus. Each
+is a file beside its release, so that the release is not changed; a release that holds a reference of its own
+has none there. With --release and --texts a copy of the release is written whose reference is made from these
+texts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from models.drift import REFERENCE, beside
 from models.releases.loading import model_class
 from models.releases.store import bundled, open_release
 from models.types import TASKS
+from training.common.program_help import run_program
 from training.common.reference import MOST, TextsOf, reference_of, with_reference
 from training.teaching.readers import marked_texts, questions
 
@@ -74,12 +76,9 @@ def read_texts(path: Path) -> list[str]:
 
 def main(
     release: Annotated[Path | None, typer.Option(help="a release; by default the bundled ones")] = None,
-    texts: Annotated[Path | None, typer.Option(help="JSON Lines with `text`, for --release")] = None,
-    output: Annotated[Path, typer.Option(help="folder of releases, for --release")] = Path("runs"),
+    texts: Annotated[Path | None, typer.Option(help="with --release: JSON Lines with `text`")] = None,
+    output: Annotated[Path, typer.Option(help="with --release: folder for the copy")] = Path("runs"),
 ) -> None:
-    """Makes the references of the bundled releases anew, which is needed when one is replaced; or from a
-    release another one, with a reference made from texts of your own.
-    """
     if (release is None) != (texts is None):
         raise typer.BadParameter("--release and --texts belong together")
     if release is None or texts is None:
@@ -94,4 +93,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -20,6 +20,7 @@ import typer
 from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import finish
 from training.idiom.assemble import console, make
 from training.idiom.settings import Settings
@@ -33,11 +34,11 @@ def main(
     run: Run = None,
     device: Device = "auto",
     compare: Annotated[
-        bool, typer.Option(help="print the dev scores by both poolings, marked or not")
+        bool, typer.Option(help="print dev scores of both poolings, with and without marked expressions")
     ] = True,
 ) -> None:
     if not (settings.semeval or settings.teaching):
-        raise typer.BadParameter("nothing to learn from: --no-semeval is for --teaching")
+        raise typer.BadParameter("no training data: --no-semeval needs --teaching")
     place = device_of(device)
     check_base(settings.base, Need(own_layers=settings.layers > 0))
     settings = replace(settings, precision=resolved(settings.precision, place))
@@ -50,4 +51,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -17,6 +17,7 @@ from models.encoder.capabilities import Need
 from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make
@@ -34,7 +35,7 @@ def main(
     like: Annotated[
         Path | None,
         typer.Option(
-            help="release whose weights are taken: nothing is trained, and only --pooled, --named-from "
+            help="release whose weights are used: nothing is trained, and only --pooled, --named-from "
             "and --withdrawals count"
         ),
     ] = None,
@@ -59,4 +60,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

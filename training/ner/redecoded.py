@@ -1,4 +1,4 @@
-"""A release with the weights of another that decodes in another way; nothing is trained."""
+"""Makes a release with the weights of another release and other decoding settings; nothing is trained."""
 
 from __future__ import annotations
 

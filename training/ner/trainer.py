@@ -35,7 +35,7 @@ from training.common.precision import mixed
 from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, names_of, phases_of
 
-#: Batches out of which sentences of like length are put together.
+#: Batches out of which sentences of similar length are put together.
 POOL = 20
 
 

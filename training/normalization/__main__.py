@@ -18,6 +18,7 @@ from models.encoder.capabilities import Need
 from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.normalization.assemble import make
 from training.normalization.nil.calibration import recalibrated
@@ -31,18 +32,16 @@ def main(
     settings: Settings,
     options: ReleaseOptions,
     data: Annotated[
-        Path | None, typer.Option(help="folder with psytar/ and terminology/; needed for training")
+        Path | None, typer.Option(help="folder with psytar/ and terminology/; required for training")
     ] = None,
-    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing")] = False,
+    zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing: use the base model")] = False,
     like: Annotated[
         Path | None,
-        typer.Option(help="train nothing: a release whose parts are used as they are, but for the terms"),
+        typer.Option(help="train nothing: release whose trained parts are used over the terms of --terms"),
     ] = None,
     calibrate: Annotated[
         bool,
-        typer.Option(
-            help="with --like and --data: the same release with a rule for NIL fitted on terms taken out"
-        ),
+        typer.Option(help="with --like and --data: fit only the rule for NIL, on mentions of removed terms"),
     ] = False,
     reviews: Annotated[
         Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
@@ -70,8 +69,8 @@ def main(
 
 
 def _checked(settings: Settings, place: torch.device) -> Settings:
-    """The settings of a training with a precision that the device has. Raises typer.BadParameter for a base
-    that cannot be trained.
+    """The settings with a precision that the device supports. Raises typer.BadParameter for a base that
+    cannot be trained.
     """
     for base in {settings.base, settings.base_of_context}:
         check_base(base, Need(pieces=max(MAX_PIECES, settings.window)))
@@ -79,4 +78,4 @@ def _checked(settings: Settings, place: torch.device) -> Settings:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

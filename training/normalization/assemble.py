@@ -82,7 +82,7 @@ def make(
 
 
 def _sources(terms: Sequence[terminology.Term], reviewed: int, *, with_phrases: bool) -> list[TrainingData]:
-    """What a release learned from: PsyTAR, the phrases of the teaching corpus, and so many reviewed texts."""
+    """The training data of a release: PsyTAR, phrases of the teaching corpus, and `reviewed` texts."""
     sources = [TRAINED]
     if with_phrases:
         sources.append(teaching_source(len(taught_phrases(Split([], [], []), terms))))
@@ -148,8 +148,8 @@ def phrase_adapter(
     run: Path | None,
     device: torch.device | str,
 ) -> tuple[dict[str, Tensor], float]:
-    """The change of S_isolated, from its base, after it learned lay phrases, as a release holds it, and the
-    seconds that this took.
+    """The change of S_isolated from its base by training on lay phrases, as a release holds it, and the
+    seconds that the training took.
     """
     trainee = PhraseTrainee(
         isolated, terms, data, split.valid, settings.phrase_epochs, settings.precision, settings.seed, device

@@ -37,7 +37,7 @@ class Encoders(NamedTuple):
 
 
 class IsolatedNetwork:
-    """S_isolated alone, for a release that reads no sentence; nothing of it is trained here."""
+    """S_isolated alone, for a release that reads no sentence; it is not trained here."""
 
     def __init__(self, isolated: Encoder, terms: Sequence[Term]) -> None:
         self.isolated, self.terms = isolated, list(terms)
@@ -48,7 +48,7 @@ class IsolatedNetwork:
         self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
 
     def refiner(self, share: float = 1.0) -> Refiner | None:
-        """What refines vectors by sentences: nothing."""
+        """None: vectors are not refined by sentences."""
         return None
 
     def model(
@@ -80,7 +80,7 @@ class RefiningNetwork(IsolatedNetwork):
     def __init__(
         self, encoders: Encoders, terms: Sequence[Term], settings: Settings, device: torch.device
     ) -> None:
-        """The encoders are left as they are: copies are trained. S_isolated must be on the device."""
+        """Copies of the encoders are trained. S_isolated must be on the device."""
         self.device = device
         self.trains_isolated, self._precision = settings.isolated, settings.precision
         isolated, context = encoders
@@ -100,7 +100,7 @@ class RefiningNetwork(IsolatedNetwork):
         return [*trained, self.isolated.model] if self.trains_isolated else trained
 
     def refiner(self, share: float = 1.0) -> Refiner:
-        """Encoders and matrices as they are served: the matrices on the CPU."""
+        """Encoders and matrices as for serving: the matrices on the CPU."""
         return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), share)
 
     def refined(self, batch: Sequence[Example]) -> Tensor:

@@ -19,50 +19,50 @@ ALLOWED_LOSS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What makes a run what it is; `make train` has the settings of the bundled release.
+    """What determines the weights of a run; `make train` has the settings of the bundled release.
 
     The defaults are the paper's: cosine embedding loss with a random term of another preferred term for each
     positive, S_isolated frozen.
     """
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
-    context_base: Annotated[str | None, typer.Option(help="base of S_context; without it, --base")] = None
+    context_base: Annotated[str | None, typer.Option(help="base of S_context; by default --base")] = None
     epochs: Annotated[
         int,
         typer.Option(
             min=0,
-            help="of S_context; the one with the best validation acc@1 is kept; 0: no S_context, so that a "
-            "release reads the mention alone",
+            help="epochs of S_context; the one with the best validation acc@1 is kept; 0: no S_context, so "
+            "that a release reads the mention alone",
         ),
     ] = 20
-    rank: Annotated[int, typer.Option(help="of S_context's adapter; 0: the whole S_context is trained")] = 16
-    lr: Annotated[float, typer.Option(help="peak of the one-cycle schedule")] = 3e-4
+    rank: Annotated[int, typer.Option(help="rank of S_context's adapter; 0: train all its weights")] = 16
+    lr: Annotated[float, typer.Option(help="peak learning rate of the one-cycle schedule")] = 3e-4
     batch: Annotated[int, typer.Option(help="mentions of a batch")] = 32
-    seed: Annotated[int, typer.Option(help="of weights, order and negatives")] = 42
-    window: Annotated[int, typer.Option(help="pieces of a sentence that S_context reads")] = 16
+    seed: Annotated[int, typer.Option(help="seed of weights, order and negatives")] = 42
+    window: Annotated[int, typer.Option(help="word pieces of a sentence that S_context reads")] = 16
     in_batch: Annotated[
-        bool, typer.Option(help="softmax over the terms of a batch instead of the cosine embedding loss")
+        bool, typer.Option(help="loss: softmax over the terms of a batch, not the cosine embedding loss")
     ] = False
-    all_terms: Annotated[bool, typer.Option(help="softmax over all terms instead")] = False
-    temperature: Annotated[float, typer.Option(help="of the softmax")] = 0.05
+    all_terms: Annotated[bool, typer.Option(help="loss: softmax over all terms")] = False
+    temperature: Annotated[float, typer.Option(help="temperature of the softmax")] = 0.05
     hard_negatives: Annotated[
-        bool, typer.Option(help="the negative is one of the nearest wrong terms, searched before each epoch")
+        bool, typer.Option(help="use one of the nearest wrong terms, searched before each epoch, as negative")
     ] = False
     synonyms: Annotated[
-        bool, typer.Option(help="all lowest-level terms of a right preferred term are positives")
+        bool, typer.Option(help="use all lowest-level terms of the right preferred term as positives")
     ] = False
     swap: Annotated[
         float,
         typer.Option(
-            help="share of mentions replaced by a term in their sentences, drawn anew in each epoch; the "
-            "other terms of its preferred term are its positives"
+            help="share of mentions that are replaced by a term in their sentence, drawn anew in each epoch; "
+            "the positives are the other terms of its preferred term"
         ),
     ] = 0.0
-    isolated: Annotated[bool, typer.Option(help="train S_isolated too, with an adapter")] = False
+    isolated: Annotated[bool, typer.Option(help="also train S_isolated, with an adapter")] = False
     phrase_epochs: Annotated[
         int,
         typer.Option(
-            min=0, help="epochs in which S_isolated first learns lay phrases of the teaching corpus; 0: none"
+            min=0, help="epochs of S_isolated on lay phrases of the teaching corpus, before the others"
         ),
     ] = 0
     precision: PrecisionOption = "auto"
@@ -77,20 +77,24 @@ class ReleaseOptions:
     """The contents of a release in addition to the trained network."""
 
     terms: Annotated[
-        Path, typer.Option(help="a .tsv with llt, pt, soc, or a folder with MedDRA's .asc files")
+        Path, typer.Option(help="a .tsv with the columns llt, pt, soc, or a folder with MedDRA's .asc files")
     ] = terminology.BUNDLED
     k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5
-    nil_below: Annotated[float | None, typer.Option(help="NIL threshold; without it, from --data")] = None
+    nil_below: Annotated[
+        float | None, typer.Option(help="NIL threshold (cosine); by default from --data")
+    ] = None
     phrases: Annotated[bool, typer.Option(help="search training mentions in addition to the terms")] = True
     taught: Annotated[
         bool, typer.Option(help="search the phrases of the teaching corpus in addition to the terms")
     ] = True
-    taught_penalty: Annotated[float, typer.Option(min=0, help="taken from such a phrase's cosine")] = 0.05
+    taught_penalty: Annotated[float, typer.Option(min=0, help="subtracted from such a phrase's cosine")] = (
+        0.05
+    )
     vote: Annotated[
         float,
         typer.Option(
             min=0,
-            help="temperature at which names and phrases of a preferred term add up; 0: the nearest decides",
+            help="temperature of the log-sum-exp over the cosines of a preferred term; 0: the highest alone",
         ),
     ] = 0.04
     context_share: Annotated[
@@ -98,24 +102,27 @@ class ReleaseOptions:
         typer.Option(
             min=0,
             max=1,
-            help="share of the vector that was refined by the sentence in the mean with the mention's own; "
+            help="weight of the mention's vector refined by its sentence, in the mean with its own vector; "
             "1: the refined one alone, as in the paper",
         ),
     ] = 1.0
     spelling: Annotated[
-        bool, typer.Option(help="correct misspelled words of mentions by those of terms and phrases")
+        bool, typer.Option(help="correct misspelled words of mentions to words of terms and phrases")
     ] = True
     nil_loss: Annotated[
         float,
         typer.Option(
             min=0,
             max=0.5,
-            help="with --calibrate: share of right codings that may become NIL where the rule is fitted",
+            help="with --calibrate: share of right codings that may become NIL on the fitting data",
         ),
     ] = ALLOWED_LOSS
-    start: Annotated[Path | None, typer.Option(help="a release whose adapter S_context begins with")] = None
+    start: Annotated[
+        Path | None, typer.Option(help="release whose adapter S_context is initialised with")
+    ] = None
     start_isolated: Annotated[
-        Path | None, typer.Option(help="a release whose adapter S_isolated (so also the terms) begins with")
+        Path | None,
+        typer.Option(help="release whose adapter S_isolated (also for the terms) starts with"),
     ] = None
 
     def searched(self) -> dict[str, float | bool]:

@@ -25,7 +25,7 @@ from training.normalization.network import Encoders, RefiningNetwork
 from training.normalization.sampling import NEAREST, TermSampler
 from training.normalization.settings import Settings
 
-#: Batches out of which sentences of like length are put together.
+#: Batches out of which sentences of similar length are put together.
 POOL = 10
 #: So far apart are the seeds of runs' epochs that no two are the same.
 SEED_STEP = 100_003

@@ -19,6 +19,7 @@ import typer
 from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.relation.release import make
@@ -30,7 +31,7 @@ def main(
     settings: Settings,
     sizes: SupportSizes,
     data: Annotated[Path, typer.Option(help="folder with ade/")],
-    objective: Annotated[Objective, typer.Option(help="what is trained")] = "all",
+    objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
@@ -47,4 +48,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -36,7 +36,7 @@ TAGS = tags_of(LABELS)
 UNKNOWN = -1
 #: Sentences without an event on which false effects and false relations are counted in validation.
 VALID_NEGATIVES = 1000
-#: Batches out of which sentences of like length are put together.
+#: Batches out of which sentences of similar length are put together.
 POOL = 20
 
 
@@ -187,7 +187,7 @@ def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
 
 
 def sentence_batches(data: Sequence[Example], size: int, rng: random.Random) -> list[list[Example]]:
-    """Shuffled batches of sentences of like length."""
+    """Shuffled batches of sentences of similar length."""
     return length_batches(data, size=size, pool=POOL, length=lambda e: len(e.pieces), rng=rng)
 
 

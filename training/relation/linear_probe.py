@@ -68,7 +68,7 @@ def probe(
 
 
 def _packed(data: Sequence[Example], vectors: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Batches of like length: words (b, n, d), which pairs are related, and which are pairs, (b, n, n)."""
+    """Batches of similar length: words (b, n, d), which pairs are related, and which are pairs, (b, n, n)."""
     own = torch.split(vectors, [len(e.tags) for e in data])
     order = sorted(range(len(data)), key=lambda i: len(data[i].tags))
     packs = []

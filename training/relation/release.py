@@ -51,9 +51,9 @@ KINDS: dict[Objective, str] = {
     "cldr": "relations by CLDR, entities in the plain encoder's space",
     "clgs": "relations by CLGS, entities in the plain encoder's space",
 }
-#: Sentences of one pass over those in which pairs are looked for.
+#: Batch size of the search for pairs in sentences.
 READ_AT_ONCE = 1024
-#: What the reference of a release is made from.
+#: The texts that the reference of a release is made from.
 READ = "its training sentences with and without an event"
 CANARY = [
     "Intravenous azithromycin - induced ototoxicity .",

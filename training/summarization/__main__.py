@@ -3,10 +3,10 @@ training.summarization`.
 
 First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
 messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
-MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` makes the
-release that extracts: three linear rankers are fitted over the frozen encoder, to
-MeQSum and the teaching corpus. `--edited` makes the one that edits what it extracts: kinds of question and a
-ranker of edits are fitted too, to the answers of rankers that are fitted anew or kept (`--start RELEASE`).
+MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` trains the
+release that extracts: three linear rankers are fitted over the frozen encoder, on MeQSum and the teaching
+corpus. `--edited` trains the release that edits the extracted answer: a classifier of kinds of question and a
+ranker of edits are fitted too, on the answers of rankers that are new or kept (`--start RELEASE`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import typer
 from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
+from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.summarization.assemble import make
 from training.summarization.extraction.release import Editing, publish_extractive
@@ -32,14 +33,14 @@ def main(
     settings: Settings,
     options: ReleaseOptions,
     data: Annotated[
-        Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; stanza/ is used if there")
+        Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; also stanza/ if present")
     ] = None,
-    extractive: Annotated[bool, typer.Option(help="make the release that extracts")] = False,
-    edited: Annotated[bool, typer.Option(help="make the release that edits what it extracts")] = False,
+    extractive: Annotated[bool, typer.Option(help="train the release that extracts")] = False,
+    edited: Annotated[bool, typer.Option(help="train the release that edits the extracted answer")] = False,
     start: Annotated[
         Path | None,
         typer.Option(
-            help="folder of a run whose last weights are the first; with --edited a release whose rankers "
+            help="run folder whose last weights training starts with; with --edited: release whose rankers "
             "are kept"
         ),
     ] = None,
@@ -64,4 +65,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_program(main)

@@ -19,7 +19,7 @@ from training.summarization.settings import MEQSUM, PAIRS, Settings, Stage, stag
 
 
 class Example(NamedTuple):
-    """A pair as it is learned from in one epoch, with the entities of its summary."""
+    """A training pair in the form of one epoch, with the entities of its summary."""
 
     pair: Pair
     entities: Sequence[Entity]

@@ -14,7 +14,7 @@ from training.summarization.data import Pair
 
 #: Words of a patient's sentence.
 LENGTHS = range(4, 31)
-#: At most so many sentences before and after the question.
+#: Maximum number of sentences before and after the question.
 BEFORE, AFTER = 4, 2
 #: Shares of the messages with a subject line, without a question mark, and with thanks.
 SUBJECT, NO_MARK, THANKS = 0.5, 0.3, 0.5

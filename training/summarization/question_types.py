@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 def learned_forms(
     pairs: Sequence[Pair], entities: Mapping[str, Sequence[Entity]], least: int = 2
 ) -> list[str]:
-    """The forms of the cues, then those that at least so many summaries take when their longest entity is
+    """The forms of the cues, then those that at least `least` summaries have when their longest entity is
     replaced by the place holder.
     """
     counts: Counter[str] = Counter()

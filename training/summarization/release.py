@@ -64,7 +64,7 @@ def _has_messages(settings: Mapping[str, Any] | None) -> bool:
 
 
 def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[str]:
-    """Words that are in at least so many training summaries, and those of the forms."""
+    """Words that are in at least `least` training summaries, and those of the forms."""
     pairs = [*corpora.pretraining, *corpora.training]
     counts = Counter(word for p in pairs for word in set(word_keys(p.summary)))
     frequent = {word for word, n in counts.items() if n >= least}

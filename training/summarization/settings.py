@@ -20,7 +20,7 @@ PAIRS, MEQSUM = "pairs", "meqsum"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What makes a run what it is; `make train` has the settings of the bundled release."""
+    """What determines the weights of a run; `make train` has the settings of the bundled release."""
 
     backbone: Annotated[
         str,
@@ -31,14 +31,16 @@ class Settings:
             "encoder-decoder of the hub (facebook/bart-large)",
         ),
     ] = MINI
-    layers: Annotated[int, typer.Option(help="of the pointer decoder")] = 3
-    rank: Annotated[int, typer.Option(help="of the encoder's adapter; 0: its layers are trained")] = 32
-    trained_layers: Annotated[int, typer.Option(help="of the encoder, the last ones")] = 3
+    layers: Annotated[int, typer.Option(help="layers of the pointer decoder")] = 3
+    rank: Annotated[int, typer.Option(help="rank of the encoder's adapter; 0: train its layers")] = 32
+    trained_layers: Annotated[int, typer.Option(help="number of upper encoder layers that are trained")] = 3
     denoise: Annotated[int, typer.Option(help="sentences with gaps in the first stage")] = 0
     pretraining: Annotated[int, typer.Option(help="epochs of the first stage")] = 10
-    epochs: Annotated[int, typer.Option(help="of MeQSum, the second stage")] = 6
-    pretraining_lr: Annotated[float, typer.Option(help="of the first stage")] = 4e-4
-    lr: Annotated[float, typer.Option(help="of MeQSum; 1e-5 in the paper, for BART-large")] = 2e-4
+    epochs: Annotated[int, typer.Option(help="epochs of the second stage, MeQSum")] = 6
+    pretraining_lr: Annotated[float, typer.Option(help="learning rate of the first stage")] = 4e-4
+    lr: Annotated[
+        float, typer.Option(help="learning rate of the second stage; 1e-5 in the paper, for BART-large")
+    ] = 2e-4
     batch: Annotated[int, typer.Option(help="questions of a batch")] = 16
     smoothing: Annotated[float, typer.Option(help="lambda of Eq. 3")] = 0.1
     simple: Annotated[
@@ -48,40 +50,41 @@ class Settings:
         float, typer.Option(help="weight of Eq. 6 (replaced entities), 1 in the paper; 0: ECL-h")
     ] = 0.3
     negatives: Annotated[int, typer.Option(help="hard negatives of a question; 128 in the paper")] = 8
-    queue: Annotated[int, typer.Option(help="keys of earlier summaries")] = 4096
-    temperature: Annotated[float, typer.Option(help="of Eq. 5 and 6")] = 0.07
-    momentum: Annotated[float, typer.Option(help="of the key encoder, Eq. 4")] = 0.999
+    queue: Annotated[int, typer.Option(help="length of the queue of keys of earlier summaries")] = 4096
+    temperature: Annotated[float, typer.Option(help="temperature of Eq. 5 and 6")] = 0.07
+    momentum: Annotated[float, typer.Option(help="momentum of the key encoder, Eq. 4")] = 0.999
     positive: Annotated[
-        bool, typer.Option(help="the right summary in the denominator, as MoCo; Eq. 5 and 6 leave it out")
+        bool, typer.Option(help="the right summary is in the denominator, as in MoCo, not as in Eq. 5 and 6")
     ] = True
     swap: Annotated[
-        float, typer.Option(help="share of pairs whose entities are replaced on both sides, drawn each epoch")
+        float,
+        typer.Option(help="share of pairs with entities replaced on both sides, drawn in each epoch"),
     ] = 0.5
     message_share: Annotated[
-        float, typer.Option(help="share of the first stage that is put into patients' messages")
+        float, typer.Option(help="share of the first stage's questions that are put into patients' messages")
     ] = 0.8
     replay: Annotated[
-        int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn each epoch")
+        int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn anew")
     ] = 400
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100
-    seed: Annotated[int, typer.Option(help="of weights, order, draws and validation part")] = 42
-    limit: Annotated[int, typer.Option(help="pairs of each corpus at most; 0: all")] = 0
+    seed: Annotated[int, typer.Option(help="seed of weights, order, draws and validation part")] = 42
+    limit: Annotated[int, typer.Option(help="maximum pairs of each corpus; 0: all")] = 0
     precision: PrecisionOption = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOptions:
-    """How a release writes, in addition to a trained network."""
+    """How the decoder of a release searches, and how its summary is accepted."""
 
     tagger: Annotated[
-        Path | None, typer.Option(help="NER release of the guard; without it, the bundled one")
+        Path | None, typer.Option(help="NER release of the guard; by default the bundled one")
     ] = None
     beams: Annotated[
-        int, typer.Option(help="of the search; 0: 1 or 4, whichever is better on the held-out part")
+        int, typer.Option(help="width of the beam search; 0: 1 or 4, the better one on the held-out part")
     ] = 4
-    length_penalty: Annotated[float, typer.Option(help="of the beam search")] = 1.0
+    length_penalty: Annotated[float, typer.Option(help="length penalty of the beam search")] = 1.0
     choose: Annotated[
-        Choose, typer.Option(help="how a summary is chosen; auto: the best way on the held-out part")
+        Choose, typer.Option(help="how a summary is chosen; auto: the best on the held-out part")
     ] = "pointer"
 
 
@@ -99,7 +102,7 @@ class Stage:
     message_share: float = 0.0
     """share of the pairs whose question is put into a patient's message, drawn anew in each epoch"""
     replay: int = 0
-    """pairs of the first stage in each epoch, drawn anew, in messages as they were there"""
+    """pairs of the first stage in each epoch, drawn anew, put into messages as in that stage"""
 
 
 def stages_of(settings: Settings) -> tuple[Stage, Stage]:

@@ -1,4 +1,4 @@
-"""Checks the teaching corpus, and takes new files in: `python -m training.teaching`."""
+"""Checks the teaching corpus, and adds new files to it: `python -m training.teaching`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from training.teaching.checks.take import take
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
 Data = Annotated[
     Path | None,
-    typer.Option(help="folder of the public corpora; without it only the source tree is compared"),
+    typer.Option(help="folder of the public corpora to compare with; by default only the source tree"),
 ]
-Folder = Annotated[Path, typer.Option(help="of the corpus")]
+Folder = Annotated[Path, typer.Option(help="folder of the teaching corpus")]
 
 
 @app.command()
 def check(
     data: Data = None,
     folder: Folder = FOLDER,
-    drugs: Annotated[bool, typer.Option(help="list the drugs that the lexicon does not know")] = False,
+    drugs: Annotated[bool, typer.Option(help="list the drugs that are not in the lexicon")] = False,
     terms: Annotated[bool, typer.Option(help="list the preferred terms with too few phrases")] = False,
 ) -> None:
-    """Prints what the corpus holds and what is wrong with it; exit code 1 where something is."""
+    """Prints the contents of the corpus and all findings; the exit code is 1 if there is a finding."""
     corpus = read(folder)
     if corpus == Corpus():
         typer.echo(f"no texts in {folder}", err=True)
@@ -51,19 +51,19 @@ def check(
 def take_in(
     files: Annotated[
         list[Path],
-        typer.Argument(help="files named KIND_*, with the ending of their kind: posts_*.txt, idioms_*.tsv"),
+        typer.Argument(help="files named by their kind, such as posts_NAME.txt or idioms_NAME.tsv"),
     ],
     data: Data = None,
     folder: Folder = FOLDER,
 ) -> None:
-    """Copies the lines of files with which nothing is wrong into the corpus, and prints the others."""
+    """Adds the lines of files that have no finding to the corpus, and prints the findings of the others."""
     _note_absent(data)
     try:
         for file in files:
             kept, refused = take(file, folder, data)
             for finding in refused:
                 typer.echo(str(finding))
-            typer.echo(f"{file.name}: {kept} lines taken, {len({f.line for f in refused})} refused")
+            typer.echo(f"{file.name}: {kept} lines added, {len({f.line for f in refused})} refused")
     except (ValueError, OSError) as error:
         _end(error)
 

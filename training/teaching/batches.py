@@ -18,7 +18,7 @@ PARTS: tuple[Part, Part] = ("train", "held_out")
 #: Ids of the corpus' texts begin so.
 ID = "teaching-"
 FOLDER = Path(__file__).parent
-#: Ending of the files of each kind, which lie in a folder of its name.
+#: Suffix of the files of each kind, which are in a folder with the name of the kind.
 SUFFIX: dict[Kind, str] = {
     "posts": ".txt",
     "clinical": ".txt",

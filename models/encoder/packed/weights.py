@@ -1,7 +1,7 @@
 """Reads a packed BERT from the files of a base model, with a release's changes merged into its layers.
 
 The embeddings are mapped from the file of the base, once for all releases of the process, which also share
-the layers that they do not change; of a layer only what is computed with is held.
+the layers that they do not change; of a layer only the weights that are used are held.
 """
 
 from __future__ import annotations

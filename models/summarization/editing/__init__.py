@@ -1,1 +1,1 @@
-"""Short questions that are edited: a closed set of openings over the message's own words."""
+"""Edits of extracted short questions: openings from a closed set, names for pronouns, words left out."""

@@ -11,7 +11,7 @@ from models.summarization.extraction.question_form import capitalised
 from models.summarization.sentence_selection import is_question
 
 _ADVERB = r"(?:(?:really|actually|even|just|also|ever|still|usually|normally|all) )?"
-#: What is said of a medicine behind "is it", "can they" and the like, and what of an illness.
+#: Predicates behind "is it", "can they" and the like by which the pronoun is a medicine, or an illness.
 _OF_MEDICINE = (
     r"interact\w*|interfere|thin|expire|contain|made|gluten|come in|taken|raise|lower|addictive|help with|"
     r"make (?:you|me|your|my|him|her|people)|cause|affect|harm|stay in|work|show up|turn|give (?:you|me)|"
@@ -54,7 +54,7 @@ _FILLERS = re.compile(
     r" by the way| for that matter|,? (?:please|pls|thanks|thank you)(?=[?.!]*$))(?=[ ?.!,]|$)",
     re.IGNORECASE,
 )
-#: A reason behind a question, and the person whom it is for.
+#: A reason at the end of a question, and the person whom it is for.
 _BEHIND = (
     re.compile(
         r"(?:,\s*|\s+)(?:because|as|since) (?:i|we|my|he|she|it|our)\b[^?.!;]*(?=[?.!]*$)", re.IGNORECASE
@@ -66,7 +66,7 @@ _BEHIND = (
     ),
 )
 _HANGING = re.compile(r"\b(?:and|or|but|so|that|if|is|are|to|than)[ ,]*[?.!]*$", re.IGNORECASE)
-#: Fewer words ask nothing.
+#: Minimum number of words of a question.
 _LEAST = 4
 
 
@@ -79,8 +79,8 @@ def is_plural(name: str) -> bool:
 
 
 def with_name(question: str, name: str, *, drug: bool) -> str | None:
-    """The question with a name in place of the pronoun that stands for it; None where no pronoun surely does.
-    `drug`: whether it is a medicine, else it is an illness.
+    """The question with a name in place of the pronoun that refers to it; None where no pronoun certainly
+    does. `drug`: whether the name is a medicine; else it is an illness.
     """
     found = _SUBJECT.match(question)
     said = _OF_MEDICINE if drug else _OF_ILLNESS
@@ -100,8 +100,8 @@ def with_name(question: str, name: str, *, drug: bool) -> str | None:
 
 
 def shortened(question: str, *, asks: bool, names: Sequence[str]) -> str:
-    """The question without fillers, and, where it `asks`, without a reason behind it and the person whom it
-    is for, unless one of the `names` or a number is in them.
+    """The question without fillers. If it `asks`, a reason at its end and the person whom it is for are
+    removed too, unless they contain one of the `names` or a number of three digits.
     """
     question = _FILLERS.sub("", question)
     for pattern in _BEHIND if asks and question.endswith("?") else ():

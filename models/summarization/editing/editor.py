@@ -1,5 +1,5 @@
-"""Edits the answer that the extractor finds: names in place of pronouns, no words about the writer alone,
-and, where the kind of the question is recognised, an opening of a closed set about a part of the message.
+"""Edits the answer of the extractor: names replace pronouns, words about the writer alone are removed, and if
+the kind of the question is recognised, an opening of a closed set may replace the writer's wording.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Editor:
     def __init__(
         self, classifier: KindClassifier, ranker: LinearRanker, margin: float, limits: Limits = STRICT
     ) -> None:
-        """`margin`: by how much the score of an opening must exceed that of the answer without one."""
+        """`margin`: minimum difference between the scores of an answer with and without an opening."""
         self.classifier, self.ranker, self.margin, self.limits = classifier, ranker, margin, limits
 
     @classmethod
     def load(cls, release: Release) -> Editor:
-        """Raises ReleaseError where the weights are of other features or kinds."""
+        """Raises ReleaseError if the weights are for other features or kinds."""
         try:
             weights = read_tensors(release.file(KIND_WEIGHTS))[KINDS_TENSOR].float()
             ranker = LinearRanker.load(release.file(EDIT_RANKER), FEATURES)
@@ -45,8 +45,8 @@ class Editor:
             raise ReleaseError(f"{release.version}: {error}") from None
 
     def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]:
-        """The short question of each message; `method` is "edited" where it is not a part of the text as it
-        stands. The score of one with an opening is its probability among the answers offered.
+        """The short question of each message; `method` is "edited" if it is not a part of the text as it is.
+        The score of one with an opening is its probability among the possible answers.
         """
         return [self._edited(one) for one in found]
 
@@ -64,7 +64,7 @@ class Editor:
 
 
 def _short(found: Extraction, kept: ExtractedAnswer, edit: Edit, score: float) -> ShortQuestion:
-    """The record of an edit: the offsets of the sentence that asks, and of a slot outside of it."""
+    """The short question of an edit, with the offsets of the asking sentence, and of a slot outside of it."""
     sentence, span = kept.chosen.sentence, edit.slot.span
     short = ShortQuestion(edit.text, "edited", round(score, 4), sentence.start, sentence.end)
     if sentence.start <= span.start and span.end <= sentence.end:
@@ -74,8 +74,8 @@ def _short(found: Extraction, kept: ExtractedAnswer, edit: Edit, score: float) -
 
 
 def edited_clause(found: Extraction) -> ExtractedAnswer:
-    """The answer that is a part of the message, with its name in place of the pronoun that stands for it, and
-    without what is for the writer alone.
+    """The extracted answer with its name in place of the pronoun that refers to it, and without words about
+    the writer alone.
     """
     kept, text = found.kept, found.kept.text
     if kept.sure and kept.chosen.lead is None and text.lower().startswith(f"{kept.names[0].text.lower()}: "):

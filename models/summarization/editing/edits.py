@@ -14,12 +14,12 @@ from models.summarization.editing.slots import Slot, slots
 from models.summarization.extraction.focus import FUNCTION_WORDS
 from models.summarization.medical_entities import word_keys
 
-#: Kinds less probable than so are not offered, and of each message so many are; from the last probability on
-#: a kind may be the second of a question.
+#: Minimum probability of a kind, maximum number of kinds for a message, and minimum probability of a second
+#: kind in one question.
 _LEAST_KIND, _MOST_KINDS, _LEAST_FURTHER = 0.12, 3, 0.3
-#: Nouns from which on a question for information lists what it is about.
+#: Minimum number of nouns of LISTED with which a question for information lists them.
 _LEAST_NOUNS = 2
-#: Larger counts are alike.
+#: Larger counts are cut to this.
 _MOST_CONTENT, _MOST_LOST, _MOST_NAMES = 10, 8, 3
 KEPT = (
     "kept",
@@ -78,7 +78,7 @@ class Edit(NamedTuple):
 
 
 def kept_features(intent: Intent) -> list[float]:
-    """FEATURES of the answer that is a part of the message."""
+    """FEATURES of the extracted answer."""
     kept = intent.kept
     own = [
         1.0,
@@ -96,7 +96,7 @@ def kept_features(intent: Intent) -> list[float]:
 
 
 def edits(intent: Intent, limits: Limits = STRICT) -> list[Edit]:
-    """The answers with an opening that a message allows."""
+    """The answers with an opening that are allowed for a message."""
     offered = slots(intent.message, intent.kept.chosen, intent.names, intent.probabilities)
     out = []
     for plan in _plans(intent):
@@ -112,7 +112,7 @@ def edits(intent: Intent, limits: Limits = STRICT) -> list[Edit]:
 
 
 def _plans(intent: Intent) -> list[Plan]:
-    """What may be asked: the likely kinds, two of them, and information with what it shall be about."""
+    """The possible questions: each likely kind, two of them together, and information with listed nouns."""
     kinds = intent.kinds
     order = sorted(range(len(kinds)), key=lambda i: (-round(kinds[i], 9), i))[:_MOST_KINDS]
     single = [i for i in order if kinds[i] >= _LEAST_KIND] or order[:1]
@@ -124,7 +124,7 @@ def _plans(intent: Intent) -> list[Plan]:
 
 
 def _kind_features(intent: Intent, plan: Plan) -> list[float]:
-    """From `kind` to `cue_in_text`."""
+    """The features from `kind` to `cue_in_text`."""
     kinds, first = intent.kinds, plan.kinds[0]
     p = min(max(kinds[first], 0.01), 0.99)
     return [
@@ -139,7 +139,7 @@ def _kind_features(intent: Intent, plan: Plan) -> list[float]:
 
 
 def _slot_features(intent: Intent, slot: Slot) -> list[float]:
-    """From `slot` to `slot_capitals`."""
+    """The features from `slot` to `slot_capitals`."""
     part = intent.kept.chosen.part
     return [
         slot.probability,
@@ -155,7 +155,7 @@ def _slot_features(intent: Intent, slot: Slot) -> list[float]:
 
 
 def _lost_features(intent: Intent, plan: Plan, slot: Slot, text: str) -> list[float]:
-    """From `lost` to `slot_share_in_clause`."""
+    """The features from `lost` to `slot_share_in_clause`."""
     keys = frozenset(word_keys(text))
     own = frozenset(word_keys(slot.text)) - FUNCTION_WORDS
     lost = sum(not any(CUES[k].fullmatch(w) for k in plan.kinds) for w in intent.content - keys)

@@ -20,9 +20,9 @@ _OF_ILLNESSES = frozenset(
     ("treatment", "cause", "who_to_see", "prognosis", "diagnosis", "inheritance", "symptoms", "complications")
 )
 _OF_PERSONS = frozenset(("who_to_see", "specialist"))
-#: Kinds that a question for yes or no asks.
+#: Kinds that are asked by yes-no questions.
 _OF_YES_NO = frozenset(("inheritance", "gluten", "ingredients"))
-#: Kinds that may be asked for in another sentence than the chosen one, if that one does not ask.
+#: Kinds that another sentence than the chosen one may ask, if the chosen one does not ask.
 _ANYWHERE = frozenset(("treatment", "information"))
 #: Words that ask for a treatment, unlike "help", and those that ask for information.
 _STRONG = re.compile(
@@ -33,7 +33,7 @@ _HELP = re.compile(r"\bhelp\b", re.IGNORECASE)
 #: The name of a substance or a gene: "EPI743".
 _CODE = re.compile(r"[a-z]+\d\w*|\d+[a-z]{2}\w*")
 _INFORMATION = re.compile(r"\b(?:info|information|literature|articles?)\b", re.IGNORECASE)
-#: A question for yes or no that asks for more.
+#: A yes-no question that asks for more than yes or no.
 _OPEN = re.compile(
     r"(?:is|are) there\b|(?:can|could|would|will|do|does|have) (?:you|u|any(?:one|body)|some(?:one|body))\b|"
     r"is it (?:curable|treatable)",
@@ -44,14 +44,14 @@ _CHOICE = re.compile(r"\bwhich of\b|\bor not\b", re.IGNORECASE)
 _WHO = re.compile(
     r"who\b|(?:what|which) (?:(?:kind|type|sort) of )?(?:a )?(?:doctor|specialist|clinic)", re.IGNORECASE
 )
-#: Someone is sought: no other kind asks that.
+#: Words that ask for a person or a place; such a clause asks no other kind.
 _HELPER = re.compile(
     r"\b(?:clinics?|hospitals?|specialists?|surgeons?|physicians?|experts?|who to contact|cent(?:er|re)s?)\b",
     re.IGNORECASE,
 )
-#: What stands in front of "done much" in "I have done much".
+#: Words in front of "done much" in "I have done much".
 _HAVE = re.compile(r"\b(?:have|has|had)(?: been)?\s+$", re.IGNORECASE)
-#: A further question behind the first.
+#: The beginning of a second question.
 _SECOND = re.compile(
     r"(?:\b(?:and|or)\b|,)\s+(?:what|how|why|where|who|which|when|is|are|can|do|does|will|should|would|could)\b",
     re.IGNORECASE,
@@ -61,30 +61,30 @@ _PROCEDURE = re.compile(
     r"vaccination|biopsy|therapy|treatment|bypass)$",
     re.IGNORECASE,
 )
-#: Least probabilities of a name: alone by its capitals; outside of the sentence; to be what the sentence is
-#: about; of a sentence that does not ask.
+#: Minimum probabilities of a name: found by its capitals alone; outside of the sentence; as the topic of the
+#: sentence; in a sentence that does not ask.
 _CAPITALS, _SURE, _ABOUT, _UNASKED = 0.5, 0.5, 0.2, 0.25
-#: Words that the sentence in front of a question may lose.
+#: Maximum number of words that may be lost of the sentence in front of a question.
 _LEAD_LOST = 2
 
 
 class Limits(NamedTuple):
-    """How far an opening may depart from the clause in whose place it stands. The values of a release are in
-    its configuration; the defaults are those of a release that states none.
+    """How far an opening may differ from the clause that it replaces. The values of a release are in its
+    configuration; the defaults are those of a release that states none.
     """
 
     asked: int = 0
-    """words with content that a question may lose, unless it is one for yes or no"""
+    """content words that a question may lose, unless it is a yes-no question"""
     stated: int = 3
-    """words with content that a statement may lose"""
+    """content words that a statement may lose"""
     stated_kind: float = 0.6
-    """least probability of the kind where the clause does not ask"""
+    """minimum probability of the kind if the clause does not ask"""
     helping: float = 1.0
-    """from this probability on a message that asks for help asks for a treatment"""
+    """minimum probability with which a message that asks for help asks for a treatment"""
     outside: float = 1.0
-    """from this probability on a name is what a sentence without names is about"""
+    """minimum probability with which a name is the topic of a sentence without names"""
     listing: float = 0.0
-    """least probability of information, for a list of what it is about in place of a statement"""
+    """minimum probability of information with which listed nouns may replace a statement"""
 
 
 STRICT = Limits()
@@ -111,8 +111,8 @@ def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = 
 
 
 def _is_worded(intent: Intent, plan: Plan, limits: Limits) -> bool:
-    """Whether the clause asks these kinds in words, and no other kind by name. Where it does not ask, what
-    most messages ask may be in another sentence.
+    """Whether the clause asks these kinds in words, and names no other kind. If it does not ask, another
+    sentence may ask the most frequent kinds.
     """
     if not all_asked(intent.nouns, plan.kinds):
         return False
@@ -126,8 +126,8 @@ def _is_worded(intent: Intent, plan: Plan, limits: Limits) -> bool:
 
 
 def _only_helps(intent: Intent, plan: Plan, limits: Limits) -> bool:
-    """Whether a clause asks for help only, and less surely than it must to mean a treatment. Releases
-    without such a limit take help for a treatment.
+    """Whether a clause asks only for help, and the probability of a treatment is below the limit. In releases
+    without this limit help counts as treatment.
     """
     first = plan.kinds[0]
     if KINDS[first] != "treatment" or limits.helping >= 1 or intent.kinds[first] >= limits.helping:
@@ -152,8 +152,8 @@ def _fits(kind: str, slot: Slot, message: Message) -> bool:
 
 
 def _is_about(intent: Intent, slot: Slot, limits: Limits) -> bool:
-    """Whether a slot is what the chosen sentence is about: the name that it surely lacks, or named in it, or
-    what shares a word with a likely name in it; any likely name where it has none.
+    """Whether a slot is the topic of the chosen sentence: the name that it certainly lacks, words of it, or a
+    likely name that shares a word with one in it; any likely name if the sentence has none.
     """
     kept, sentence = intent.kept, intent.kept.chosen.sentence
     keys = set(word_keys(slot.text)) - FUNCTION_WORDS
@@ -175,13 +175,13 @@ def _is_about(intent: Intent, slot: Slot, limits: Limits) -> bool:
 
 
 def _lists_all(intent: Intent, keys: frozenset[str]) -> bool:
-    """Whether a question for information that lists its nouns says what a clause asks."""
+    """Whether a question for information with its listed nouns asks everything that a clause asks."""
     lost = [w for w in intent.content - keys if not any(p.fullmatch(w) for _, _, p in LISTED)]
     return not lost and (not intent.yes_no or _OPEN.match(intent.question) is not None)
 
 
 def _is_this_kind(intent: Intent, plan: Plan) -> bool:
-    """Whether the form of a clause that asks is that of these kinds."""
+    """Whether an asking clause has the form of these kinds."""
     first = KINDS[plan.kinds[0]]
     if intent.yes_no and not _OPEN.match(intent.question) and first not in _OF_YES_NO:
         return False
@@ -191,8 +191,8 @@ def _is_this_kind(intent: Intent, plan: Plan) -> bool:
 
 
 def _most_lost(intent: Intent, plan: Plan, slot: Slot, limits: Limits) -> int:
-    """How many words with content a clause that asks may lose: none where it asks for yes or no and for
-    nothing more, or why, and one where its sentences do not have the name that is asked about.
+    """Maximum number of content words that an asking clause may lose: none for a plain yes-no question or a
+    question for the reason, and one if its sentences do not have the name in the slot.
     """
     if intent.yes_no and _OPEN.match(intent.question) is None:
         return 0
@@ -204,8 +204,8 @@ def _most_lost(intent: Intent, plan: Plan, slot: Slot, limits: Limits) -> int:
 
 
 def _keeps_the_question(intent: Intent, plan: Plan, text: str, most: int) -> bool:
-    """Whether at most so many words of a clause that asks are lost, and few of the sentence in front; no
-    name, no number, no negation, and no word that asks another kind than a treatment, which is the first one.
+    """Whether at most `most` words of an asking clause are lost, and few of the sentence in front of it; but
+    no name, number or negation, and no word that asks another kind than treatment, the first one.
     """
     keys = frozenset(word_keys(text))
     lost = [w for w in intent.content - keys if not any(CUES[k].fullmatch(w) for k in plan.kinds)]
@@ -221,8 +221,8 @@ def _keeps_the_question(intent: Intent, plan: Plan, text: str, most: int) -> boo
 
 
 def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str], limits: Limits) -> bool:
-    """Whether a message that does not ask surely means this kind, and loses few words; a story with the name
-    of what it is about in front may lose more.
+    """Whether a message that does not ask certainly means this kind, and loses few words; any number if the
+    name that its sentence lacks is certain.
     """
     first = plan.kinds[0]
     if intent.kinds[first] < limits.stated_kind:
@@ -239,5 +239,5 @@ def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str], limit
 
 
 def _names_all(names: Sequence[str], keys: frozenset[str]) -> bool:
-    """Whether at least a word of each name is among the words of an answer."""
+    """Whether an answer has at least one word of each name."""
     return all(set(word_keys(name)) & keys for name in names)

@@ -1,4 +1,4 @@
-"""The intent of a message: its asking clause and what the rules and features of edits need of it."""
+"""The intent of a message: its asking clause, and the data of it that the rules and features of edits use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRONOUN = re.compile(r"\b(?:it|this|that|these|those|them|they|one)\b", re.IGNOR
 _YES_NO = re.compile(
     r"(?:is|are|am|was|were|do|does|did|can|could|should|will|would|may|might|has|have|had)\b", re.IGNORECASE
 )
-#: Words that ask or thank: leaving them out loses nothing.
+#: Words of asking and thanking, which may be left out without loss.
 ASKING_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -40,7 +40,7 @@ ASKING_WORDS = frozenset(
         "rid",
     )
 )
-#: Words for the person who asks, and for whom.
+#: Words for the person who asks, and for the patient.
 _PERSONAL = frozenset(
     re.findall(
         r"\w+",
@@ -48,7 +48,7 @@ _PERSONAL = frozenset(
         "mother father husband wife mom mum dad sister brother friend boy girl man woman name patient",
     )
 )
-#: A name behind "treatment for" begins with these.
+#: Number of content words by which a phrase behind "treatment for" is identified.
 _MOST_OBJECT = 2
 _UNASKED = FUNCTION_WORDS | ASKING_WORDS | _PERSONAL
 
@@ -59,33 +59,33 @@ class Intent(NamedTuple):
     message: Message
     kept: ExtractedAnswer
     names: Sequence[Focus]
-    """what the message may be about"""
+    """names that may be the topic of the message"""
     probabilities: Sequence[float]
     """of each of them"""
     kinds: Sequence[float]
     """the probability of each of KINDS"""
     clause: str
     content: frozenset[str]
-    """words of the clause that say what is asked, as `word_keys`"""
+    """content words of the clause, as `word_keys`"""
     lead: frozenset[str]
-    """those of the sentence in front that is a part of the answer"""
+    """content words of the sentence in front, if it is a part of the answer"""
     drugs: Sequence[str]
-    """medicines that the clause names"""
+    """medicines named in the clause"""
     terms: Sequence[str]
-    """other names of the terminology in it"""
+    """other names of the terminology in the clause"""
     objects: Sequence[frozenset[str]]
-    """the first two words with content of what stands behind "treatment for" and the like"""
+    """the first two content words behind each "treatment for" and the like"""
     nouns: tuple[str, ...]
     """see `openings.listed`"""
 
     @property
     def asks(self) -> bool:
-        """Whether the clause is a question that says what it asks, unlike "Can you help us?"."""
+        """Whether the clause is a question with content words, unlike "Can you help us?"."""
         return self.kept.chosen.asks and bool(self.content)
 
     @property
     def question(self) -> str:
-        """The clause as it is shown, without the sentence in front."""
+        """The clause as shown, without the sentence in front."""
         return self.clause if self.kept.chosen.lead else self.kept.chosen.text
 
     @property
@@ -126,12 +126,12 @@ def intent_of(found: Extraction, kept: ExtractedAnswer, kinds: Sequence[float]) 
 
 
 def content(text: str) -> frozenset[str]:
-    """The words that say what is asked."""
+    """The content words of a text: without words of asking, and without words for persons."""
     return frozenset(word_keys(text)) - _UNASKED
 
 
 def _object(text: str) -> frozenset[str]:
-    """The first words that say what is asked about, without those that ask."""
+    """The first two content words of a text."""
     words = [w for w in word_keys(text) if w not in _UNASKED and not any(c.fullmatch(w) for c in CUES)]
     return frozenset(words[:_MOST_OBJECT])
 

@@ -1,5 +1,5 @@
-"""The probability of each kind of question for a message and the clause of it that asks: logistic regressions
-over cue words and over the vectors of both, which are means of the vectors of their words.
+"""The probability of each kind of question for a message and its asking clause: logistic regressions over cue
+words and over the vectors of both, which are means of word vectors.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from models.summarization.editing.openings import CUES, KINDS
 from models.summarization.extraction.message import Message
 from models.types import Span
 
-#: Unit vectors count so much against cue words, which are 0 or 1.
+#: Scale of the unit vectors relative to the cue words, which are 0 or 1.
 _VECTORS = 3.0
 
 

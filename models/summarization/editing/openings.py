@@ -1,6 +1,6 @@
-"""The closed set of openings with which a question may begin that its writer did not word so.
+"""The closed set of openings of edited questions.
 
-An opening belongs to a kind of question. What stands in its slot is a part of the message.
+An opening belongs to a kind of question, and its slot is filled with a part of the message.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from models.summarization.question_cues import SLOT
 
 
 class Opening(NamedTuple):
-    """How a kind of question is asked."""
+    """The wording of a kind of question."""
 
     kind: str
     question: str
-    """with SLOT"""
+    """the question, with SLOT"""
     further: str
-    """the same behind another question about the same thing"""
+    """the same as a second question, about the same thing"""
     cue: str
-    """a pattern of words that ask so"""
+    """a pattern of words that ask this kind"""
 
 
 OPENINGS = (
@@ -123,12 +123,12 @@ OPENINGS = (
 )
 KINDS = tuple(o.kind for o in OPENINGS)
 INFORMATION = KINDS.index("information")
-#: The question of one of these asks the other.
+#: Kinds whose questions include each other.
 CONTENTS = frozenset((KINDS.index("ingredients"), KINDS.index("gluten")))
-#: For each opening the pattern of words that ask so.
+#: The pattern of the cue of each opening.
 CUES = tuple(re.compile(rf"\b(?:{o.cue})\b", re.IGNORECASE) for o in OPENINGS)
 _IS = re.compile(r"^(?:Is|How is) (?=\{)")
-#: What information may be asked about: the noun, the kind that asks the same, and words that ask for it.
+#: Topics of a question for information: the noun, the kind that asks the same, and words that ask for it.
 LISTED = tuple(
     (noun, kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
     for noun, kind, words in (
@@ -151,7 +151,7 @@ LISTED = tuple(
 
 
 def listed(clause: str) -> tuple[str, ...]:
-    """What a clause asks about by the nouns of LISTED, in the order of its words."""
+    """The nouns of LISTED that a clause asks about, in the order of its words."""
     found = [(m.start(), noun) for noun, _, pattern in LISTED if (m := pattern.search(clause))]
     return tuple(noun for _, noun in sorted(found))
 
@@ -163,12 +163,12 @@ def all_asked(nouns: tuple[str, ...], kinds: tuple[int, ...]) -> bool:
 
 
 class Plan(NamedTuple):
-    """What an edited question asks about its slot."""
+    """The kinds of question, and nouns, that an edited question asks about its slot."""
 
     kinds: tuple[int, ...]
     """one kind or two, as places in OPENINGS"""
     nouns: tuple[str, ...]
-    """of LISTED, what information is asked about; empty for another question"""
+    """nouns of LISTED, for a question for information; empty for other kinds"""
 
     def worded(self, slot: str) -> str:
         """The question about a slot."""

@@ -1,5 +1,5 @@
-"""What an opening may ask about: names of the message, two that stand together, and what stands behind the
-words of the asking clause that say its kind.
+"""Candidates for the slot of an opening: names of the message, two names joined, and phrases behind the words
+of the asking clause that ask its kind.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from models.summarization.extraction.insertion import longest_name
 from models.summarization.extraction.message import Message
 from models.types import Span
 
-#: So many of the most probable names are considered, and so many of the others.
+#: Maximum numbers of the most probable names, and of the others.
 _NAMES, _PHRASES = 4, 4
-#: Less probable names are left out.
+#: Minimum probability of a name.
 _LEAST = 0.03
-#: Between two names that are one: "dystonia and retinitis", "swelling of the legs after surgery".
+#: Words that join two names to one slot: "dystonia and retinitis", "swelling of the legs after surgery".
 _BETWEEN = re.compile(
     r"\s*(?:,|/|\band\b|\bor\b|&|\bof\b|\bin\b|\bwith\b|\bdue to\b|\bcaused by\b|\bfrom\b|\bafter\b|"
     r"\bfollowing\b|\bduring\b|\bon\b)?\s*(?:the |an? |my |his |her )?",
     re.IGNORECASE,
 )
-#: What a question is about stands behind these words.
+#: Words in front of the topic of a question.
 _BEHIND = re.compile(
     r"\b(?:(?:treat(?:ments?|ing|ed)?|cures?|remed(?:y|ies)|medicines?|medications?|helps?|relief|therap(?:y|ies)|"
     r"info|information|details|literature|causes?|caused|causing|symptoms|signs|prognosis|outlook|diagnosis|tests?|"
@@ -48,13 +48,13 @@ _END = re.compile(
 _NO_PART = re.compile(
     r"since|when|where|who|which|that|because|ago|please|is|are|was|were|has|have", re.IGNORECASE
 )
-#: Words behind a name that ask: "gout treatment".
+#: Words behind a name that ask a kind: "gout treatment".
 _ASKS = re.compile(
     r"treatments?|cures?|remed(?:y|ies)|medicines?|medications?|symptoms?|causes?|information|info|help|"
     r"questions?|diagnosis|prognosis|research|advice",
     re.IGNORECASE,
 )
-#: What someone is, not what someone has.
+#: Words for what a person is, not for what a person has.
 _QUALITY = re.compile(
     r"allergic|upset|scared|depressed|worr(?:y|ied)|tired|sick|ill|falls?|hurts?|painful|swollen|pregnan(?:t|cy)|"
     r"numb|paraly[sz]ed|weak|frozen|crippled|bald|shaky|itchy|dry|sore|burn|forgotten|ten|rare diseases?|"
@@ -62,7 +62,7 @@ _QUALITY = re.compile(
     r"better|worse|(?:.* )?(?:yrs|type)",
     re.IGNORECASE,
 )
-#: First words of what is no name: "following basal cell carcinoma", "needed on polio".
+#: First words of phrases that are not names: "following basal cell carcinoma", "needed on polio".
 _NO_FIRST = re.compile(
     r"following|without|solve|solving|stop\w*|need\w*|battl\w+|fight\w*|treat\w*|cur(?:e|ing)|get\w*|find\w*|"
     r"have|having|suffer\w*|diagnosed|tested|positive|negative|undergone|deal\w*|look\w*|try\w*|caused|"
@@ -75,7 +75,7 @@ _SMALL = frozenset(
 )
 
 
-#: In front of a name these are no part of it: "treatment for migraine", "Suggestion on ILD problem".
+#: Words in front of a name that are not part of it: "treatment for migraine", "Suggestion on ILD problem".
 _ASKING = re.compile(
     r"^(?:.{0,40}\b(?:remove|rid of|deals? with|heal|overcome|called|wanted|details|tips|relieve|reduce|"
     r"treatments?|treat|cures?|remed(?:y|ies)|medicines?|medications?|information|info|suggestions?|advice|"
@@ -85,7 +85,7 @@ _ASKING = re.compile(
     r"(?:(?:for|of|on|about|in|with|regarding|concerning|to|the|an?|and|my|his|her|our)\s+)*)",
     re.IGNORECASE,
 )
-#: Words of contact forms, greetings and asking: no names.
+#: Words of contact forms, greetings and asking, which are not names.
 _NO_SLOT = re.compile(
     r"\b(?:clinicaltrials|questions?|general information|customer|service|request|inquiry|hello|hi|dear|"
     r"sir|madam|thanks?|please|help|urgent|doctors?|physicians?|hospitals?|specialists?|ingredients?|"
@@ -104,19 +104,19 @@ class Slot(NamedTuple):
     span: Span
     text: str
     probability: float
-    """of the name in it for the focus ranker; 0 without one"""
+    """probability of its name by the focus ranker; 0 without a name"""
     rank: int
-    """0 for the most probable name"""
+    """rank of its name by probability, from 0"""
     source: str
     """name, joined or phrase"""
     sources: frozenset[str]
-    """of the name, as found"""
+    """the sources of its name, see Focus"""
 
 
 def slots(
     message: Message, chosen: Candidate, found: Sequence[Focus], probabilities: Sequence[float]
 ) -> list[Slot]:
-    """What an opening may ask about, each text once."""
+    """The candidates for the slot, each text once."""
     out: dict[str, Slot] = {}
     for slot in _all(message, chosen, found, probabilities):
         own = _without_asking(message.text, slot)
@@ -126,13 +126,13 @@ def slots(
 
 
 def _is_name(text: str) -> bool:
-    """Whether the words of a slot may be the name of something that one asks about."""
+    """Whether a slot may be the name of a topic."""
     first = text.split(maxsplit=1)[0]
     return not (_NO_SLOT.search(text) or _QUALITY.fullmatch(text) or _NO_FIRST.fullmatch(first))
 
 
 def objects(message: Message, chosen: Candidate) -> list[Span]:
-    """What stands behind "treatment for", "information on" and the like in the chosen sentence."""
+    """The phrases behind "treatment for", "information on" and the like in the chosen sentence."""
     sentence = chosen.sentence
     found = (
         _trimmed(message.text, Span(*match.span("phrase")))
@@ -143,7 +143,7 @@ def objects(message: Message, chosen: Candidate) -> list[Span]:
 
 
 def _without_asking(text: str, slot: Slot) -> Slot | None:
-    """The slot without words in front that ask; None where nothing is left."""
+    """The slot without asking words at its beginning; None if nothing remains."""
     front = _ASKING.match(_of(text, slot.span))
     start = slot.span.start + (front.end() if front else 0)
     inside = [Span(*m.span()) for m in _WORD.finditer(text, start, slot.span.end)]
@@ -187,7 +187,7 @@ def _phrases(
     probabilities: Sequence[float],
     order: Sequence[int],
 ) -> Iterator[Slot]:
-    """What stands behind words of a kind in the chosen sentence."""
+    """The phrases behind words that ask a kind in the chosen sentence."""
     for match in _BEHIND.finditer(message.text, chosen.sentence.start, chosen.sentence.end):
         span = _trimmed(message.text, Span(*match.span("phrase")))
         if span is None:

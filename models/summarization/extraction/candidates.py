@@ -74,7 +74,7 @@ _SHORT = 4
 _LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
 _LEAST_LEAD, _MOST_JOINED = 3, 20
-#: A first sentence of so many words that does not ask may be a title.
+#: Maximum number of words of a first sentence that may be a title, if it does not ask.
 _TITLE = 6
 #: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
 _HELP_WORDS = frozenset(

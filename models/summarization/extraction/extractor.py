@@ -40,14 +40,14 @@ class Rankers(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """Least probabilities."""
+    """Minimum probabilities."""
 
     likely: float
     """of the focus, for the choice of the sentence"""
     front: float
-    """of a name that stands in place of a pronoun or in front of the question"""
+    """of a name that replaces a pronoun or is put in front of the question"""
     behind: float
-    """of a name that stands in brackets behind the question"""
+    """of a name in brackets behind the question"""
 
 
 class Topics(NamedTuple):
@@ -72,9 +72,9 @@ class ExtractedAnswer(NamedTuple):
     """the question with the names that it lacks"""
     score: float
     names: Sequence[Focus]
-    """that it lacks"""
+    """names that the question lacks"""
     sure: bool
-    """whether the first of them stands in the question or in front of it"""
+    """whether the first name is certain: it replaces a pronoun or stands in front, not in brackets behind"""
 
     def short(self) -> ShortQuestion:
         """As a record shows it, with the offsets of its sentence and of the first inserted name."""
@@ -91,20 +91,20 @@ class Extraction(NamedTuple):
 
     message: Message
     names: Sequence[Focus]
-    """what the message may be about"""
+    """names that may be the topic of the message"""
     probabilities: Sequence[float]
     """of each of them"""
     kept: ExtractedAnswer
 
 
 class Edits(Protocol):
-    """Changes the answers that are found."""
+    """Edits the extracted answers."""
 
     def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]: ...
 
 
 class Extractor:
-    """Short questions made of the text's own words, which an editor may change."""
+    """Extracts short questions as parts of the text, which an editor may change."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Extractor:
             raise ReleaseError(f"{release.version}: {error}") from None
 
     def extract(self, texts: Sequence[str]) -> list[ShortQuestion]:
-        """The answer to each text, edited if there is an editor; without one its score is its probability
+        """The answer of each text, edited if there is an editor; without one its score is its probability
         among the candidates.
         """
         found = self.find(texts)
@@ -188,7 +188,9 @@ def likely(about: Topics, probabilities: Sequence[float], least: float) -> Focus
 
 
 def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
-    """What each message may be about. The names are encoded alone: in their context all are alike."""
+    """The possible topics of each message. The names are encoded without context, which would make their
+    vectors too similar.
+    """
     found = [focus.candidates(message) for message in read]
     names = iter(encoder.embed([f.text for own in found for f in own]).unbind())
     return [

@@ -57,11 +57,11 @@ FEATURES = (
 )
 #: The row of leaving a name out.
 NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
-#: At most so many names are inserted.
+#: Maximum number of inserted names.
 MOST = 2
-#: Most words of a name by `longest_name`.
+#: Maximum number of words of a name by `longest_name`.
 MOST_WORDS = 4
-#: A subject that is surely the focus, if that is a medicine.
+#: A subject that certainly is the focus, if that is a medicine.
 _SUBJECT_PRONOUN = re.compile(
     r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
     r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
@@ -171,9 +171,9 @@ def choose(offered: Sequence[Insertable], probabilities: Sequence[float], least:
 
 
 def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:
-    """The question with its names: "Melatonin: is it safe? (gout)". `sure` stands in place of words that mean
-    it or in front, `others` in brackets behind. `only_medicine`: the text names no other medicine, so that
-    "the pill" is this one.
+    """The question with its names: "Melatonin: is it safe? (gout)". `sure` replaces words that refer to it
+    or is put in front, `others` are put in brackets behind. `only_medicine`: the text names no other
+    medicine, so that "the pill" is this one.
     """
     if sure is not None:
         shown = _with_topic(shown, sure, only_medicine)

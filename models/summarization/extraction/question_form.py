@@ -1,6 +1,6 @@
 """Brings an asking clause into the form of a question, by moving its words: "if it is safe" becomes "Is it
 safe?". Behind the subject of another verb it gets the "do" of a question: "if it contains gluten" becomes
-"Does it contain gluten?". What fits no rule stays as it was written.
+"Does it contain gluten?". A clause that fits no rule is not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DETERMINED = (
     rf"(?P<subject>{_PRONOUN}|i(?= (?:can|could|will|would|should|may|might)\b)|"
     rf"(?:the|my|a|an|any|this|these|his|her|our|your|their)(?: {_WORD}){{1,5}})"
 )
-#: "if it is safe": the opening lies in front of the clause.
+#: "if it is safe": the opening is in front of the clause.
 _WHETHER = re.compile(rf"{_SUBJECT} {_AUXILIARY}\b(?!['\u2019])(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 #: "what the dose is", "how bad it can be".
 _INDIRECT = re.compile(

@@ -42,7 +42,7 @@ class Outcome:
     """Until the first record on a topic of final results."""
 
     def note(self, topic: str, seconds: float) -> None:
-        """A record has come out on a topic, so long after the start."""
+        """Notes that a record has come out on a topic, `seconds` after the start."""
         if self.first_result_seconds is None and topic in _FINAL:
             self.first_result_seconds = round(seconds, 2)
 

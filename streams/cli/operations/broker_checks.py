@@ -91,13 +91,13 @@ def _fix(error: Exception) -> str:
     """What to do about an error of a connection."""
     match error:
         case ssl.SSLCertVerificationError():
-            return "name the authority of its certificate by PV_SSL_CAFILE, and use a name that it is for"
+            return "set PV_SSL_CAFILE to the authority of its certificate, and use a host name in it"
         case ssl.SSLError():
             return "does this port speak TLS? If not, check PV_SECURITY"
         case socket.gaierror():
             return "check the name in PV_BROKER"
         case TimeoutError():
-            return "check the network and its filters"
+            return "check the network and its firewalls"
         case FileNotFoundError() | PermissionError():
             return "check the PV_SSL_ files"
     return "check PV_BROKER, and whether the broker runs"

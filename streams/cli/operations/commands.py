@@ -19,17 +19,17 @@ JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
 def status(
     worker: Annotated[
         list[str] | None,
-        typer.Option(help="host:port of the HTTP server of a worker, to ask it too; repeatable"),
+        typer.Option(help="host:port of the HTTP server of a worker, to list its state too; repeatable"),
     ] = None,
     patience: Annotated[
         float,
         typer.Option(
-            min=0, help="seconds after which a stage with lag is stalled if nothing is acknowledged"
+            min=0, help="seconds without an acknowledgement after which a stage with lag counts as stalled"
         ),
     ] = 40.0,
     json: JSON = False,
 ) -> None:
-    """Prints for each stage its workers, lag and release, and the dead letters that wait.
+    """Prints workers, lag and release of each stage, and the number of dead letters not sent back.
 
     The exit code is 1 if a stage has no worker or is stalled, or if a named worker does not answer.
     """
@@ -44,12 +44,13 @@ def status(
 @app.command()
 def dead(
     topic: Annotated[str | None, typer.Argument(help="a topic of dead letters; by default all")] = None,
-    partition: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
-    offset: Annotated[int | None, typer.Argument(min=0, help="of one letter")] = None,
+    partition: Annotated[int | None, typer.Argument(min=0, help="partition of one letter")] = None,
+    offset: Annotated[int | None, typer.Argument(min=0, help="offset of one letter")] = None,
     reason: Annotated[str | None, typer.Option(help="list only letters with this reason")] = None,
     limit: Annotated[int, typer.Option(min=0, help="maximum number of letters listed, the newest")] = 20,
     text: Annotated[
-        bool, typer.Option("--text", help="print what a sender wrote, which may be a patient's words")
+        bool,
+        typer.Option("--text", help="also print value and headers of the sender, which may quote a patient"),
     ] = False,
     json: JSON = False,
 ) -> None:
@@ -73,7 +74,7 @@ def dead(
 @app.command()
 def check(
     load: Annotated[
-        bool, typer.Option("--load", help="also load the releases, as a worker does; needs its memory")
+        bool, typer.Option("--load", help="also load the releases; needs as much memory as a worker")
     ] = False,
     json: JSON = False,
 ) -> None:

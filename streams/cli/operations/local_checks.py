@@ -91,7 +91,7 @@ def check_memory() -> Iterator[Finding]:
     """Whether the memory that is free suffices for a worker."""
     free = _free_memory()
     if free is None:
-        yield Finding("memory", "warn", "how much is free is not known", "a stage needs 0.9 GB")
+        yield Finding("memory", "warn", "the free memory is not known", "a stage needs 0.9 GB")
         return
     grade: Grade = "fail" if free < STAGE_BYTES else "warn" if free < ALL_BYTES else "ok"
     fix = {
@@ -159,11 +159,11 @@ def _check_release(settings: Settings, task: str, name: str | Path | None, kind:
         if load:
             return Finding(what, "ok", f"{kind} {load_release(task, name, settings).version} loads")
         with open_verified(task, name, settings) as release:
-            return Finding(what, "ok", f"{kind} {release.version} is sound")
+            return Finding(what, "ok", f"{kind} {release.version} is valid")
     except StoreError as error:
         return Finding(what, "fail", f"{kind}: {error}", "check PV_STORE, or roll back")
     except (ReleaseError, OSError) as error:
-        return Finding(what, "fail", f"{kind}: {error}", "publish a sound release, or roll back")
+        return Finding(what, "fail", f"{kind}: {error}", "publish a valid release, or roll back")
 
 
 def _reason(error: OSError) -> str:

@@ -45,7 +45,9 @@ LIMIT = Annotated[int, typer.Option(min=0, help="maximum number of letters sent 
 ATTEMPTS = Annotated[int, typer.Option(min=1, help="maximum number of times a record is sent back")]
 OUTDATED = Annotated[
     bool,
-    typer.Option("--outdated", help="also letters so old that a deletion of their report may be forgotten"),
+    typer.Option(
+        "--outdated", help="also letters whose source record has expired, perhaps with its deletion"
+    ),
 ]
 
 
@@ -144,8 +146,8 @@ def redrive(
 @app.command()
 def skip(
     topic: Annotated[str, typer.Argument(help="a topic that a stage reads, for example `posts`")],
-    partition: Annotated[int, typer.Argument(min=0)],
-    offset: Annotated[int, typer.Argument(min=0, help="of the record that the stage cannot pass")],
+    partition: Annotated[int, typer.Argument(min=0, help="partition of the record")],
+    offset: Annotated[int, typer.Argument(min=0, help="offset of the record")],
     group: Annotated[str, typer.Option(help="the stage, for example `ner`")],
 ) -> None:
     """Moves one record that stops a stage to the dead letters, and lets the stage continue behind it.

@@ -32,7 +32,10 @@ def store(
         bool, typer.Option("--until-end", help="stop at the present end of the topics, not at Ctrl-C")
     ] = False,
 ) -> None:
-    """Writes `events` and `summaries` into the database of PV_DATABASE, from where it stopped last."""
+    """Writes `events`, `summaries` and `reviews` into the database of PV_DATABASE.
+
+    It continues where it stopped last.
+    """
     counts = asyncio.run(_follow(broker_settings(), until_end=until_end))
     err.print(", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to write", highlight=False)
 
@@ -64,7 +67,7 @@ def query(
     json: Annotated[bool, typer.Option("--json", help="print the rows as JSON Lines")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV")] = False,
 ) -> None:
-    """Asks the database of PV_DATABASE; nothing can be changed."""
+    """Runs one SELECT on the database of PV_DATABASE, read only."""
     with reading(read_settings()) as database:
         names, rows = database.query(sql)
         shown = list(islice(rows, limit + 1 if limit else None))
@@ -95,7 +98,7 @@ def export(
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[Database]:
-    """The database for the time of the block, read only."""
+    """The database, read only, while the block runs."""
     from streams.store.database import open_database
 
     database = open_database(settings)

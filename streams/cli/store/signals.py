@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 app = typer.Typer()
 LEVELS = ("pt", "soc")
 LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
-UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; now")]
+UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; by default now")]
 SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
 LANGUAGE = Annotated[str | None, typer.Option(help="only reports in this language")]
 SERIOUS = Annotated[bool, typer.Option("--serious", help="only serious events")]
-OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people")]
+OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people than the writer")]
 STRATIFIED = Annotated[
-    bool, typer.Option("--stratified", help="expected counts summed over source and language")
+    bool, typer.Option("--stratified", help="sum the expected counts over strata by source and language")
 ]
-LEAST = Annotated[int, typer.Option(min=1, help="reports that a listed pair has at least")]
+LEAST = Annotated[int, typer.Option(min=1, help="minimum number of reports of a listed pair")]
 DISCOVERY = Annotated[
-    float | None, typer.Option(min=0, max=1, help="false discovery rate of the criterion fdr")
+    float | None, typer.Option(min=0, max=1, help="false discovery rate; adds the criterion fdr")
 ]
 CRITERION = Annotated[
     str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
@@ -40,9 +40,9 @@ CRITERION = Annotated[
 SHOW = Annotated[int, typer.Option(min=0, help="maximum number of pairs printed")]
 HTML = Annotated[Path | None, typer.Option(help="write an HTML report here")]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the signals here, as JSON Lines")]
-PUBLISH = Annotated[bool, typer.Option("--publish", help="write them to the topic `signals`")]
+PUBLISH = Annotated[bool, typer.Option("--publish", help="write the signals to the topic `signals`")]
 EVERY = Annotated[
-    float, typer.Option(min=0, help="compute again after so many seconds, until Ctrl-C; 0: once")
+    float, typer.Option(min=0, help="compute again after this many seconds, until Ctrl-C; 0: once")
 ]
 REFIT = Annotated[float, typer.Option(min=0, help="seconds between two fits of the prior, with --every")]
 

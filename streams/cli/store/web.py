@@ -28,12 +28,12 @@ app.add_typer(reviews, name="reviews")
 def web(
     terminology: Annotated[
         Path | None,
-        typer.Option(help="table or MedDRA folder to choose codes from; by default the bundled one"),
+        typer.Option(help="TSV table or MedDRA folder that offers the codes; by default the bundled one"),
     ] = None,
 ) -> None:
-    """Serves a page to look at reports and signals and to review events, from the database of PV_DATABASE.
+    """Serves the page of the database of PV_DATABASE: its reports and signals, and the review of events.
 
-    With PV_BROKER it also shows reports as they arrive, and takes decisions.
+    Reports as they arrive, and decisions on events, need PV_BROKER.
     """
     from models.terminology import BUNDLED, load
 
@@ -61,20 +61,23 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
 @reviews.command()
 def export(
     as_cases: Annotated[
-        bool, typer.Option("--cases", help="candidate cases with the criteria of a valid report as flags")
+        bool,
+        typer.Option("--cases", help="print candidate cases, with flags for the criteria of a valid report"),
     ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="cases as CSV, not as JSON Lines")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="with --cases: CSV instead of JSON Lines")] = False,
     undecided: Annotated[
-        bool, typer.Option("--undecided", help="cases also of reports that nobody has reviewed")
+        bool, typer.Option("--undecided", help="with --cases: also reports that nobody has reviewed")
     ] = False,
-    texts: Annotated[bool, typer.Option(help="cases with their texts and addresses")] = True,
+    texts: Annotated[bool, typer.Option(help="with --cases: whether to print texts and permalinks")] = True,
     examples: Annotated[
-        bool, typer.Option("--examples", help="texts with what was decided, for `--reviews` of a training")
+        bool, typer.Option("--examples", help="print training data, for --reviews of a training program")
     ] = False,
 ) -> None:
-    """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines: one for each
-    report of which every event is decided. With --cases, candidate cases for a person to assess; with
-    --examples, training data.
+    """Prints the decisions in the store as gold for `pvstream replay --against`, as JSON Lines.
+
+    There is one line for each report of which every event is decided.
+
+    --cases prints candidate cases for a person to assess instead, and --examples training data.
     """
     from streams.reviews.cases import cases, csv_lines, json_lines
     from streams.reviews.examples import example_lines
@@ -95,7 +98,7 @@ def export(
 
 @reviews.command()
 def agreement() -> None:
-    """Prints Cohen's kappa of the first and the second readings on the topic `reviews`, as JSON."""
+    """Prints Cohen's kappa between the first and second readings on the topic `reviews`, as JSON."""
     from streams.reviews.agreement import agreement as compute
 
     log = asyncio.run(_read(broker_settings()))
@@ -104,8 +107,11 @@ def agreement() -> None:
 
 @reviews.command()
 def verify() -> None:
-    """Checks that no decision on the topic `reviews` was changed, removed or added behind the chain, and that
-    none was cut off since the last one that was kept in PV_STATE.
+    """Checks that the decisions on the topic `reviews` form an unbroken chain of hashes.
+
+    A decision that was changed, removed or inserted breaks it.
+
+    The end of the chain is compared with the last decision that this machine has kept in PV_STATE.
     """
     from streams.reviews.head import KeptHead
 

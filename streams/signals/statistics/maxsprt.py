@@ -1,6 +1,6 @@
 """The maximized sequential probability ratio test for Poisson counts (Kulldorff et al. 2011).
 
-It may be evaluated as often as one likes until `limit` reports were expected: the probability of ever
+It may be evaluated any number of times until `limit` reports were expected: the probability of ever
 signalling without an excess is then alpha. Critical values are computed here, by following the distribution
 of the count between the times at which one more report would no longer signal.
 """

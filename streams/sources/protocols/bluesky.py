@@ -47,7 +47,7 @@ class Bluesky:
     backoff: Backoff = field(default_factory=lambda: Backoff(network=Ramp(1.0, 60.0)))
     reuses_ids: bool = False
     silence: float = 60.0
-    """Seconds without an event after which the connection is made anew."""
+    """Seconds without an event after which the source reconnects."""
     rewind: float = 5.0
     """Seconds to go back at each connection: servers differ in the times that they give an event, and a post
     is known to be deleted if its deletion is within them. Repeats have the same id.

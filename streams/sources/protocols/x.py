@@ -53,7 +53,9 @@ class X:
     silence: float = 21.0
     """The server sends an empty line every 20 seconds."""
     backfill: int = 0
-    """Minutes before a connection that the server sends again, 0 to 5; needs an account that may."""
+    """Minutes of posts before a connection that the server sends again, 0 to 5; requires an account with this
+    right.
+    """
     _synchronised: bool = False
     _alive: float = 0.0
     """When the server last sent something, in seconds since 1970."""

@@ -1,4 +1,4 @@
-"""Who may write to a ClickHouse database, which knows neither locks nor transactions over tables.
+"""The exclusive right to write to a ClickHouse database, which has no locks and no transactions over tables.
 
 The writer has a lease in the table `writer` and renews it. Each start has a higher epoch than the one before,
 and the versions of all rows begin with it: what a writer still sends that has lost its lease, for example

@@ -225,7 +225,7 @@ def test_the_list_of_releases_shows_every_version_in_full(pvstream: CommandLine)
     assert answer.code == 0
     assert all(bundled(task).name in answer.out for task in TASKS)
     assert answer.out.count(" live ") == 5
-    assert "announcements are not known: bundled releases are listed as live" in answer.one_line
+    assert "no announcements were read, bundled releases are listed as live" in answer.one_line
 
 
 def test_a_worker_that_does_not_answer_is_reported_in_one_line(pvstream: CommandLine) -> None:

@@ -112,5 +112,5 @@ def test_a_run_learns_from_the_teaching_corpus_alone(
 
 
 def test_a_run_with_nothing_to_learn_from_is_refused(semeval: Path, tmp_path: Path) -> None:
-    with pytest.raises(typer.BadParameter, match="nothing to learn from"):
+    with pytest.raises(typer.BadParameter, match="no training data"):
         main(data=semeval, output=tmp_path, semeval=False)

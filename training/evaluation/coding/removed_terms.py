@@ -38,7 +38,7 @@ class Removed(NamedTuple):
 
 
 def read(data: Path, limit: int) -> Removed:
-    """Mentions that no release is trained on; with a limit so many of each source."""
+    """Mentions that no release is trained on, at most `limit` of each source if it is not 0."""
     golds = list(read_psytar_codes(data / "psytar/normalization.csv"))
     test = heldout_split(golds, split_groups()).test
     sources = [list(dict.fromkeys(own))[: limit or None] for own in (test, phrases("held_out"))]

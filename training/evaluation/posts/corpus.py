@@ -91,7 +91,7 @@ def _marked_post(marked: MarkedText, lexicon: DrugLexicon) -> GoldPost:
 
 
 def kind_of(events: int, others: Iterable[str]) -> str:
-    """The kind of a post with so many events of the writer's; `others`: kinds of its other marks."""
+    """The kind of a post with `events` events of the writer; `others`: kinds of its other marks."""
     found = [kind for kind in OTHER_KINDS if kind in set(others)]
     if not events:
         return found[0] if found else "plain"

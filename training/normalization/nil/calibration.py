@@ -110,7 +110,7 @@ def recalibrated(
     device: torch.device | str = "cpu",
     allowed_loss: float = ALLOWED_LOSS,
 ) -> Release:
-    """The same release with a rule for NIL, and what it does; every file stays as it is."""
+    """The same release with a rule for NIL and its measured effect; the files are not changed."""
     model = NormalizationModel.load(release, device=str(device))
     valid = read(data).valid
     golds = list(dict.fromkeys([*valid, *phrases("held_out")]))

@@ -3,11 +3,11 @@ preferred term are pulled together, by a softmax over the names of a batch in bo
 all names of the terminology, whose vectors are computed anew every REFRESH steps.
 
 Phrases come from the teaching corpus' training part and from the mentions of PsyTAR's training part, names
-from the terminology. A preferred term that no mention of PsyTAR has is so known by its lay phrases. A name is
+from the terminology. So preferred terms without a mention in PsyTAR are trained too. A name is
 a phrase for the other names of its preferred term, and a part of all phrases is misspelled.
 
-All layers are trained. What is kept lies between the base and the trained weights (WiSE-FT, Wortsman et al.
-2022), because the base knows words that no phrase has.
+All layers are trained. The kept weights are interpolated between the base and the trained ones (WiSE-FT,
+Wortsman et al. 2022), because the phrases lack many words that the base model was trained on.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from training.teaching.batches import MARKED
 from training.teaching.readers import codings, phrases
 
 LR, DECAY, BATCH, TEMPERATURE = 1.5e-4, 0.01, 192, 0.05
-#: Shares of the phrases that are misspelled in an epoch, and of the names that are learned like phrases.
+#: Shares of the phrases that are misspelled in an epoch, and of the names that are used as phrases.
 MISSPELLED, NAMES = 0.3, 1 / 3
 #: Steps between two computations of the names' vectors.
 REFRESH = 100
-#: Of the change of the weights that is kept.
+#: Share of the weight change that is kept.
 KEPT = 0.75
-#: Cosine from which a phrase is hardly another text.
+#: Cosine from which a phrase counts as equal to another text.
 SAME = 0.93
-#: Batches out of which phrases of like length are put together: few, so that a batch has many organs.
+#: Batches whose phrases are sorted by length together; few, so that a batch has many organ classes.
 POOL = 10
 
 
@@ -60,12 +60,12 @@ class Phrase(NamedTuple):
 
 
 class TrainingPhrase(NamedTuple):
-    """A phrase, or a name that is learned like one."""
+    """A phrase, or a name that is used as one."""
 
     words: str
     pt: str
     row: int | None = None
-    """of the name in the terminology"""
+    """row of the name in the terminology; None for a phrase"""
 
 
 def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
@@ -114,7 +114,7 @@ def distinct(vectors: Tensor, others: Tensor) -> list[int]:
 
 
 class PhraseTrainee(Trainee):
-    """All layers of S_isolated; the epoch with the best accuracy on validation mentions is kept."""
+    """Trains all layers of S_isolated; keeps the epoch with the best accuracy on validation mentions."""
 
     scores_untrained = True
 
@@ -129,7 +129,7 @@ class PhraseTrainee(Trainee):
         seed: int,
         device: torch.device | str = "cpu",
     ) -> None:
-        """`isolated` is left as it is: a copy is trained."""
+        """A copy of `isolated` is trained."""
         torch.manual_seed(seed)
         self.epochs, self.device, self._precision = epochs, torch.device(device), precision
         self._base = isolated.model
@@ -160,7 +160,7 @@ class PhraseTrainee(Trainee):
         return [self.encoder.model]
 
     def epoch(self, number: int) -> dict[str, float]:
-        # Dropout is drawn anew in each epoch, so that a resumed run does what one in a piece does.
+        # Dropout is seeded in each epoch, so that a resumed run gives the result of an uninterrupted one.
         torch.manual_seed(self._seed * SEED_STEP + number)
         self.rng = random.Random(self._seed * SEED_STEP + number)
         self._step = 0
@@ -190,7 +190,7 @@ class PhraseTrainee(Trainee):
         self._step += 1
         texts = [misspelled(p.words, self.rng) if self.rng.random() < MISSPELLED else p.words for p in batch]
         with mixed(self._precision, self.device):
-            # Names are shorter than phrases: apart, fewer pieces are padding.
+            # Names are shorter than phrases: embedding them separately needs less padding.
             words = pool_with_gradients(self.encoder, self._pieces(texts))
             named = pool_with_gradients(self.encoder, self._pieces([self._name(p) for p in batch]))
         own = torch.eye(len(batch), dtype=torch.bool, device=words.device)
@@ -203,7 +203,7 @@ class PhraseTrainee(Trainee):
     def _over_names(
         self, words: Tensor, batch: Sequence[TrainingPhrase], pts: np.ndarray[Any, Any]
     ) -> Tensor:
-        """The softmax over all names, in which every one of the right preferred term is right but the name
+        """The loss over all names, in which all names of the right preferred term are right but the name
         itself.
         """
         right = torch.from_numpy(pts[:, None] == self._pts)
@@ -231,7 +231,7 @@ class PhraseTrainee(Trainee):
         return [ids[:limit] for ids in encoded["input_ids"]]
 
     def kept(self) -> nn.Module:
-        """The model whose weights are changed by the share KEPT of what training changed."""
+        """The model with the share KEPT of its weight change."""
         model: nn.Module = copy.deepcopy(self.encoder.model)
         before = dict(self._base.named_parameters())
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Misspelled words for training, as people type them."""
+"""Misspells words for training."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from models.normalization.spelling import ALIKE, LEAST_LETTERS
 
 
 def misspelled(text: str, rng: random.Random) -> str:
-    """The text with one of its longer words misspelled: two neighbours exchanged, a letter less, a letter
-    twice, or another one of like sound, never the first or last. Unchanged where no word is long enough.
+    """The text with one of its longer words misspelled: two neighbouring letters exchanged, one deleted,
+    doubled, or replaced by one of similar sound; never the first or last. Unchanged if no word is long
+    enough.
     """
     words = text.split(" ")
     chosen = [i for i, word in enumerate(words) if len(word) >= LEAST_LETTERS and word.isalpha()]

@@ -160,8 +160,8 @@ class SentenceSpace(Trainee):
 
 
 def best_f1(logits: np.ndarray[Any, Any], events: np.ndarray[Any, Any]) -> float:
-    """The highest F1 of any threshold; 0 without an event. A sentence without one counts so much that both
-    kinds are in the corpus' proportion.
+    """The highest F1 of any threshold; 0 without an event. Sentences without an event are weighted such that
+    both kinds are in the corpus' proportion.
     """
     n_events = int(events.sum())
     if not n_events:

@@ -16,14 +16,14 @@ from training.evaluation.relation import PROPORTION, gold_relations, span_of
 from training.relation.knn_scores import PAIR_SCORES
 
 console = Console()
-#: Probabilities that are tried; among equals the highest is taken.
+#: Thresholds that are tried; of equally good ones the highest is used.
 THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(20))
 #: Below any probability.
 _EVERY_SENTENCE = -1.0
 
 
 class _Found(NamedTuple):
-    """The probabilities of the sentences of relations."""
+    """The event probabilities of the sentences of right and wrong relations."""
 
     right: list[float]
     wrong: list[float]
@@ -55,7 +55,7 @@ def choose_event_threshold(
 
 
 def _probabilities(model: RelationModel, texts: Sequence[GoldText]) -> _Found:
-    """Of each relation that the votes find: the probability that its sentence reports an event."""
+    """The probability that its sentence reports an event, for each relation that the votes find."""
     head, sentences = model.sentence_head, [t.text for t in texts]
     model.voting = replace(model.voting, event_threshold=_EVERY_SENTENCE)
     scored = model.predict(sentences)

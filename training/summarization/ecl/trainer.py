@@ -28,7 +28,7 @@ from training.summarization.examples import Example, ExampleSampler, Material
 from training.summarization.networks.network import KeyEncoder, Network, pooled
 from training.summarization.settings import Settings, Stage, stages_of
 
-#: Batches out of which questions of like length are put together.
+#: Batches out of which questions of similar length are put together.
 POOL = 8
 SCORE = "ROUGE-1"
 

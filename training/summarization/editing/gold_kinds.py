@@ -29,6 +29,6 @@ _COMPILED = [re.compile(_PATTERNS[kind], re.IGNORECASE) for kind in KINDS]
 
 
 def gold_kinds(summary: str) -> list[bool]:
-    """For each of KINDS whether a short question asks so."""
+    """For each of KINDS whether a short question asks it."""
     flat = " ".join(summary.split())
     return [p.search(flat) is not None for p in _COMPILED]

@@ -1,5 +1,5 @@
-"""Trains the editor. Its targets: the kinds that a written short question asks, and of each answer how much
-of the written question is in it.
+"""Trains the editor. The targets are the kinds that a written short question asks, and the overlap of each
+answer with the written question.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from training.summarization.data import Pair
 from training.summarization.editing.gold_kinds import gold_kinds
 from training.summarization.extraction.fit import Group, fit
 
-#: Inverse strength of the penalty of the regressions, and the folds in which they are fitted for the ranker.
+#: Inverse strength of the regressions' penalty, and number of folds of the cross-validation.
 PENALTY, FOLDS = 0.2, 5
-#: Values that differ by so much count e times as much.
+#: Temperature of the softmax over the values of answers, which are the ranker's targets.
 TEMPERATURE = 0.1
-#: How much F1 of words, recall of the words with content, and asking the right kind count.
+#: Weights of F1 of words, of recall of content words, and of asking the right kind in the value of an answer.
 F1_WEIGHT, RECALL_WEIGHT, KIND_WEIGHT = 0.7, 0.7, 0.3
-#: Of the edits on questions that nothing was fitted to, at least this share shall ask a right kind.
+#: Minimum share of edits with a right kind, on questions of the held-out fold.
 RIGHT = 0.75
-#: How far an opening may depart from the clause in whose place it stands.
+#: How far an opening may differ from the clause that it replaces.
 LIMITS = Limits(asked=3, stated=5, stated_kind=0.4, helping=0.6, outside=0.3, listing=0.4)
 
 
 class EditorWeights(NamedTuple):
-    """What a release of the editor holds."""
+    """The trained weights of the editor."""
 
     kinds: Tensor
     """(features, kinds)"""
     ranker: dict[str, float]
     margin: float
-    """by which the score of an edit exceeds that of the answer that is a part of the message"""
+    """minimum difference between the scores of an edit and of the extracted answer"""
 
 
 class _Offered(NamedTuple):
-    """The answers to one message, the one that is kept first."""
+    """The possible answers for one message, the extracted one first."""
 
     rows: list[list[float]]
     values: list[float]
@@ -54,9 +54,9 @@ class _Offered(NamedTuple):
 
 
 def train_editor(extractor: Extractor, pairs: Sequence[Pair], batch: int = 16) -> EditorWeights:
-    """Fits the kinds and the ranker of edits to the answers that a trained extractor gives. The ranker and
-    the margin learn from kinds that were predicted by cross-validation. Raises ValueError where no text
-    allows an edit.
+    """Fits the classifier of kinds and the ranker of edits, with the answers of a trained extractor. Ranker
+    and margin are fitted with kinds that were predicted by cross-validation. Raises ValueError if no edit is
+    allowed for any text.
     """
     texts = [p.question for p in pairs]
     found = [f for i in range(0, len(texts), batch) for f in extractor.find(texts[i : i + batch])]
@@ -90,7 +90,7 @@ def _cross_validated(x: Tensor, gold: Tensor, fold: Tensor) -> list[list[float]]
 
 def logistic(x: Tensor, y: Tensor, penalty: float = PENALTY) -> Tensor:
     """(features, outputs) weights of one logistic regression for each column of y (n, outputs), which is 0 or
-    1; the penalty leaves out the last feature, which is a constant one.
+    1. `penalty` is the inverse strength of the L2 penalty, which leaves out the last feature, a constant 1.
     """
     weights = torch.zeros(x.shape[1], y.shape[1], dtype=x.dtype, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
@@ -107,7 +107,9 @@ def logistic(x: Tensor, y: Tensor, penalty: float = PENALTY) -> Tensor:
 
 
 def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) -> float:
-    """The lowest margin from which on so large a share of the edits is right; `found`: margin, right."""
+    """The lowest margin above which the share `precision` of the edits is right. `found`: margin of each
+    edit, and whether it is right.
+    """
     right, least = 0, float("inf")
     for n, (margin, is_right) in enumerate(sorted(found, reverse=True), 1):
         right += is_right
@@ -137,7 +139,7 @@ def _weights(offered: Sequence[_Offered]) -> dict[str, float]:
 
 
 def _margin(ranker: LinearRanker, offered: _Offered) -> tuple[float, bool]:
-    """By how much the best edit is above the kept answer, and whether it asks a right kind."""
+    """Difference of the scores of the best edit and the extracted answer; whether its kind is right."""
     kept, *scores = ranker.scores(offered.rows)
     best = max(range(len(scores)), key=scores.__getitem__)
     return scores[best] - kept, offered.right[best + 1]

@@ -1,5 +1,5 @@
-"""Trains the extractor, and the editor if there shall be one, and writes the release: the weights of the
-rankers and the lexicons that they were fitted with. The encoder stays as it is.
+"""Trains the extractor, and the editor on request, and writes the release: the weights of the rankers and the
+lexicons that they were fitted with. The encoder is not changed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ console = Console()
 
 
 class Editing(NamedTuple):
-    """That the release shall edit."""
+    """Options of a release with an editor."""
 
     rankers: Path | None
-    """a release whose rankers are kept; None: they are fitted anew"""
+    """a release whose rankers are kept; None: they are trained too"""
 
 
 def publish_extractive(
@@ -117,7 +117,7 @@ def _write_rankers(weights: Weights, folder: Path) -> None:
 
 
 def _write_editor(weights: EditorWeights, folder: Path) -> float:
-    """Writes what the editor has learnt; returns its margin."""
+    """Writes the weights of the editor; returns its margin."""
     save(weights.ranker, folder / EDIT_RANKER)
     save_file({KINDS_TENSOR: weights.kinds.contiguous()}, folder / KIND_WEIGHTS)
     return weights.margin

@@ -27,22 +27,23 @@ from models.summarization.medical_entities import OwnRecogniser, named_in, word_
 from training.summarization.data import Pair
 from training.summarization.extraction.fit import Group, fit
 
-#: Values that differ by so much count e times as much.
+#: Temperatures of the softmax over the values of candidates, which are the rankers' targets.
 FOCUS_TEMPERATURE, ANSWER_TEMPERATURE = 0.2, 0.08
-#: How much F1 and recall of an answer count.
+#: Weights of F1 and recall in the value of an answer.
 F1_WEIGHT, RECALL_WEIGHT = 1.3, 0.2
-#: Added to the score of a candidate that asks: a person who reads the answer expects a question.
+#: Added to the value of a candidate that asks, because a reader of the answer expects a question.
 QUESTION_BONUS = 0.5
-#: Added to that of an answer of two sentences: it says more, at the cost of ROUGE.
+#: Added to the value of an answer of two sentences, which says more but has a lower ROUGE.
 LEAD_BONUS = 0.5
-#: Of the names of each kind at least this share shall be in the written question, with all words.
+#: Minimum shares of the names that are in the written question with all words: likely names, names in front,
+#: names behind.
 LIKELY, FRONT, BEHIND = 0.7, 0.7, 0.6
-#: A name counts as wanted from this share of its words on that the written question has.
+#: Minimum share of the words of a name that the written question has, for the name to be wanted.
 _WANTED = 1.0
 
 
 class Weights(NamedTuple):
-    """What a release of the extractor holds."""
+    """The trained weights of the extractor."""
 
     focus: dict[str, float]
     answer: dict[str, float]
@@ -68,7 +69,7 @@ class _LabelledMessage(NamedTuple):
 
 
 def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> Weights:
-    """The three rankers and the least probabilities; the encoder stays as it is. Raises ValueError where no
+    """The three rankers and the minimum probabilities; the encoder is not changed. Raises ValueError where no
     text has two candidates.
     """
     read = messages(encoder, lexicons, [p.question for p in pairs])
@@ -147,7 +148,7 @@ def _in_reference(found: Sequence[Focus], summary: str, drugs: DrugLexicon) -> l
 
 
 def _least(found: Sequence[tuple[float, float]], precision: float) -> float:
-    """The lowest probability from which on so large a share is wholly in the written question; `found`:
+    """The lowest probability above which the share `precision` is wholly in the written question; `found`:
     probability, and 1 where it is.
     """
     right, least = 0, 1.0

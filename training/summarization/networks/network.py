@@ -72,7 +72,7 @@ class KeyEncoder:
 
     @torch.no_grad()
     def __call__(self, texts: Sequence[str]) -> Tensor:
-        """(texts, dimension) unit vectors; texts of like length are encoded together."""
+        """(texts, dimension) unit vectors; texts of similar length are encoded together."""
         keys: list[Tensor] = [torch.empty(0)] * len(texts)
         for rows in by_length([len(t) for t in texts], KEY_BATCH):
             vectors = pooled(self._encode(self.model, [texts[i] for i in rows]))

@@ -138,8 +138,8 @@ def _duplicates(texts: Sequence[tuple[Line, str]], folders: Sequence[Path]) -> I
                 found.setdefault((lines[i], lines[j].place), _similarity(shingles, jaccard))
         for name, i, jaccard in index.near(evaluated):
             found.setdefault((lines[i], name), _similarity(shingles, jaccard))
-    for (line, place), told in found.items():
-        yield Finding(line, f"a near-duplicate of {place} {told}")
+    for (line, place), similarity in found.items():
+        yield Finding(line, f"a near-duplicate of {place} {similarity}")
 
 
 def _similarity(shingles: Shingles, jaccard: float) -> str:

@@ -259,7 +259,7 @@ def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path
     assert code == 0
     assert (folder / "posts/posts_7.txt").read_text() == "[DRUG#1 advil] again\nso [ADE sick] of it all\n"
     assert "posts_7.txt, line 3: the same words as posts_1.txt, line 1" in output
-    assert output.endswith("posts_7.txt: 2 lines taken, 2 refused\n")
+    assert output.endswith("posts_7.txt: 2 lines added, 2 refused\n")
     assert run("check", "--folder", str(folder))[0] == 0
     code, output = run("take", str(add(tmp_path, "tweets.txt", "x")), "--folder", str(folder))
     assert (code, output.splitlines()[-1][:32]) == (1, "tweets.txt: a name must be one o")
