@@ -50,6 +50,8 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
+    if extractive and not edited and start is not None:
+        raise typer.BadParameter("--start with --extractive: all rankers are fitted anew; see --edited")
     if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
         release = publish_extractive(

@@ -142,3 +142,8 @@ def test_training_requires_data() -> None:
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:
     assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)
+
+
+def test_weights_to_start_with_are_refused_where_all_rankers_are_fitted_anew(tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="fitted anew"):
+        main(extractive=True, start=tmp_path, output=tmp_path / "out")
