@@ -276,7 +276,8 @@ def _ranks(values: Counts, weights: Counts) -> Counts:
     sorted_weights = weights[:, np.argsort(index, kind="stable")]
     counts = np.add.reduceat(sorted_weights, sizes.cumsum() - sizes, axis=1)
     ranks: Counts = (counts.cumsum(1) - (counts - 1) / 2)[:, index]
-    return ranks - (weights.sum(1, keepdims=True) + 1) / 2
+    ranks -= (weights.sum(1, keepdims=True) + 1) / 2
+    return ranks
 
 
 def f1_of(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:
