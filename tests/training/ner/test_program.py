@@ -28,6 +28,7 @@ from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.settings import Settings
+from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
 
@@ -35,8 +36,7 @@ pytestmark = pytest.mark.matrix
 @pytest.fixture
 def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alarms are counted over the first 100 held-out posts instead of all 748."""
-    read = event_options.gold_texts
-    monkeypatch.setattr(event_options, "gold_texts", lambda *named: read(*named)[:100])
+    monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:100])
 
 
 @pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
