@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from models.text import word_texts, words
 from models.types import Span
+
+#: Number of lexicons that `shared` keeps: those of a few releases.
+KEPT = 8
 
 
 class NameLexicon:
@@ -54,6 +60,24 @@ class NameLexicon:
                     after = i + n
                     break
         return matches
+
+
+Lexicon = TypeVar("Lexicon", bound=NameLexicon)
+_kept: dict[tuple[Any, bytes], Any] = {}
+_lock = threading.Lock()
+
+
+def shared(path: Path, read: Callable[[Path], Lexicon]) -> Lexicon:
+    """What `read` makes of the file, once for all files of the same content: releases of different tasks have
+    the same lexicons, and nothing changes one. The last few are kept.
+    """
+    key = (read, hashlib.sha256(path.read_bytes()).digest())
+    with _lock:
+        found: Lexicon = _kept.pop(key) if key in _kept else read(path)
+        _kept[key] = found
+        if len(_kept) > KEPT:
+            del _kept[next(iter(_kept))]
+        return found
 
 
 def _key(name: str) -> tuple[str, ...]:

@@ -106,6 +106,22 @@ class RecordMeasure(Measure):
         return np.concatenate([self.value(counts[np.repeat(rows, w.astype(np.intp))]) for w in weights])
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedMeasure(RecordMeasure):
+    """The same of many draws at once: `weighted` maps the records' counts and how often each draw has each
+    record (draws, records) to scores (draws,).
+    """
+
+    weighted: Callable[[Counts, Counts], Counts]
+
+    def of_draws(self, counts: Counts, weights: Counts) -> Counts:
+        return self.weighted(counts, weights)
+
+
+def _weighted(name: str, definition: str, weighted: Callable[[Counts, Counts], Counts]) -> Measure:
+    return WeightedMeasure(name, definition, lambda rows: weighted(rows, np.ones((1, len(rows)))), weighted)
+
+
 def micro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
     """F1 of the sum of some triples of columns (true positives, predicted, gold), each given by its first
     column; 0 where nothing is predicted or gold.
@@ -138,13 +154,15 @@ def spearman(
     """
     one, other = columns
 
-    def value(counts: Counts) -> Counts:
-        kept = counts if only is None else counts[counts[:, only[0]] == only[1]]
-        a, b = (_ranks(kept[:, column]) for column in (one, other))
-        scale = np.array([np.sqrt((a @ a) * (b @ b))])
-        return divide_or_zero(np.array([a @ b]), scale)
+    def value(counts: Counts, weights: Counts) -> Counts:
+        if only is not None:
+            kept = counts[:, only[0]] == only[1]
+            counts, weights = counts[kept], weights[:, kept]
+        a, b = (_ranks(counts[:, column], weights) for column in (one, other))
+        squares = (weights * a * a).sum(1) * (weights * b * b).sum(1)
+        return divide_or_zero((weights * a * b).sum(1), np.sqrt(squares))
 
-    return RecordMeasure(name, definition, value)
+    return _weighted(name, definition, value)
 
 
 def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], coverage: float) -> Measure:
@@ -153,12 +171,17 @@ def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], cover
     """
     right, confidence, counted = columns
 
-    def value(counts: Counts) -> Counts:
-        kept = counts[counts[:, counted] > 0]
-        order = np.argsort(-kept[:, confidence], kind="stable")[: max(1, round(coverage * len(kept)))]
-        return np.array([kept[order, right].mean() if len(kept) else 0.0])
+    def value(counts: Counts, weights: Counts) -> Counts:
+        order = np.argsort(-counts[:, confidence], kind="stable")
+        order = order[counts[order, counted] > 0]
+        drawn = weights[:, order]
+        records = drawn.sum(1)
+        first = np.minimum(np.maximum(1, np.rint(coverage * records)), records)
+        # Of each record as many as fit after those before it.
+        taken = np.clip(first[:, None] - (drawn.cumsum(1) - drawn), 0, drawn)
+        return divide_or_zero(taken @ counts[order, right], first)
 
-    return RecordMeasure(name, definition, value)
+    return _weighted(name, definition, value)
 
 
 def f1(true_positives: int, predicted: int, gold: int) -> F1:
@@ -245,11 +268,16 @@ def _weights(records: int, draws: int, seed: int) -> Iterator[Counts]:
         yield drawn.astype(np.float64)
 
 
-def _ranks(values: Counts) -> Counts:
-    """Ranks minus their mean; equal values have the mean of their ranks."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Counts = (counts.cumsum() - (counts - 1) / 2)[index]
-    return ranks - (len(values) + 1) / 2
+def _ranks(values: Counts, weights: Counts) -> Counts:
+    """(draws, records): in each draw the records' ranks minus their mean; equal values have the mean of their
+    ranks.
+    """
+    _, index, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    sorted_weights = weights[:, np.argsort(index, kind="stable")]
+    counts = np.add.reduceat(sorted_weights, sizes.cumsum() - sizes, axis=1)
+    ranks: Counts = (counts.cumsum(1) - (counts - 1) / 2)[:, index]
+    ranks -= (weights.sum(1, keepdims=True) + 1) / 2
+    return ranks
 
 
 def f1_of(true_positives: Counts, predicted: Counts, gold: Counts) -> Counts:

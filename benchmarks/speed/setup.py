@@ -19,6 +19,7 @@ from streams.records import Report
 from streams.releases.handle import load_task
 from streams.replay.run import stages_from
 from streams.settings import Settings
+from streams.stage import Stage
 from streams.topics import by_name
 
 BATCH = Settings.model_fields["batch"].default
@@ -48,7 +49,7 @@ FULL = Amount(
     characters=(100, 400, 1600, 6400, 25_600),
 )  # fmt: skip
 QUICK = Amount(
-    records={"posts": 24, "sentences": 24, "questions": 8}, repeats=1, empty_records=500, seconds=4.0,
+    records={"posts": 12, "sentences": 12, "questions": 2}, repeats=1, empty_records=500, seconds=4.0,
     backlogs=(500, 1000), terms=(10_000, 50_000), characters=(100, 400),
 )  # fmt: skip
 
@@ -100,7 +101,11 @@ class Setup:
             records: Sequence[Any] = [decode(Report, line) for line in lines]
             for stage in stages_from(by_name(topic)):
                 found[topic, stage.name] = records
-                predict = partial(stage.predict, self.models[stage.name].model)
-                batches = [partial(predict, batch) for batch in chunks(records, BATCH)]
-                records = [r for made in side_by_side(batches, self.workers) for r in made]
+                records = self.answers(topic, stage, records)
         return found
+
+    def answers(self, topic: str, stage: Stage[Any, Any], records: Sequence[Any]) -> list[Any]:
+        """What a stage makes of the records that came from a topic."""
+        predict = partial(stage.predict, self.models[stage.name].model)
+        batches = [partial(predict, batch) for batch in chunks(records, BATCH)]
+        return [r for made in side_by_side(batches, self.workers) for r in made]

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Self
 
-from models.lexicon import NameLexicon
+from models.lexicon import NameLexicon, shared
 from models.tables import read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
@@ -19,7 +19,13 @@ class DrugLexicon(NameLexicon):
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
-        """Reads a tab-separated file whose header begins with name, generic; else ValueError."""
+        """Reads a tab-separated file whose header begins with name, generic; else ValueError. Files of the
+        same content share a lexicon.
+        """
+        return shared(path, cls._read)
+
+    @classmethod
+    def _read(cls, path: Path) -> Self:
         return cls({row[0]: row[1] for row in read_tsv(path, ("name", "generic"))})
 
     def generic(self, name: str) -> str | None:

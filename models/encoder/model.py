@@ -101,9 +101,8 @@ class Encoder:
             return_attention_mask=False,
             verbose=False,
         )
-        return [
-            word_pieces(encoded.word_ids(i), encoded["input_ids"][i], len(s)) for i, s in enumerate(sentences)
-        ]
+        rows = zip(encoded["input_ids"], sentences, strict=True)
+        return [word_pieces(encoded.word_ids(i), ids, len(s)) for i, (ids, s) in enumerate(rows)]
 
     def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
         """The same by a tokenizer that does not map pieces to words: it is given each word alone."""

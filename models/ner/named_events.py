@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from models.lexicon import NameLexicon
+from models.lexicon import NameLexicon, shared
 from models.ner.mention_rules import barred_words
 from models.tables import read_tsv
 from models.types import ADE, Mention, Span
@@ -16,6 +16,10 @@ NAMES = "event_names.tsv"
 
 def read_names(path: Path) -> NameLexicon:
     """The names of a file whose header begins with name; else ValueError."""
+    return shared(path, _read)
+
+
+def _read(path: Path) -> NameLexicon:
     return NameLexicon.of(row[0] for row in read_tsv(path, ("name",)))
 
 

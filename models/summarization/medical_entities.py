@@ -19,7 +19,7 @@ import torch
 from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.lexicon import NameLexicon
+from models.lexicon import NameLexicon, shared
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.ner.model import NerModel
@@ -102,7 +102,7 @@ class OwnRecogniser:
             stored = read_tensors(release.file(HEAD))
             head.load_state_dict({k: v.float() for k, v in stored.items()})
             tagger = NerModel(encoder, head.to(device), LABELS, lexicon)
-        return cls(tagger, (row[0] for row in read_tsv(release.file(TERMS), ("term",))), lexicon)
+        return cls(tagger, shared(release.file(TERMS), _read_terms), lexicon)
 
     @classmethod
     def bundled(cls, tagger: NerModel | None) -> OwnRecogniser:
@@ -226,6 +226,11 @@ def write_lexicons(folder: Path) -> None:
 def term_lexicon(terms: Iterable[str]) -> NameLexicon:
     """The terms that are not too general to be an entity."""
     return NameLexicon.of(t for t in terms if not GENERAL.fullmatch(t.lower()))
+
+
+def _read_terms(path: Path) -> NameLexicon:
+    """The lexicon of the terms in the file of a release."""
+    return term_lexicon(row[0] for row in read_tsv(path, ("term",)))
 
 
 @cache

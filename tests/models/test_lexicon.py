@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.lexicon import NameLexicon
+from models.lexicon import KEPT, NameLexicon, shared
 from models.text import words
 from models.types import Span
 
@@ -67,3 +69,26 @@ def test_a_name_without_another_is_its_own_canonical_name() -> None:
     lexicon = NameLexicon.of(["Dry mouth", "mouth"])
     assert lexicon.find("DRY mouth, mouth") == [(Span(0, 9), "Dry mouth"), (Span(11, 16), "mouth")]
     assert len(lexicon) == 2
+
+
+def test_a_file_is_read_in_every_way_that_is_asked_for_and_only_the_last_lexicons_are_kept(
+    tmp_path: Path,
+) -> None:
+    def upper(path: Path) -> NameLexicon:
+        return NameLexicon({name: name.upper() for name in path.read_text(encoding="utf-8").split()})
+
+    def plain(path: Path) -> NameLexicon:
+        return NameLexicon.of(path.read_text(encoding="utf-8").split())
+
+    paths = [tmp_path / f"{i}.txt" for i in range(KEPT)]
+    for path in paths:
+        path.write_text(f"tea {path.name}", encoding="utf-8")
+    first = shared(paths[0], plain)
+    assert (first.canonical("tea"), shared(paths[0], upper).canonical("tea")) == ("tea", "TEA")
+    assert shared(paths[0], plain) is first
+    for path in paths[1:]:
+        shared(path, plain)
+    assert shared(paths[0], plain) is first
+    for path in paths:
+        shared(path, upper)
+    assert shared(paths[0], plain) is not first

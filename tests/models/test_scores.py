@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from models.scores import (
     F1,
     Counts,
+    Measure,
+    accuracy_at,
     bootstrap,
     f1,
     macro_f1,
@@ -17,6 +19,7 @@ from models.scores import (
     paired_bootstrap,
     ratio,
     span_counts,
+    spearman,
     strict_spans,
 )
 
@@ -199,6 +202,34 @@ def test_a_paired_difference_is_significant_although_the_two_intervals_overlap()
 def test_two_identical_systems_differ_by_exactly_zero(values: list[float]) -> None:
     counts = rows(*([v, 1] for v in values))
     assert tuple(paired_bootstrap(counts, counts.copy(), [SHARE], draws=50)["share"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        spearman("all", "", (0, 1)),
+        spearman("some", "", (0, 1), (2, 1)),
+        *(accuracy_at(f"{share}", "", (2, 0, 3), share) for share in (0.2, 0.5, 1.0)),
+    ],
+    ids=lambda measure: measure.name,
+)
+@settings(max_examples=25)
+@given(st.integers(0, 20), st.integers(0, 99))
+def test_a_draw_scores_as_its_records_would_alone(measure: Measure, records: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    counts = generator.integers([4, 4, 2, 2], size=(records, 4)).astype(np.float64)
+    weights = generator.integers(4, size=(5, records)).astype(np.float64)
+    alone = [measure.of(np.repeat(counts, times.astype(int), axis=0)) for times in weights]
+    assert measure.of_draws(counts, weights).tolist() == pytest.approx(alone)
+
+
+def test_accuracy_is_of_the_share_with_the_highest_confidence_among_those_that_count() -> None:
+    # Right, confidence, counted: the two that count and are most confident, then one more.
+    counts = rows([1, 0.9, 1], [1, 0.8, 0], [0, 0.7, 1], [1, 0.2, 1], [0, 0.1, 1])
+    assert accuracy_at("a", "", (0, 1, 2), 0.5).of(counts) == 0.5
+    assert accuracy_at("a", "", (0, 1, 2), 0.75).of(counts) == pytest.approx(2 / 3)
+    assert accuracy_at("a", "", (0, 1, 2), 0.01).of(counts) == 1
+    assert accuracy_at("a", "", (0, 1, 2), 0.5).of(counts[:0]) == 0
 
 
 def test_no_records_and_unequal_numbers_of_records_are_refused() -> None:

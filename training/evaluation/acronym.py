@@ -9,14 +9,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from models.acronym.surface_features import undotted
-from models.scores import Counts, RecordMeasure, ratio
+from models.scores import Counts, RecordMeasure, accuracy_at, ratio
 from models.types import Span
 from training.evaluation.result import Result
 
@@ -228,12 +227,6 @@ def _shared_task_f1(found: Counts) -> Counts:
     return np.array([2 * precision * recall / (precision + recall) if recall else 0.0])
 
 
-def _accuracy_at(found: Counts, share: float) -> Counts:
-    """(rows, columns) to (1,): the accuracy of the share of the rows with the largest margins."""
-    order = np.argsort(-found[:, _MARGIN], kind="stable")
-    return np.array([found[order[: max(1, round(share * len(found)))], _RIGHT].mean()])
-
-
 def _authors_f1(sums: Counts) -> Counts:
     accuracy = sums[:, _RIGHT] / np.maximum(sums[:, _ONE], 1)
     doubled: Counts = 2 * accuracy / (1 + accuracy)
@@ -260,10 +253,11 @@ MEASURES = (
     ),
 )
 AT_COVERAGE = tuple(
-    RecordMeasure(
+    accuracy_at(
         f"accuracy_at_{share:.0%}".removesuffix("%"),
         f"accuracy of the {share:.0%} of the rows in which the best sense is farthest ahead of the second",
-        partial(_accuracy_at, share=share),
+        (_RIGHT, _MARGIN, _ONE),
+        share,
     )
     for share in COVERAGE
 )

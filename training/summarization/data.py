@@ -105,27 +105,36 @@ def without_leaks(
 ) -> tuple[list[Pair], Removed]:
     """Pairs whose question is not in `tested`, neither in the same words nor in most of them."""
     keys = {text_key(t.question) for t in tested}
-    word_sets = [set(key.split()) for key in keys]
+    by_size: dict[int, list[set[str]]] = {}
+    for key in keys:
+        words = set(key.split())
+        by_size.setdefault(len(words), []).append(words)
     kept, leaked, similar = [], 0, 0
     for pair in pairs:
         key = text_key(pair.question)
         words = set(key.split())
         if key in keys:
             leaked += 1
-        elif any(_jaccard(words, other) >= near for other in word_sets):
+        elif _is_near(words, by_size, near):
             similar += 1
         else:
             kept.append(pair)
     return kept, Removed(leaked=leaked, near=similar)
 
 
-def _jaccard(one: set[str], other: set[str]) -> float:
-    # The sizes bound the share from above; that decides most pairs without counting.
-    small, large = sorted((len(one), len(other)))
-    if not large or small / large < NEAR:
-        return 0.0
-    both = len(one & other)
-    return both / (small + large - both)
+def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: float) -> bool:
+    """Whether any set has this share, the Jaccard index, with the words."""
+    own = len(words)
+    for size, others in by_size.items():
+        # The sizes bound the share from above; that decides most sets without counting.
+        large = max(own, size)
+        if not large or min(own, size) / large < near:
+            continue
+        for other in others:
+            both = len(words & other)
+            if both / (own + size - both) >= near:
+                return True
+    return False
 
 
 def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int = 0) -> Corpora:

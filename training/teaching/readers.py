@@ -132,7 +132,17 @@ def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
     """The marks with a preferred term, flagged ones too, in their sentences; `drug` is the first one that the
     mark is due to, as written, in lower case, or empty.
     """
-    return [coding for _, marked in marked_texts(kind, part, folder) for coding in coded_marks(marked)]
+    return list(_own_codings(kind, part) if folder == FOLDER else _codings(kind, part, folder))
+
+
+def _codings(kind: Kind, part: Part, folder: Path) -> Sequence[GoldCoding]:
+    texts = marked_texts(kind, part, folder)
+    return tuple(coding for _, marked in texts for coding in coded_marks(marked))
+
+
+@cache
+def _own_codings(kind: Kind, part: Part) -> Sequence[GoldCoding]:
+    return _codings(kind, part, FOLDER)
 
 
 def coded_marks(marked: MarkedText) -> list[GoldCoding]:

@@ -66,7 +66,9 @@ def test_the_peak_is_that_of_the_faster_number_format(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_a_quick_run_measures_what_needs_no_broker(tmp_path: Path) -> None:
+def test_a_quick_run_measures_what_needs_no_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SIDE", 1024)
+    monkeypatch.setattr(speed, "PEAK_SECONDS", 0.2)
     command = ["--data", str(tmp_path), "--quick", "--json", str(tmp_path)]
     wanted = ["roofline", "stages", "terminology"]
     answer = CliRunner().invoke(APP, [*command, "--parts", ",".join(wanted)])

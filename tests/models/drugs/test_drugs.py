@@ -89,3 +89,13 @@ def test_a_table_may_have_more_columns_and_the_line_ends_of_windows(tmp_path: Pa
     lexicon = DrugLexicon.load(path)
     assert lexicon.generic("tylenol") == "paracetamol"
     assert lexicon.generic("Advil") == "ibuprofen"
+
+
+def test_files_of_the_same_content_share_a_lexicon_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.tsv", tmp_path / "other.tsv"
+    for path in (one, other):
+        path.write_text("name\tgeneric\nadvil\tibuprofen\n", encoding="utf-8")
+    lexicon = DrugLexicon.load(one)
+    assert DrugLexicon.load(other) is lexicon
+    other.write_text("name\tgeneric\nadvil\tnaproxen\n", encoding="utf-8")
+    assert (DrugLexicon.load(other).generic("Advil"), lexicon.generic("Advil")) == ("naproxen", "ibuprofen")

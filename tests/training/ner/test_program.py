@@ -22,13 +22,21 @@ from tests.models import tiny
 from tests.training.ner.test_training import loop_of, tagger
 from training.common.corpora import read_ade_abstracts
 from training.evaluation.relation import split_texts
+from training.ner import event_options
 from training.ner import settings as ner
 from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.settings import Settings
+from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
+
+
+@pytest.fixture
+def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alarms are counted over the first 100 held-out posts instead of all 748."""
+    monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:100])
 
 
 @pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
@@ -113,6 +121,7 @@ def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: 
     assert all(torch.equal(t, after[n]) for n, t in before.items())
 
 
+@pytest.mark.usefixtures("few_posts")
 def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     loop = loop_of(base, epochs=4, lr=5e-3, event_head=True)
@@ -129,8 +138,10 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert tried[str(configuration["event_weight"])] == max(tried.values())
     assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
+    assert configuration["alarms"]["posts"] == 100
 
 
+@pytest.mark.usefixtures("few_posts")
 def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     heads = {"event_head": True, "status_head": True, "teaching": 0.01, "limit": 5}

@@ -55,6 +55,16 @@ def test_questions_with_the_same_or_most_words_of_a_test_question_are_removed() 
     assert (removed.leaked, removed.near) == (1, 1)
 
 
+def test_questions_of_other_lengths_are_removed_from_the_same_share_of_words_on() -> None:
+    letters = "a b c d e f g h i j"
+    tested = [pair("other words"), pair(letters)]
+    questions = [letters[:9], letters[:11], f"{letters} k l m n o p", f"{letters} k l m n o p q"]
+    kept, removed = without_leaks([pair(q) for q in questions], tested)
+    # 5, 6, 10 and 10 shared words of 10, 10, 16 and 17.
+    assert [p.question for p in kept] == [questions[0], questions[3]]
+    assert removed.near == 2
+
+
 @given(st.lists(st.text("ab .?", max_size=6)))
 def test_no_two_kept_questions_have_the_same_text_key(questions: list[str]) -> None:
     kept, removed = without_duplicates(pair(q) for q in questions)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from models import terminology
@@ -44,7 +45,8 @@ def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
     return found
 
 
-def split_groups() -> dict[str, set[str]]:
+@cache
+def split_groups() -> Mapping[str, set[str]]:
     """By what `heldout_split` groups names: the terms that the bundled terminology had when the split was
     made. With later ones other mentions would be held out than those that releases were not trained on.
     """
@@ -115,6 +117,7 @@ def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str,
     }
 
 
+@cache
 def query(gold: GoldCoding) -> Query:
     """The mention in its sentence, or alone where the sentence does not contain it literally."""
     mention = gold.mention.strip()

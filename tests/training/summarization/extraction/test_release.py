@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,14 +30,19 @@ ROWS = [
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    (tmp_path / "questions").mkdir()
+    return written(tmp_path)
+
+
+def written(folder: Path) -> Path:
+    """The folder, with the questions in it."""
+    (folder / "questions").mkdir()
     rows = [
         {"id": str(i), "split": split, "question": question, "summary": summary}
         for i, (split, question, summary) in enumerate(ROWS)
     ]
     lines = "\n".join(json.dumps(row) for row in rows)
-    (tmp_path / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
-    return tmp_path
+    (folder / "questions/meqsum.jsonl").write_text(lines, encoding="utf-8")
+    return folder
 
 
 def test_questions_of_an_evaluation_are_not_trained_on(data: Path) -> None:
@@ -47,8 +53,9 @@ def test_questions_of_an_evaluation_are_not_trained_on(data: Path) -> None:
     assert not ids & held_out
 
 
-@pytest.fixture
-def release(data: Path, tiny_bert: str) -> Release:
+@pytest.fixture(scope="module")
+def release(tiny_bundled: None, tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    data = written(tmp_path_factory.mktemp("extractive"))
     main(data=data, output=data / "out", backbone=tiny_bert, extractive=True, limit=8)
     (path,) = (data / "out/summarization").iterdir()
     return open_release(path)
@@ -108,7 +115,9 @@ def test_a_release_may_edit_what_it_extracts(data: Path, tiny_bert: str) -> None
         Editor.load(release)
 
 
-def test_weights_of_other_features_are_no_release(release: Release) -> None:
+def test_weights_of_other_features_are_no_release(release: Release, tmp_path: Path) -> None:
+    copied = shutil.copytree(release.path, tmp_path / "changed")
+    release = Release(copied, release.manifest, release.version)
     path = release.path / "focus_ranker.tsv"
     path.write_text(path.read_text(encoding="utf-8").replace("cosine", "sine"), encoding="utf-8")
     with pytest.raises(ReleaseError, match="finite weight"):
