@@ -50,7 +50,7 @@ X_BACKFILL = Annotated[
 ]
 SWEEP = Annotated[
     float,
-    typer.Option(min=0.1, max=24, metavar="HOURS", help="x, mastodon: hours between checks for deleted posts"),
+    typer.Option(min=0.1, max=24, metavar="HOURS", help="x, mastodon: time between checks for deleted posts"),
 ]
 FEED = Annotated[list[str] | None, typer.Option(metavar="URL", help="rss: RSS or Atom feed; repeatable")]
 EVERY = Annotated[float, typer.Option(min=1, help="rss: seconds between two requests for a feed")]
