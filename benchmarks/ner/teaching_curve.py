@@ -138,6 +138,16 @@ def stored(file: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict(content["shares"])
 
 
+def rows(shares: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | str]]:
+    """Each score at all shares, beside its baseline and its definition."""
+    (_, first), *_ = shares.items()
+    return {
+        name: {f"{float(share):.0%}": round(own["scores"][name], 4) for share, own in shares.items()}
+        | {"baseline": first["baselines"][name], "definition": first["definitions"][name]}
+        for name in first["scores"]
+    }
+
+
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/, psytar/ and tweets/")],
     start: Annotated[Path, typer.Option(help="tagger that has learned from public corpora alone")],
@@ -159,7 +169,8 @@ def main(
             continue
         done[str(share)] = point(replace(settings, teaching=share), data, texts)
         console.print(f"{share:.0%}: {done[str(share)]['scores']}")
-        write_atomically(result, provenance("ner.teaching_curve") | {"settings": plain, "shares": done})
+        content = {"settings": plain, "rows": rows(done), "shares": done}
+        write_atomically(result, provenance("ner.teaching_curve") | content)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from benchmarks.ner.teaching_curve import drawn, mixture, stored
+from benchmarks.ner.teaching_curve import drawn, mixture, rows, stored
 from models.types import ADE, LABELS
 from training.common.corpora import GoldMention, GoldText
 from training.ner.data import TEACHING, Corpus
@@ -43,3 +43,10 @@ def test_shares_with_other_settings_are_not_mixed(tmp_path: Path) -> None:
     assert stored(file, {"lr": 1}) == {"0.0": {}}
     with pytest.raises(typer.BadParameter, match="other settings"):
         stored(file, {"lr": 2})
+
+
+def test_a_row_has_a_score_at_all_shares() -> None:
+    first = {"texts": 0, "scores": {"f1": 0.5}, "baselines": {"f1": 0.1}, "definitions": {"f1": "F1"}}
+    assert rows({"0.0": first, "0.25": first | {"scores": {"f1": 0.6}}}) == {
+        "f1": {"0%": 0.5, "25%": 0.6, "baseline": 0.1, "definition": "F1"}
+    }
