@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 #: Of a product of two numbers that are not exact in binary.
 ROUNDING = 1e-9
@@ -65,8 +66,11 @@ class Index:
         self._frequency = dict(Counter(shingle for found in self._cut.values() for shingle in found))
         # Key, number of shingles, and of those from this one on.
         self._by_shingle: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        self._pairs: list[tuple[str, str, float]] = []
         for key, found in self._cut.items():
-            for left, shingle in self._prefix(found):
+            prefix = self._prefix(found)
+            self._pairs += [(key, other, jaccard) for other, jaccard in self._like(found, prefix)]
+            for left, shingle in prefix:
                 self._by_shingle[shingle].append((key, len(found), left))
 
     def near(self, texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, float]]:
@@ -75,21 +79,24 @@ class Index:
         for name, text in texts:
             names.setdefault(normalised(text), []).append(name)
         for key, own in names.items():
-            for other, jaccard in self._like(self._cut.get(key) or self._shingles.of(key)):
+            found = self._cut.get(key) or self._shingles.of(key)
+            for other, jaccard in self._like(found, self._prefix(found)):
                 yield from ((name, n, jaccard) for name in own for n in self._numbers[other])
 
     def inside(self) -> Iterator[tuple[int, int, float]]:
         """Pairs of indexed texts: later number, earlier number, Jaccard index."""
-        for name, earlier, jaccard in self.near((str(i), key) for i, key in enumerate(self._keys)):
-            if earlier < int(name):
-                yield int(name), earlier, jaccard
+        for key in self._cut:
+            yield from ((j, i, 1.0) for i, j in combinations(self._numbers[key], 2))
+        for one, other, jaccard in self._pairs:
+            for i, j in product(self._numbers[one], self._numbers[other]):
+                yield max(i, j), min(i, j), jaccard
 
-    def _like(self, own: set[str]) -> Iterator[tuple[str, float]]:
+    def _like(self, own: set[str], prefix: Sequence[tuple[int, str]]) -> Iterator[tuple[str, float]]:
         """The keys of the near-duplicates of a text of these shingles, with the Jaccard index."""
         total, share = len(own), self._shingles.threshold / (1 + self._shingles.threshold)
         compared = {
             key
-            for left, shingle in self._prefix(own)
+            for left, shingle in prefix
             for key, theirs, theirs_left in self._by_shingle.get(shingle, ())
             if (left if left < theirs_left else theirs_left) >= share * (total + theirs) - ROUNDING
         }
@@ -99,11 +106,11 @@ class Index:
             if jaccard >= self._shingles.threshold:
                 yield key, jaccard
 
-    def _prefix(self, found: set[str]) -> Iterator[tuple[int, str]]:
+    def _prefix(self, found: set[str]) -> list[tuple[int, str]]:
         """The rarest shingles of a text, each with the number of those from it on; those of no indexed text
         come first.
         """
         frequency, total = self._frequency, len(found)
         ordered = sorted((frequency.get(shingle, 0), shingle) for shingle in found)
         kept = total - math.ceil(self._shingles.threshold * total - ROUNDING) + 1
-        return ((total - i, shingle) for i, (_, shingle) in enumerate(ordered[:kept]))
+        return [(total - i, shingle) for i, (_, shingle) in enumerate(ordered[:kept])]
