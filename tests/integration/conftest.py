@@ -26,12 +26,14 @@ class SessionBroker:
 
     def clean(self) -> LocalKafka:
         """The broker without topics and without consumer groups."""
-        if self._kafka.was_ended or not self._is_cleaned():
+        if not self._is_cleaned():
             self.stop()
             self._kafka = _local(_found())
         return self._kafka
 
     def _is_cleaned(self) -> bool:
+        if self._kafka.process is None:
+            return False
         try:
             processes.remove_everything(self._kafka.bootstrap)
         except Exception:  # of whatever kind: the next test must not see it
