@@ -27,8 +27,9 @@ from tests.postgres_server import PostgresUnavailable, postgres
 from tests.streams.store.messages import deletion, event, report
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
-#: Kills, and records: more than are read until the last kill, and than the store reads at once.
-KILLS = [(3, 6_000), pytest.param(20, 12_000, marks=long_test)]
+#: Kills, and records: more than are read until the last kill, and than the store reads at once. Each fourth
+#: kill comes while the store starts.
+KILLS = [(4, 6_000), pytest.param(20, 12_000, marks=long_test)]
 
 
 @pytest.fixture(params=["duckdb", "postgresql", "clickhouse"])
