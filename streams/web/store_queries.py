@@ -57,8 +57,12 @@ class StoreQueries:
                 raise
 
     async def close(self) -> None:
+        """In a thread: a query that still runs may wait for a writer that needs the event loop."""
         if self._closing is not None:
             self._closing.cancel()
+        await asyncio.to_thread(self._closed)
+
+    def _closed(self) -> None:
         with self._lock:
             if self._database is not None:
                 self._database.close()

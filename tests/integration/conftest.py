@@ -12,7 +12,7 @@ import pytest
 from models.releases.manifest import Release
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
-from tests.integration.long_tests import LONG, long_test
+from tests.integration.long_tests import FIRST, LONG, long_test
 from tests.integration.site import Site
 
 
@@ -26,12 +26,14 @@ class SessionBroker:
 
     def clean(self) -> LocalKafka:
         """The broker without topics and without consumer groups."""
-        if self._kafka.was_ended or not self._is_cleaned():
+        if not self._is_cleaned():
             self.stop()
             self._kafka = _local(_found())
         return self._kafka
 
     def _is_cleaned(self) -> bool:
+        if self._kafka.process is None:
+            return False
         try:
             processes.remove_everything(self._kafka.bootstrap)
         except Exception:  # of whatever kind: the next test must not see it
@@ -89,8 +91,17 @@ def _found() -> KafkaServer:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of this folder and those below it that take long run only with PV_LONG_TESTS=1."""
+    """Tests of this folder and those below it that take many minutes run only with PV_LONG_TESTS=1. Those of
+    half a minute come first in each half of the tests, so that none of two processes ends with one while the
+    other has nothing left.
+    """
     here = Path(__file__).parent
+    first: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
-        if here in item.path.parents and item.path.stem in LONG:
+        is_here = here in item.path.parents
+        if is_here and item.path.stem in LONG:
             item.add_marker(long_test)
+        (first if is_here and item.path.stem in FIRST else others).append(item)
+    half = len(others) // 2
+    items[:] = first[::2] + others[:half] + first[1::2] + others[half:]

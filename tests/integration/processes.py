@@ -21,6 +21,8 @@ from typing import Any, Protocol
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.group import LeaveGroupRequest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
@@ -243,14 +245,16 @@ def granted(bootstrap: str, rights: Sequence[AclBinding]) -> Iterator[None]:
 
 
 def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:
-    """Deletes all consumer groups and topics. A group can be deleted once its last member has left; raises
-    AssertionError where that takes longer, as it does after a kill.
+    """Deletes all consumer groups and topics; raises AssertionError where that takes longer, as it does
+    while a process uses them.
     """
     client = admin(bootstrap)
 
     def no_groups() -> bool:
         groups = [g.group_id for g in client.list_consumer_groups(request_timeout=REQUEST_S).result().valid]
-        _deleted(client.delete_consumer_groups(groups, request_timeout=REQUEST_S) if groups else {})
+        if groups:
+            _leave_for_all(bootstrap, groups)
+            _deleted(client.delete_consumer_groups(groups, request_timeout=REQUEST_S))
         return not groups
 
     def no_topics() -> bool:
@@ -260,6 +264,29 @@ def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:
 
     wait_until(no_groups, "no consumer group is left", seconds)
     wait_until(no_topics, "no topic is left", seconds)
+
+
+def _leave_for_all(bootstrap: str, groups: list[str]) -> None:
+    """Leaves the groups on behalf of their members: one that was killed or has a name of its own would stay
+    until its session has ended.
+    """
+    requests = []
+    for group, answer in admin(bootstrap).describe_consumer_groups(groups).items():
+        with suppress(KafkaException):
+            requests += [LeaveGroupRequest(group, member.member_id) for member in answer.result().members]
+
+    async def leave() -> None:
+        client = AIOKafkaClient(bootstrap_servers=bootstrap)
+        await client.bootstrap()
+        try:
+            (broker,) = client.cluster.brokers()
+            for request in requests:
+                await client.send(broker.nodeId, request)
+        finally:
+            await client.close()
+
+    if requests:
+        asyncio.run(leave())
 
 
 def _deleted(answers: Mapping[str, Future[None]]) -> None:

@@ -104,9 +104,9 @@ class Site:
     def produce(self, topic: str, records: list[tuple[bytes, bytes]]) -> None:
         processes.produce(self.kafka.bootstrap, topic, records)
 
-    def produce_samples(self, topic: str) -> int:
-        """Sends all samples of an input topic and gives their number."""
-        lines = (SAMPLES / f"{topic}.jsonl").read_bytes().splitlines()
+    def produce_samples(self, topic: str, limit: int | None = None) -> int:
+        """Sends all samples of an input topic, or the first ones, and gives their number."""
+        lines = (SAMPLES / f"{topic}.jsonl").read_bytes().splitlines()[:limit]
         self.produce(topic, [(orjson.loads(line)["id"].encode(), line) for line in lines])
         return len(lines)
 

@@ -63,6 +63,7 @@ def source_of_one_post(site: Site, folder: Path, port: int) -> AbstractContextMa
         str(lines),
         env=site.env | {"PV_HTTP_PORT": str(port)},
         log=folder / "source",
+        forked=True,
     )
 
 
@@ -93,7 +94,7 @@ def test_every_query_of_the_dashboard_is_answered(
         def answered() -> bool:
             # Again and again: a rate needs records between two scrapes.
             for topic in ("posts", "sentences", "questions"):
-                site.produce_samples(topic)
+                site.produce_samples(topic, 30)
             site.produce("posts", [(b"bad", b"no report")])
             time.sleep(1.0)  # at most this many records a second, and two scrapes between two rounds
             waiting.difference_update([e for e in waiting if is_answered(server, e)])

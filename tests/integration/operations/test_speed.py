@@ -1,23 +1,33 @@
-"""The parts of the benchmark of speed that need a Kafka run to their end, with few records."""
+"""The parts of the benchmark of speed that need a Kafka run to their end, with few records and tiny
+releases.
+"""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.speed.__main__ import measured
+from benchmarks.speed import __main__ as speed
+from benchmarks.speed.setup import QUICK
+from tests.integration.kafka_server import LocalKafka
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.slow
-def test_a_quick_run_measures_pipeline_latency_and_framework(tmp_path: Path) -> None:
-    found = dict(measured(["brokers", "latency", "framework"], tmp_path, quick=True))
-    if reasons := [figures["left_out"] for figures in found.values() if "left_out" in figures]:
-        pytest.skip(reasons[0])
+def test_a_quick_run_measures_pipeline_latency_and_framework(
+    kafka: LocalKafka, pinned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PV_RELEASES", pinned)
+    monkeypatch.setattr(speed, "own_kafka", lambda: nullcontext(kafka))
+    monkeypatch.setattr(speed, "QUICK", replace(QUICK, seconds=2.0))
+    found = dict(speed.measured(["brokers", "latency", "framework"], tmp_path, quick=True))
     assert list(found["brokers"]["rows"]) == ["embedded broker", "Apache Kafka"]
     assert all(row["records_per_second"] > 0 for row in found["brokers"]["rows"].values())
+    assert len(found["latency"]["rows"]) == 2
     for row in found["latency"]["rows"].values():
         assert 0 < row["p50_seconds"] <= row["p99_seconds"] <= row["most_seconds"] < 60
     framework = found["framework"]["rows"]

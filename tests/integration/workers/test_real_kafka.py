@@ -161,7 +161,7 @@ def test_every_client_uses_tls_and_its_password(kafka: LocalKafka, tmp_path: Pat
 
 def test_a_worker_names_the_missing_topics_in_one_line(kafka: LocalKafka) -> None:
     env = processes.environment(kafka.bootstrap, processes.free_port())
-    answer = processes.command("worker", "--stage", "summarization", env=env)
+    answer = processes.forked_command("worker", "--stage", "summarization", env=env)
     assert answer.returncode == 1
     last = answer.stderr.strip().splitlines()[-1]
     assert "questions" in answer.stderr and "summaries" in answer.stderr

@@ -17,12 +17,15 @@ from tests.integration import processes
 from tests.integration.site import Site, stop
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+#: What a worker prints that loads for ever.
+LOADING = "loading for ever"
 
 
 def slow_loading() -> None:
     """Each model of this process takes for ever to load."""
 
     def load(*_: Any) -> None:
+        print(LOADING, flush=True)
         time.sleep(3600)
 
     worker.load_at_start = load  # type: ignore[assignment, attr-defined]
@@ -66,7 +69,8 @@ def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site
         site.wait_ready()
         site.env["PV_HTTP_PORT"] = str(processes.free_port())
         with site.running_broken(slow_loading, "worker", "--stage", "ner") as second:
-            time.sleep(8)
+            processes.wait_until(lambda: LOADING in site.log.read_text(), "a worker that loads")
+            time.sleep(4)  # the first one learns of a rebalance with its next heartbeat, after 2.5 s
             assert second.poll() is None
             # All four partitions are still the first one's.
             site.produce("posts", records)

@@ -1,0 +1,36 @@
+"""The end of the page while a query runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+from streams.settings import Settings
+from streams.store.database import Database
+from streams.web.store_queries import StoreQueries
+from tests.streams.web.conftest import fill, reports
+
+#: Seconds that a query waits for the loop before it gives up.
+PATIENCE = 20.0
+
+
+async def test_the_loop_goes_on_while_a_query_keeps_the_store_from_being_closed(tmp_path: Path) -> None:
+    """As in a process that also writes the store: what writes it is a task of the same loop."""
+    path = tmp_path / "events.duckdb"
+    fill(path, reports(1))
+    queries = StoreQueries(Settings(database=str(path)))
+    begun, written = threading.Event(), threading.Event()
+
+    def waits_for_the_loop(_: Database) -> bool:
+        begun.set()
+        return written.wait(PATIENCE)
+
+    query = asyncio.create_task(queries.run(waits_for_the_loop))
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    closing = asyncio.create_task(queries.close())
+    await asyncio.sleep(0.01)
+    assert not closing.done()
+    written.set()
+    assert await query, "the loop stood still"
+    await closing
