@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -11,6 +12,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from streams.app.record_queue import RecordQueue
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
+from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.broker.membership import Membership
 
 #: Of the classes that are services of Faust, whose starts and stops are Faust's messages and not ours.
@@ -29,14 +31,24 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
 
     async def on_start(self) -> None:
         await super().on_start()
-        self.membership = Membership(self._ensure_consumer()._coordinator)
+        coordinator = self._ensure_consumer()._coordinator
+        self.membership = Membership(coordinator)
+        coordinator._coordination_task.add_done_callback(self._coordination_ended)
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         tolerant_headers.install()
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = ISOLATION
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS
+        retry_unknown_nodes(consumer._client)
         return consumer
+
+    def _coordination_ended(self, task: asyncio.Task[None]) -> None:
+        """Ends the worker after an error in the task that keeps the membership. While the consumer has no
+        partitions nothing else would see it, and it would wait for them without end.
+        """
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.add_future(self.crash(error))
 
 
 class CommittedConsumer(Consumer):

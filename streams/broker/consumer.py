@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 
 from streams.broker import tolerant_headers
+from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.settings import Settings
 from streams.topics import broker_name
 
@@ -20,4 +21,6 @@ def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
     """
     tolerant_headers.install()
     names = [broker_name(settings, topic) for topic in topics]
-    return AIOKafkaConsumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
+    consumer = AIOKafkaConsumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
+    retry_unknown_nodes(consumer._client)
+    return consumer

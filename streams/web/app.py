@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,26 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
         ReviewLog(settings) if has_broker else None,
         Leases(settings) if has_broker else None,
     )  # fmt: skip
-    app.add_routes([*views.ROUTES, *review.ROUTES, web.static("/static", HERE / "static")])
+    app.add_routes([*views.ROUTES, *review.ROUTES, *static_files()])
     app.on_response_prepare.append(access.add_headers)
     app.cleanup_ctx.append(_background_tasks)
     return app
+
+
+def static_files() -> list[web.RouteDef]:
+    """The routes of the style sheet, the script and the icon, which are kept in memory: aiohttp's own route
+    leaves a file open where a browser leaves while it is opened.
+    """
+
+    def route(path: Path) -> web.RouteDef:
+        content, kind = path.read_bytes(), guess_type(path.name)[0]
+
+        async def answer(_request: web.Request) -> web.Response:
+            return web.Response(body=content, content_type=kind)
+
+        return web.get(f"/static/{path.name}", answer)
+
+    return [route(path) for path in sorted((HERE / "static").iterdir())]
 
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:

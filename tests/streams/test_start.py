@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.client import AIOKafkaClient
 
 from models.releases.manifest import ReleaseError
 from streams import metrics, topics, worker
@@ -25,7 +26,7 @@ from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, TopicsError, by_name, group_id
-from streams.worker import Worker
+from streams.worker import Worker, WorkerFailed
 from tests.fakes import FakeTagger, loaded
 from tests.streams.polling import until
 
@@ -105,6 +106,38 @@ async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
     with pytest.raises(ReleaseError, match="damaged"):
         await run(process, lambda: asyncio.sleep(60))
     assert process.readiness() == {}
+
+
+async def test_a_worker_joins_its_group_although_the_broker_names_no_node_at_first(
+    broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading.may_end.set()
+    known: Callable[[AIOKafkaClient], int | None] = AIOKafkaClient.get_random_node
+    asked: list[AIOKafkaClient] = []
+
+    def unknown_at_first(self: AIOKafkaClient) -> int | None:
+        if "coordinator_lookup" not in vars(self):
+            return known(self)  # No consumer of a group.
+        asked.append(self)
+        return None if asked.count(self) <= 2 else known(self)
+
+    monkeypatch.setattr(AIOKafkaClient, "get_random_node", unknown_at_first)
+    process = Worker((STAGE,), broker, alone=True)
+    await run(process, lambda: until(lambda: process.readiness() == {"ner": True}))
+    assert max(asked.count(client) for client in asked) > 2
+
+
+async def test_a_worker_ends_where_nothing_keeps_its_membership_any_more(
+    broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading.may_end.set()
+
+    async def broken(*_: Any) -> int:
+        raise AssertionError("no coordinator")
+
+    monkeypatch.setattr(AIOKafkaClient, "coordinator_lookup", broken)
+    with pytest.raises(WorkerFailed, match="no coordinator"):
+        await run(Worker((STAGE,), broker, alone=True), lambda: asyncio.sleep(60))
 
 
 async def test_an_app_is_stopped_after_it_has_started_although_the_model_cannot_be_loaded(

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from streams.codec import encode
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
+from streams.web.app import HERE
 from streams.web.reports import pieces
 from streams.web.signal_table import sparkline
 from tests.streams.web.conftest import HOSTILE, Page, reports
@@ -32,6 +33,22 @@ async def test_hostile_texts_ids_and_drugs_are_escaped(stored: Page, path: str) 
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_style_script_and_icon_have_their_types_and_nothing_else_is_served(stored: Page) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        for name, kind in (
+            ("style.css", "text/css"),
+            ("page.js", "text/javascript"),
+            ("icon.svg", "image/svg+xml"),
+        ):
+            answer = await client.get(f"/static/{name}")
+            assert (answer.status, answer.content_type) == (200, kind)
+            assert await answer.read() == (HERE / "static" / name).read_bytes()
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        for path in ("/static/", "/static/app.py", "/static/..%2fapp.py"):
+            assert (await client.get(path)).status == 404
 
 
 async def test_a_query_is_shown_as_text_and_cannot_change_the_question(stored: Page) -> None:
