@@ -50,7 +50,7 @@ from training.ner.trainer import TaggerTrainee
 
 console = Console()
 SHARES = (0.0, 0.25, 0.5, 1.0)
-#: Weight of the log-odds of an event in decoding, as in the bundled release.
+#: Weight of the log-odds of an event in decoding, the same for all shares; a release chooses its own.
 EVENT_WEIGHT = 0.3
 #: Sentences without an adverse event in which false effects are counted.
 NEGATIVES = 1000
@@ -64,7 +64,7 @@ class Score(NamedTuple):
 
 
 def drawn(items: Sequence[T], number: int, rng: random.Random) -> list[T]:
-    """So many of the items in random order, each as often as any other or once more; none of no items."""
+    """`number` of the items in random order, each as often as any other or once more; none of no items."""
     made: list[T] = []
     while items and len(made) < number:
         made += rng.sample(items, min(len(items), number - len(made)))
@@ -150,11 +150,11 @@ def rows(shares: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float |
 
 def main(
     data: Annotated[Path, typer.Option(help="folder with ade/, psytar/ and tweets/")],
-    start: Annotated[Path, typer.Option(help="tagger that has learned from public corpora alone")],
+    start: Annotated[Path, typer.Option(help="release of a tagger trained on public corpora alone")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
-    texts: Annotated[int, typer.Option(min=2, help="that each share is trained over")] = 9600,
-    lr: float = 2e-4,
-    seed: int = 42,
+    texts: Annotated[int, typer.Option(min=2, help="number of texts that each share is trained on")] = 9600,
+    lr: Annotated[float, typer.Option(help="learning rate")] = 2e-4,
+    seed: Annotated[int, typer.Option(help="seed of the texts and their order")] = 42,
 ) -> None:
     settings = Settings(
         start=str(start), rank=0, eight_bit=True, phases=1, epochs=1, lr=lr, batch=32, keep="last",

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,8 @@ from streams.web.signal_table import Signals
 from streams.web.store_queries import StoreQueries
 
 HERE = Path(__file__).parent
+#: The files that pages refer to. The types are stated, because those of `mimetypes` depend on the machine.
+STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 #: Seconds that open streams get at the end.
 SHUTDOWN_SECONDS = 1.0
 
@@ -78,15 +79,15 @@ def static_files() -> list[web.RouteDef]:
     leaves a file open where a browser leaves while it is opened.
     """
 
-    def route(path: Path) -> web.RouteDef:
-        content, kind = path.read_bytes(), guess_type(path.name)[0]
+    def route(name: str, kind: str) -> web.RouteDef:
+        content = (HERE / "static" / name).read_bytes()
 
         async def answer(_request: web.Request) -> web.Response:
             return web.Response(body=content, content_type=kind)
 
-        return web.get(f"/static/{path.name}", answer)
+        return web.get(f"/static/{name}", answer)
 
-    return [route(path) for path in sorted((HERE / "static").iterdir())]
+    return [route(name, kind) for name, kind in STATIC.items()]
 
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:

@@ -60,9 +60,9 @@ class StoreQueries:
         """In a thread: a query that still runs may wait for a writer that needs the event loop."""
         if self._closing is not None:
             self._closing.cancel()
-        await asyncio.to_thread(self._closed)
+        await asyncio.to_thread(self._close_database)
 
-    def _closed(self) -> None:
+    def _close_database(self) -> None:
         with self._lock:
             if self._database is not None:
                 self._database.close()

@@ -19,7 +19,7 @@ from models.ner.model import NerModel
 from models.ner.tagging import Reading
 from models.types import ADE, CODED_LABELS, Assertion, Mention
 
-#: Thresholds of the curve on the probability that a post reports an event.
+#: Thresholds of the curve on the probability that a sentence reports an event.
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 DEFINITIONS = {
     "auc": "area under the ROC curve of the probability of an event, the highest of a post's sentences, of "

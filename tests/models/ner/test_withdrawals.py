@@ -80,5 +80,8 @@ def test_the_model_adds_them_where_its_release_says_so() -> None:
         ("zoloft", DRUG),
         ("withdrawal", WITHDRAWAL),
     ]
+    reading = model.read([text])
+    assert reading.events() == [[1.0]]
+    assert [m.label for m in model.mentions_of(reading, 1.1)[0]] == [DRUG, WITHDRAWAL], "of any probability"
     model.decoding.withdrawals_named = False
     assert [m.label for m in model.predict([text])[0]] == [DRUG]

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from streams.codec import encode
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
-from streams.web.app import HERE
+from streams.web.app import HERE, STATIC
 from streams.web.reports import pieces
 from streams.web.signal_table import sparkline
 from tests.streams.web.conftest import HOSTILE, Page, reports
@@ -38,6 +38,7 @@ async def test_hostile_texts_ids_and_drugs_are_escaped(stored: Page, path: str) 
 async def test_style_script_and_icon_have_their_types_and_nothing_else_is_served(stored: Page) -> None:
     async with stored.served() as browser:
         client = browser()
+        assert STATIC.keys() == {path.name for path in (HERE / "static").iterdir()}
         for name, kind in (
             ("style.css", "text/css"),
             ("page.js", "text/javascript"),

@@ -58,10 +58,9 @@ class Index:
 
     def __init__(self, texts: Sequence[str], shingles: Shingles) -> None:
         self._shingles = shingles
-        self._keys = [normalised(t) for t in texts]
         self._numbers: dict[str, list[int]] = {}
-        for i, key in enumerate(self._keys):
-            self._numbers.setdefault(key, []).append(i)
+        for i, text in enumerate(texts):
+            self._numbers.setdefault(normalised(text), []).append(i)
         self._cut = {key: found for key in self._numbers if (found := shingles.of(key))}
         self._frequency = dict(Counter(shingle for found in self._cut.values() for shingle in found))
         # Key, number of shingles, and of those from this one on.
