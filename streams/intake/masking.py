@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from phonenumbers import Leniency, PhoneNumberMatcher
@@ -47,10 +48,8 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
     """The text with its stand-ins, and where they are in it. `regions`: ISO 3166-1 codes of the countries
     whose national phone numbers are found; numbers with a country code always are.
     """
-    found = list(_names(text))
-    found += [
-        f for f in _phones(text, regions) if not any(f[1] < end and start < f[2] for _, start, end in found)
-    ]
+    names = list(_names(text))
+    found = names + [f for f in _phones(text, regions) if not _overlaps(names, f[1], f[2])]
     if not found:
         return text, ()
     pieces: list[str] = []
@@ -64,6 +63,12 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
         length += len(stand_in)
         done = end
     return "".join([*pieces, text[done:]]), tuple(masked)
+
+
+def _overlaps(names: Sequence[tuple[MaskKind, int, int]], start: int, end: int) -> bool:
+    """Whether one of `names`, which are in order and apart, shares a character with the span."""
+    at = bisect_left(names, end, key=lambda name: name[1])
+    return at > 0 and names[at - 1][2] > start
 
 
 def unmasked_parts(text: str, masked: Sequence[Masked]) -> str:

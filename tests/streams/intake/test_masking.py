@@ -70,7 +70,23 @@ def test_the_spans_of_any_text_are_right(text: str) -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ["a", "a.", "@a", "a@", "1 ", "a-", "://", "a+", "u/", "www.", "1234567 ", "(1) ", "did:plc:", "-."],
+    [
+        "a",
+        "a.",
+        "@a",
+        "a@",
+        "1 ",
+        "a-",
+        "://",
+        "a+",
+        "u/",
+        "www.",
+        "1234567 ",
+        "(1) ",
+        "did:plc:",
+        "-.",
+        "+14155552671 a@b.c ",
+    ],
 )
 def test_a_long_text_takes_time_in_proportion_to_its_length(part: str) -> None:
     def seconds(n: int) -> float:
@@ -78,6 +94,7 @@ def test_a_long_text_takes_time_in_proportion_to_its_length(part: str) -> None:
         mask((part * n)[:n], REGIONS)
         return time.process_time() - start
 
-    short = min(seconds(5_000) for _ in range(3))
+    # The shortest of three: a collection of garbage in the test process takes longer than a text.
+    short, long = (min(seconds(n) for _ in range(3)) for n in (5_000, 40_000))
     # Quadratic time would take 64 times as long.
-    assert seconds(40_000) < 24 * short + 0.1
+    assert long < 24 * short + 0.1
