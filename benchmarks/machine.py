@@ -11,6 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+#: By the flag in /proc/cpuinfo, fastest first.
+INSTRUCTIONS = {
+    "amx_bf16": "AMX",
+    "avx512_bf16": "AVX-512 BF16",
+    "avx512f": "AVX-512",
+    "avx2": "AVX2",
+}
+
 
 def provenance(module: str) -> dict[str, Any]:
     """Processor, number of cores, Python version, commit and command line of a run of `benchmarks.MODULE`."""
@@ -25,7 +33,7 @@ def provenance(module: str) -> dict[str, Any]:
     if "--data" in arguments:
         arguments[arguments.index("--data") + 1] = "DATA"
     return {
-        "machine": f"{_processor() or platform.processor()}, {len(os.sched_getaffinity(0))} cores",
+        "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
         "command": "python " + shlex.join(["-m", f"benchmarks.{module}", *arguments]),
@@ -33,9 +41,14 @@ def provenance(module: str) -> dict[str, Any]:
 
 
 def _processor() -> str:
+    """Its name, and of INSTRUCTIONS the fastest that it has: processors of one name differ in them."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    flags = set(fields.get("flags", "").split())
+    fastest = next((name for flag, name in INSTRUCTIONS.items() if flag in flags), None)
+    name = fields.get("model name") or platform.processor()
+    return f"{name} ({fastest})" if fastest else name
 
 
 def print_and_write(figures: Any, path: Path | None) -> None:

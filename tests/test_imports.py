@@ -44,6 +44,7 @@ print(sorted(others & set(sys.modules)))
 """
 
 
+@pytest.mark.slow
 def test_releases_are_served_and_training_programs_imported_without_transformers() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", SERVED], capture_output=True, text=True, check=True, cwd=ROOT

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 import typer
 
-from benchmarks.machine import print_and_write, provenance
+from benchmarks.machine import provenance, write_atomically
 from models.encoder.model import Encoder
 from models.releases.manifest import ReleaseError
 from streams.releases.scoring import score
@@ -25,7 +25,7 @@ from training.common.program_help import run_program
 from training.evaluation.evaluate import PRIMARY, SPLITS, Evaluation
 
 TOLERANCE = 0.02
-TASKS = ("ner", "normalization", "posts", "relation", "acronym", "summarization", "idiom")
+TASKS = ("ner", "normalization", "posts", "relation", "acronym", "summarization")
 
 
 def evaluated(task: str, data: Path, limit: int, dtype: Any, packed: bool) -> Evaluation | None:
@@ -69,7 +69,8 @@ def main(
     for task in tasks.split(","):
         rows[task] = row(task, data, limit)
         print(task, rows[task], flush=True)
-    print_and_write({"limit": limit, **provenance("encoder.number_formats"), "rows": rows}, result)
+        if result is not None:
+            write_atomically(result, {"limit": limit, **provenance("encoder.number_formats"), "rows": rows})
 
 
 if __name__ == "__main__":

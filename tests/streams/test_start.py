@@ -70,6 +70,7 @@ async def run(process: Worker, inside: Callable[[], Any]) -> None:
         await inside()
 
 
+@pytest.mark.slow
 async def test_the_group_is_joined_and_records_wait_while_the_model_is_loaded(
     broker: Settings, loading: HeldLoading
 ) -> None:
@@ -97,6 +98,7 @@ async def test_the_group_is_joined_and_records_wait_while_the_model_is_loaded(
 POSTS_PARTITIONS = 4
 
 
+@pytest.mark.slow
 async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
     broker: Settings, loading: HeldLoading
 ) -> None:
@@ -108,6 +110,7 @@ async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
     assert process.readiness() == {}
 
 
+@pytest.mark.slow
 async def test_a_worker_joins_its_group_although_the_broker_names_no_node_at_first(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +130,7 @@ async def test_a_worker_joins_its_group_although_the_broker_names_no_node_at_fir
     assert max(asked.count(client) for client in asked) > 2
 
 
+@pytest.mark.slow
 async def test_a_worker_ends_where_nothing_keeps_its_membership_any_more(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +144,7 @@ async def test_a_worker_ends_where_nothing_keeps_its_membership_any_more(
         await run(Worker((STAGE,), broker, alone=True), lambda: asyncio.sleep(60))
 
 
+@pytest.mark.slow
 async def test_an_app_is_stopped_after_it_has_started_although_the_model_cannot_be_loaded(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +189,7 @@ async def test_where_topics_are_missing_no_group_is_joined(
     assert not loading.started.is_set()
 
 
+@pytest.mark.slow
 async def test_where_another_process_works_the_group_is_joined_after_loading(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +242,7 @@ async def test_models_are_loaded_side_by_side_and_what_they_import_before_that(
     assert sorted(done) == ["ner", "normalization"]
 
 
+@pytest.mark.slow
 def test_a_worker_imports_nothing_that_it_does_not_use() -> None:
     """Each takes a second or more, or tens of megabytes."""
     heavy = (

@@ -20,6 +20,7 @@ def test_of_fuzzed_records_each_has_one_outcome_and_none_stops_a_stage() -> None
     assert found.sound > 3000
 
 
+@pytest.mark.slow
 def test_a_stage_that_sends_nothing_for_a_deletion_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(*_: Any) -> list[Any]:
         return []

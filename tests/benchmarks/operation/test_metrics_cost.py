@@ -11,6 +11,7 @@ def sent() -> float:
     return metrics.REGISTRY.get_sample_value("pv_records_total", {"stage": "ner", "outcome": "sent"}) or 0.0
 
 
+@pytest.mark.slow
 def test_segments_without_metrics_count_nothing_and_those_with_them_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

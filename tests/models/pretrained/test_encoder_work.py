@@ -47,6 +47,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Watched:
     return Watched(Path(tmp_path_factory.mktemp("empty")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", MOST, ids="-".join)
 def test_a_stage_encodes_few_pieces_in_few_passes_without_padding(
     setup: Watched, step: tuple[str, str]

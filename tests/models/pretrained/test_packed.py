@@ -57,6 +57,7 @@ def vectors(model: Any) -> list[Tensor]:
     return list(model.encoder.word_vectors([word_texts(t) for t in texts()]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: str(p.parent.name))
 def test_a_release_answers_as_with_transformers(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = open_release(path)

@@ -12,6 +12,7 @@ from streams.settings import Settings
 from streams.topics import QUESTIONS, TopicsError, group_id
 
 
+@pytest.mark.slow
 async def test_a_skip_that_running_workers_refuse_writes_no_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SESSION_MARGIN", -6.0)
     with EmbeddedBroker() as broker:

@@ -7,6 +7,8 @@ import sys
 import time
 from signal import SIGCONT, SIGSTOP
 
+import pytest
+
 START = """
 import asyncio, sys, threading, time
 from streams.monitoring.progress import Progress
@@ -42,6 +44,7 @@ def started(body: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_an_event_loop_that_is_blocked_ends_the_process() -> None:
     process = started("time.sleep(60)")
     _, errors = process.communicate(timeout=END_S)
@@ -49,6 +52,7 @@ def test_an_event_loop_that_is_blocked_ends_the_process() -> None:
     assert "the event loop has not run for 2 s; the last batches: ner: posts/3 17\n" in errors
 
 
+@pytest.mark.slow
 def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
     process = started(
         "for _ in range(4): await asyncio.to_thread(progress.infer, lambda: time.sleep(0.6), progress.batch)"
@@ -57,6 +61,7 @@ def test_an_inference_within_its_deadline_does_not_end_the_process() -> None:
     assert (process.returncode, errors) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_process_that_was_suspended_goes_on() -> None:
     process = started("await asyncio.to_thread(progress.infer, lambda: time.sleep(0.5), progress.batch)")
     process.send_signal(SIGSTOP)
@@ -66,6 +71,7 @@ def test_a_process_that_was_suspended_goes_on() -> None:
     assert (process.returncode, errors) == (0, "")
 
 
+@pytest.mark.slow
 def test_of_two_inferences_the_one_that_hangs_is_named() -> None:
     process = started(
         """

@@ -99,6 +99,7 @@ def test_without_the_store_the_kept_copy_of_the_announced_release_is_loaded(
     assert fallback() == 0
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_delays_a_start_only_until_the_deadline(store: Store) -> None:
     announced = announcement(store.sound[0], store.sound[1])
     load_at_start("summarization", announced, store.settings)

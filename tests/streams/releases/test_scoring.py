@@ -46,6 +46,7 @@ def finding(coder: Loaded) -> Loaded:
     return loaded("ner", names.tagger())
 
 
+@pytest.mark.slow
 def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_mentions(
     coder: Loaded, finding: Loaded, request: pytest.FixtureRequest
 ) -> None:

@@ -202,6 +202,7 @@ def test_a_reader_can_read_and_nothing_else(opened: Open, tmp_path: Path) -> Non
     assert "\n" not in str(wrong.value)
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused(opened: Open, address: str) -> None:
     opened(write=True)
     with pytest.raises(DatabaseError, match="another process writes"):

@@ -98,6 +98,7 @@ def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
         assert connection.execute("SELECT count(*) FROM reports").fetchall() == [(REPORTS,)]
 
 
+@pytest.mark.slow
 def test_readers_of_the_same_process_open_the_file_in_between(tmp_path: Path) -> None:
     path = tmp_path / "events.duckdb"
     ended = threading.Event()

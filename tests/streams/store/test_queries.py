@@ -102,6 +102,7 @@ def expected(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["postgresql", "clickhouse"], indirect=True)
 def test_every_database_gives_the_same_answers(opened: Open, expected: dict[str, Any]) -> None:
     filled(opened(write=True))

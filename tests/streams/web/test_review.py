@@ -148,6 +148,7 @@ async def test_two_reviewers_at_once_never_get_the_same_event(brokered: Page) ->
             verify(broken)
 
 
+@pytest.mark.slow
 async def test_decisions_win_in_the_store_also_over_a_later_release_and_become_gold(brokered: Page) -> None:
     settings = brokered.settings
     async with brokered.served() as browser:

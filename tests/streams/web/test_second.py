@@ -64,6 +64,7 @@ async def readings(page: Page) -> list[tuple[str, int, str]]:
     return [(review.reviewer, review.reading, review.action) for review in log.reviews]
 
 
+@pytest.mark.slow
 async def test_a_second_reader_is_another_person_and_does_not_see_the_first_decision(brokered: Page) -> None:
     async with reviewers(brokered) as (ann, bob, cy):
         correct = {"action": "correct", "term": "Sleepless", "negated": "on"}
@@ -119,6 +120,7 @@ async def test_an_undone_second_reading_can_be_made_again_and_two_are_refused(br
         assert "No event waits for you" in await bob.html("disputed")
 
 
+@pytest.mark.slow
 async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> None:
     settings = brokered.settings
     async with reviewers(brokered) as (ann, *_):

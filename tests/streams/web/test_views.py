@@ -104,6 +104,7 @@ async def test_the_page_gives_a_case_and_keeps_texts_back(stored: Page) -> None:
             assert (await client.get("/case?id=nobody")).status == 404
 
 
+@pytest.mark.slow
 async def test_a_report_that_arrives_is_sent_to_who_looks(brokered: Page) -> None:
     async with brokered.served() as browser:
         client = browser()

@@ -203,6 +203,7 @@ def run_without_broker(*arguments: object) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -119,6 +119,7 @@ async def running_reloader(handle: Handle, store: Store) -> AsyncIterator[Reload
     assert running.cancelled()
 
 
+@pytest.mark.slow
 async def test_announcements_are_read_from_the_first_on_and_again_after_an_error(
     topic: FakeTopic, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -38,6 +38,7 @@ async def candidate(version: str, settings: Settings) -> AsyncIterator[Candidate
         assert not process._process.is_alive()
 
 
+@pytest.mark.slow
 async def test_the_process_gives_the_live_models_outputs_until_it_is_killed(settings: Settings) -> None:
     version = bundled(STAGE.name).name
     # The process finds it in the store: what is bundled in this process is not what is bundled in another.
@@ -91,6 +92,7 @@ async def test_killing_the_process_ends_a_waiting_call(settings: Settings) -> No
             await waiting
 
 
+@pytest.mark.slow
 async def test_a_version_that_is_not_in_the_store_is_refused_with_the_reason(settings: Settings) -> None:
     async with candidate(NO_VERSION, settings) as process, asyncio.timeout(SECONDS):
         refusal = await process.wait_loaded()

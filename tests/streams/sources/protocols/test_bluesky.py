@@ -139,6 +139,7 @@ async def test_after_an_interruption_the_next_server_is_asked_a_few_seconds_earl
     assert sample("pv_source_reconnects_total", reason="silent") > before
 
 
+@pytest.mark.slow
 async def test_nothing_is_lost_and_every_deletion_is_a_tombstone_through_120_faults() -> None:
     world = World.made(seed=11, posts=1200)
     faults = Faults(seed=12, count=120, every=8, silence=0.4)

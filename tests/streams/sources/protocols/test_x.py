@@ -140,6 +140,7 @@ async def test_silence_beyond_the_keep_alive_is_an_interruption() -> None:
     assert sample("pv_source_reconnects_total", source="x", reason="silent") >= before + 2
 
 
+@pytest.mark.slow
 async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_deletion() -> None:
     world = World.made(seed=21, posts=1000, delete_first=False)
     faults = Faults(seed=22, count=100, every=8, silence=0.4)

@@ -80,6 +80,7 @@ def test_the_release_extracts_and_states_what_it_learnt_from(release: Release) -
     assert short.text.endswith("?")
 
 
+@pytest.mark.slow
 def test_a_release_may_edit_what_it_extracts(data: Path, tiny_bert: str) -> None:
     lines = [
         json.dumps(
