@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -21,6 +20,7 @@ from streams import metrics, topics
 from streams.app.stage_app import StageApp
 from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
+from streams.garbage import freeze
 from streams.inference import InferenceWorkers
 from streams.monitoring import http
 from streams.monitoring.lag import LagWatch
@@ -66,16 +66,6 @@ def import_models(tasks: Sequence[str]) -> None:
     """Imports what the models of some tasks need, in one thread: imports in several wait for each other."""
     for task in tasks:
         model_class(task)
-
-
-def _freeze() -> None:
-    """Leaves out of garbage collections what exists now and stays for good, above all what imports created.
-
-    Otherwise each full collection, and every model swap runs one, visits half a million objects and stops the
-    process for 0.2 s.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 class WorkerFailed(RuntimeError):
@@ -240,7 +230,7 @@ class Worker:
         try:
             async with self.running():
                 starting = False
-                _freeze()
+                freeze()
                 self._watchdog.start()
                 log.info("running %s; metrics on port %d", ", ".join(self.handles), self.http_port)
                 await stop.wait()

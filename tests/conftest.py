@@ -7,7 +7,6 @@ starts seconds sooner.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from hypothesis import settings
 from models.releases import store
 from models.releases.manifest import Release
 from models.types import TASKS
+from streams.garbage import freeze
 from tests.small_corpora import corpus, data, small
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ settings.load_profile("no deadline")
 
 def pytest_collection_finish() -> None:
     """What imports created stays for good, and no full garbage collection of a test needs to visit it."""
-    gc.collect()
-    gc.freeze()
+    freeze()
 
 
 @pytest.fixture(scope="session")

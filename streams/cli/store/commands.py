@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import orjson
 import typer
 
 from streams.cli.terminal import broker_settings, err, out, read_settings
+from streams.garbage import freeze
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -44,9 +44,7 @@ async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
     from streams.store.database import open_database
     from streams.store.follow import Follower
 
-    # What the imports created stays for good; without this each full garbage collection visits it.
-    gc.collect()
-    gc.freeze()
+    freeze()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for stop_signal in (signal.SIGTERM, signal.SIGINT):

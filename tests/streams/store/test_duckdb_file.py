@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -121,3 +123,9 @@ def test_readers_of_the_same_process_open_the_file_in_between(tmp_path: Path) ->
         finally:
             ended.set()
         assert reads.result() > 0
+
+
+def test_a_process_that_left_objects_out_of_garbage_collections_ends_without_a_word_about_leaks() -> None:
+    code = "import duckdb; from streams.garbage import freeze; freeze()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
