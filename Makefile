@@ -30,7 +30,7 @@ unit: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
 # Without the unit tests of more than two seconds, and with one run of each training program. Three at once,
-# because a third of the time is waiting.
+# because they also wait.
 unit-check: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 3 --dist worksteal --durations 12
 

@@ -33,16 +33,15 @@ def provenance(module: str) -> dict[str, Any]:
     if "--data" in arguments:
         arguments[arguments.index("--data") + 1] = "DATA"
     return {
-        "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+        "machine": f"{processor()}, {len(os.sched_getaffinity(0))} cores",
         "python": platform.python_version(),
         "commit": commit,
         "command": "python " + shlex.join(["-m", f"benchmarks.{module}", *arguments]),
     }
 
 
-def _processor() -> str:
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Its name, and of INSTRUCTIONS the fastest that it has: processors of one name differ in them."""
-    cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     flags = set(fields.get("flags", "").split())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from phonenumbers import Leniency, PhoneNumberMatcher
 
@@ -48,14 +47,13 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
     """The text with its stand-ins, and where they are in it. `regions`: ISO 3166-1 codes of the countries
     whose national phone numbers are found; numbers with a country code always are.
     """
-    names = list(_names(text))
-    found = names + [f for f in _phones(text, regions) if not _overlaps(names, f[1], f[2])]
+    found = _merged([*_names(text), *_phones(text, regions)])
     if not found:
         return text, ()
     pieces: list[str] = []
     masked: list[Masked] = []
     done = length = 0
-    for kind, start, end in sorted(found, key=lambda f: f[1]):
+    for kind, start, end in found:
         stand_in = STAND_INS[kind]
         pieces += [text[done:start], stand_in]
         length += start - done
@@ -65,10 +63,18 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
     return "".join([*pieces, text[done:]]), tuple(masked)
 
 
-def _overlaps(names: Sequence[tuple[MaskKind, int, int]], start: int, end: int) -> bool:
-    """Whether one of `names`, which are in order and apart, shares a character with the span."""
-    at = bisect_left(names, end, key=lambda name: name[1])
-    return at > 0 and names[at - 1][2] > start
+def _merged(found: Iterable[tuple[MaskKind, int, int]]) -> list[tuple[MaskKind, int, int]]:
+    """The spans in text order. Where a phone number and another span share characters, which only those two
+    can, they become one of the other's kind: a number may begin in a URL and end behind it.
+    """
+    merged: list[tuple[MaskKind, int, int]] = []
+    for kind, start, end in sorted(found, key=lambda f: f[1]):
+        if merged and start < merged[-1][2]:
+            before, first, last = merged[-1]
+            merged[-1] = (kind if before == "phone" else before, first, max(last, end))
+        else:
+            merged.append((kind, start, end))
+    return merged
 
 
 def unmasked_parts(text: str, masked: Sequence[Masked]) -> str:
