@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,30 +119,58 @@ def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
     return shared
 
 
-def viterbi(emissions: Floats, lengths: Sequence[int] | Numbers, transitions: Floats) -> Numbers:
-    """The best tag sequences of several sentences, (words,), decoded together step by step.
+class Decoded(NamedTuple):
+    """The best tag sequences of several sentences."""
+
+    tags: Numbers
+    """(words,), sentence after sentence"""
+    margins: Floats
+    """(sentences,): the score of the best sequence less that of the second best; infinite without words"""
+
+
+def margins_of(scores: Floats) -> Floats:
+    """(rows,): by how much the largest of at least two values of a row, (rows, values), exceeds the next."""
+    if scores.shape[1] == 1:
+        return np.full(len(scores), np.inf, np.float32)
+    largest = np.partition(scores, -2, axis=1)[:, -2:]
+    return largest[:, 1] - largest[:, 0]
+
+
+def best_alone(emissions: Floats, lengths: Sequence[int] | Numbers) -> Decoded:
+    """The most probable tag of each word, as in the paper; arguments as of `viterbi`."""
+    margins = np.full(len(lengths), np.inf, np.float32)
+    np.minimum.at(margins, np.arange(len(lengths)).repeat(lengths), margins_of(emissions))
+    return Decoded(emissions.argmax(1), margins)
+
+
+def viterbi(emissions: Floats, lengths: Sequence[int] | Numbers, transitions: Floats) -> Decoded:
+    """The best tag sequences of several sentences, decoded together step by step.
 
     `emissions`, (words, tags): log-probabilities, sentence after sentence; `lengths`: the number of words of
     each sentence; `transitions`, (tags + 1, tags): weighted log-probability of a tag (column) after another
     (row), in the last row of the first tag of a sentence.
+
+    The second best sequence leaves the best one at some word, where it takes the second best way to a tag
+    that both have, or ends in another tag: its score is less by the smallest of those differences.
     """
     # Longest sentence first: the sentences that have a word at step t are then the first n_active[t].
     n_words: Numbers = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-n_words, kind="stable")
     first_word = (np.cumsum(n_words) - n_words)[order]
     n_active = [int((n_words > t).sum()) for t in range(int(n_words.max(initial=0)))]
-    tags = np.zeros(len(emissions), np.int64)
+    tags, margins = np.zeros(len(emissions), np.int64), np.full(len(n_words), np.inf, np.float32)
     if not n_active:
-        return tags
+        return Decoded(tags, margins)
     best = transitions[-1] + emissions[first_word[: n_active[0]]]
-    backpointers = []
+    ways = []
     for t, n in enumerate(n_active[1:], start=1):
-        scores = best[:n, :, None] + transitions[:-1]
-        backpointers.append(scores.argmax(1))
-        best[:n] = scores.max(1) + emissions[first_word[:n] + t]
-    current = best.argmax(1)
+        ways.append(best[:n, :, None] + transitions[:-1])
+        best[:n] = ways[-1].max(1) + emissions[first_word[:n] + t]
+    current, smallest = best.argmax(1), margins_of(best)
     for t, n in reversed(list(enumerate(n_active))):
         tags[first_word[:n] + t] = current[:n]
         if t:
-            current[:n] = backpointers[t - 1][np.arange(n), current[:n]]
-    return tags
+            own = ways[t - 1][np.arange(n), :, current[:n]]
+            current[:n], smallest[:n] = own.argmax(1), np.minimum(smallest[:n], margins_of(own))
+    margins[order[: len(smallest)]] = smallest
+    return Decoded(tags, margins)

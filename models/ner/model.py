@@ -12,6 +12,7 @@ from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder, encoder_of
+from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
 from models.lexicon import NameLexicon
 from models.ner.decoding import (
@@ -44,6 +45,9 @@ from models.releases.tensors import check_size, read_tensors
 from models.types import CODED_LABELS, DRUG, Mention, Span
 
 HEAD = "head.safetensors"
+#: Where the encoder computes in 16 bits, a sentence is read again in 32 if its tags are better than any others
+#: by less than this in log-probability (docs/architecture.md has what other limits cost).
+UNCLEAR = 0.02
 #: The head that says whether a sentence reports an adverse event, and the one for the status of each mention.
 EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
 
@@ -70,6 +74,7 @@ class NerModel:
         status_head: StatusHead | None = None,
         names: NameLexicon | None = None,
         decoding: Decoding | None = None,
+        exact: Encoder | None = None,
     ) -> None:
         """`head` has one output for each of `tags_of(labels)`; without `lexicon` no drugs are added. Raises
         ValueError where the transitions of `decoding` are of another number of tags.
@@ -77,9 +82,11 @@ class NerModel:
         With `event_head` the scores of the coded tags are raised by the weighted log-odds (at most 5) that
         their sentence reports an event, and the scores of their mentions are multiplied by that probability.
         With `status_head` each effect has a status, and those that are no event are left out. With `names` of
-        adverse events, the status head also judges names that were not tagged, as `decoding` says.
+        adverse events, the status head also judges names that were not tagged, as `decoding` says. `exact` is
+        the encoder in 32 bits where `encoder` is in 16.
         """
         self.encoder = encoder
+        self.exact = exact
         self.head = head.eval()
         self.tags = tags_of(labels)
         self.lexicon = lexicon
@@ -121,6 +128,7 @@ class NerModel:
             status_head=status_head,
             names=read_names(release.file(NAMES)) if NAMES in files else None,
             decoding=decoding_of(release),
+            exact=None if dtype == torch.float32 else encoder_of(release, device=device),
         )
         model.languages = release.manifest.configuration.get("languages", ENGLISH)
         return model
@@ -190,15 +198,35 @@ class NerModel:
         without pieces gets O.
         """
         split = self.encoder.split([[batch[s.text][w.start : w.end] for w in s.words] for s in sentences_])
-        encoded = self.encoder.encode_pieces([w for s in split for w in self.encoder.windows(s)])
-        hidden = torch.cat(encoded) if encoded else torch.zeros(0, self.encoder.dimension)
+        hidden = self._hidden(self.encoder, split)
+        tagged, margins = self._tagged(batch, sentences_, split, hidden)
+        unclear = [] if self.exact is None else np.flatnonzero(margins < UNCLEAR).tolist()
+        if self.exact is not None and unclear:
+            again = [split[i] for i in unclear]
+            exact = self._hidden(self.exact, again)
+            own, _ = self._tagged(batch, [sentences_[i] for i in unclear], again, exact)
+            for i, one in zip(unclear, own, strict=True):
+                first, n = tagged[i].first, len(one.pieces.pieces)
+                hidden[first : first + n] = exact[one.first : one.first + n]
+                tagged[i] = one._replace(first=first)
+        return hidden, tagged
+
+    def _hidden(self, encoder: Encoder, split: Sequence[WordPieces]) -> Tensor:
+        """(pieces, dimension) of all sentences."""
+        encoded = encoder.encode_pieces([w for s in split for w in encoder.windows(s)])
+        return torch.cat(encoded) if encoded else torch.zeros(0, encoder.dimension)
+
+    def _tagged(
+        self, batch: Sequence[str], sentences_: Sequence[Sentence], split: list[WordPieces], hidden: Tensor
+    ) -> tuple[list[Tagged], Floats]:
+        """Each sentence with its tags, and by how much they are better than other tags."""
         lengths = np.array([len(s.pieces) for s in split], np.int64)
         starts: Numbers = lengths.cumsum() - lengths
         own = words_of(split, starts)
         logs, events = self._log_probabilities(hidden, own.rows), self._events(hidden, lengths)
         best = self._chooser.best(batch, sentences_, own, logs, events if self.event_head else None)
-        columns = *spread(own, best, logs), events.tolist(), split, starts.tolist()
-        return hidden, [Tagged(*row) for row in zip(*columns, strict=False)]
+        columns = *spread(own, best.tags, logs), events.tolist(), split, starts.tolist()
+        return [Tagged(*row) for row in zip(*columns, strict=False)], best.margins
 
     def _events(self, hidden: Tensor, lengths: Numbers) -> Doubles:
         """Of each sentence, of so many pieces, the probability that it reports an adverse event; 1 for those

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from models.encoder.word_pieces import WordPieces
-from models.ner.decoding import OUTSIDE, Decoding, Doubles, Floats, Numbers, viterbi
+from models.ner.decoding import OUTSIDE, Decoded, Decoding, Doubles, Floats, Numbers, best_alone, viterbi
 from models.ner.mention_rules import barred_words
 from models.ner.reading import Sentence
 from models.types import CODED_LABELS, DRUG
@@ -107,15 +107,17 @@ class TagChooser:
         own: Words,
         logs: Floats,
         events: Doubles | None,
-    ) -> Numbers:
+    ) -> Decoded:
         """The tag of each word that has pieces, from their log-probabilities, (words, tags), and the
-        probabilities that each sentence reports an event.
+        probabilities that each sentence reports an event; and how clear the choice is in each sentence.
         """
         if events is not None and self._decoding.event_weight:
             logs = self._weighted(logs, events.repeat(own.kept_lengths))
         logs = self._allowed(batch, sentences, own, logs)
         transitions = self._decoding.transitions
-        return logs.argmax(1) if transitions is None else viterbi(logs, own.kept_lengths, transitions)
+        if transitions is None:
+            return best_alone(logs, own.kept_lengths)
+        return viterbi(logs, own.kept_lengths, transitions)
 
     def _weighted(self, logs: Floats, events: Doubles) -> Floats:
         """The log-probabilities; to those of coded tags the weighted log-odds of an event in the word's

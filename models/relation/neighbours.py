@@ -114,4 +114,4 @@ def decode_tags(shares: Floats, lengths: Sequence[int], transitions: Floats | No
     if transitions is None:
         independent: Numbers = shares.argmax(1)
         return independent
-    return viterbi(np.log(shares + FLOOR), lengths, transitions)
+    return viterbi(np.log(shares + FLOOR), lengths, transitions).tags

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.ner.decoding import coded_columns, pooled, repair_gaps, spans_of, tags_of, viterbi
+from models.ner.decoding import best_alone, coded_columns, pooled, repair_gaps, spans_of, tags_of, viterbi
 from training.common.tagging.transitions import NEVER, pairs_of, transitions_of
 
 TAGS = st.lists(st.sampled_from(["O", "B-ADE", "I-ADE", "B-DRUG", "I-DRUG"]), max_size=14)
@@ -86,13 +86,32 @@ def test_decoded_sentences_obey_bio(lengths: list[int], seed: int) -> None:
     tags = tags_of(["DRUG", "ADE"])
     follow = transitions_of(pairs_of([], len(tags)), tags)
     emissions = np.random.default_rng(seed).normal(0, 5, (sum(lengths), len(tags))).astype(np.float32)
-    found = viterbi(emissions, lengths, follow)
+    found = viterbi(emissions, lengths, follow).tags
     assert (follow < NEVER / 2).sum() > 0
     for own in np.split(found, np.cumsum(lengths))[: len(lengths)]:
         before = len(tags)
         for tag in own.tolist():
             assert follow[before, tag] > NEVER / 2
             before = tag
+
+
+@given(st.lists(st.integers(0, 4), max_size=4), st.integers(1, 3), st.integers(0, 2**32 - 1), st.booleans())
+def test_the_margin_is_what_the_best_tags_are_ahead_of_all_others(
+    lengths: list[int], n_tags: int, seed: int, together: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    emissions = rng.normal(size=(sum(lengths), n_tags)).astype(np.float32)
+    follow = (rng.normal(size=(n_tags + 1, n_tags)) * together).astype(np.float32)
+    found = viterbi(emissions, lengths, follow) if together else best_alone(emissions, lengths)
+    ends = np.cumsum(lengths)[:-1]
+    parts = zip(np.split(emissions, ends), np.split(found.tags, ends), found.margins, strict=True)
+    for own, tags, margin in parts if lengths else ():
+        scores = {
+            path: sum(follow[b, t] + own[i, t] for i, (b, t) in enumerate(pairwise((n_tags, *path))))
+            for path in product(range(n_tags), repeat=len(own))
+        }
+        best = scores.pop(tuple(tags.tolist()))
+        assert best - max(scores.values(), default=-np.inf) == pytest.approx(margin, abs=1e-4)
 
 
 def test_coded_labels_share_their_probability() -> None:

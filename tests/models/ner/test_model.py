@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
+from models.ner import model as ner_model
 from models.ner.decoding import Decoding, tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import NerModel
+from models.releases.manifest import Release
 from models.text import sentences
 from models.types import ADE, DRUG, LABELS, WITHDRAWAL, Mention
 
@@ -267,3 +270,40 @@ def test_padding_does_not_change_whether_a_sentence_reports_an_event() -> None:
     inside = torch.tensor([[True, True, False, False, False], [True] * 5])
     alone = torch.stack([head(hidden[0, :2]), head(hidden[1])])
     assert torch.allclose(head(hidden, inside), alone, atol=1e-6)
+
+
+@torch.inference_mode()
+def test_a_sentence_whose_tags_are_unclear_is_read_in_32_bits(
+    small: Encoder, random_tagger: NerModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exact encoder has other weights here, so that its hidden states differ at every piece."""
+    torch.manual_seed(5)
+    other = Encoder(copy.deepcopy(small.model), small.tokenizer, small.max_pieces)
+    for parameter in other.model.parameters():
+        parameter.data += torch.randn_like(parameter) / 10
+
+    def tagger(encoder: Encoder, exact: Encoder | None = None) -> NerModel:
+        return NerModel(encoder, random_tagger.head, LABELS, LEXICON, exact=exact)
+
+    texts = ["the drug made me sick. then it stopped", "", "pain since monday", "zoloft! headache and more"]
+    rough, exact, both = tagger(small).read(texts), tagger(other).read(texts), tagger(small, other)
+    assert [t.tags for t in rough.tagged] != [t.tags for t in exact.tagged]
+    _, margins = both._tagged(texts, rough.sentences, [t.pieces for t in rough.tagged], rough.hidden)
+    limit = float(np.sort(margins)[2])
+    monkeypatch.setattr(ner_model, "UNCLEAR", limit)
+    mixed = both.read(texts)
+    is_unclear = (margins < limit).tolist()
+    assert sum(is_unclear) == 2
+    for i, unclear in enumerate(is_unclear):
+        own, expected = mixed.tagged[i], (exact if unclear else rough).tagged[i]
+        assert (own.tags, own.event, own.first) == (expected.tags, expected.event, expected.first)
+        rows = slice(own.first, own.first + len(own.pieces.pieces))
+        same = [torch.allclose(mixed.hidden[rows], r.hidden[rows], atol=1e-4) for r in (exact, rough)]
+        assert same == [unclear, not unclear]
+
+
+def test_only_a_tagger_in_16_bits_has_a_second_encoder(tiny: dict[str, Release]) -> None:
+    assert NerModel.load(tiny["ner"]).exact is None
+    model = NerModel.load(tiny["ner"], dtype=torch.bfloat16)
+    assert model.exact is not None
+    assert (model.encoder.model.dtype, model.exact.model.dtype) == (torch.bfloat16, torch.float32)
