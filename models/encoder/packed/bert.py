@@ -137,7 +137,7 @@ class PackedBert:
     def run_states(self, states: Sequence[Tensor]) -> Iterator[Group]:
         """Groups of sequences given by their hidden states (pieces, dimension) below the first layer."""
         for runs in _passes([len(s) for s in states]):
-            rows = torch.cat([states[i] for run in runs for i in run]).to(self.device).float()
+            rows = _copied(torch.cat([states[i] for run in runs for i in run]), self.device).float()
             yield from self._groups(rows, _lengths(runs, states), runs, 0)
 
     def _groups(
@@ -159,7 +159,7 @@ class PackedBert:
 
     def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
         """(pieces, dimension)."""
-        own, ids, positions = self.embeddings, ids.to(self.device), positions.to(self.device)
+        own, ids, positions = self.embeddings, _copied(ids, self.device), _copied(positions, self.device)
         words = functional.embedding(ids.clamp(max=self.vocabulary_size - 1), own.words)
         if self.added is not None:
             is_added = ids >= self.vocabulary_size
@@ -188,6 +188,13 @@ class PackedBert:
             attended[start:end] = out.transpose(1, 2).reshape(-1, dimension)
             start = end
         return attended
+
+
+def _copied(values: Tensor, device: torch.device) -> Tensor:
+    """The values on the device; to a GPU from pinned memory, so that the thread does not wait for it."""
+    if device.type != "cuda" or values.device.type != "cpu":
+        return values.to(device)
+    return values.pin_memory().to(device, non_blocking=True)
 
 
 def _passes(lengths: Sequence[int]) -> Iterator[list[list[int]]]:

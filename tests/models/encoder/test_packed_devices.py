@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -34,7 +35,17 @@ def moved(model: PackedBert) -> PackedBert:
     return PackedBert(model.config, on_gpu(model.embeddings), [on_gpu(layer) for layer in model.layers])
 
 
-def test_all_of_a_pass_is_on_the_device_of_the_weights(tiny_bert: str) -> None:
+def test_all_of_a_pass_is_on_the_device_of_the_weights(
+    tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied to the device is pinned first: pieces and positions, or hidden states."""
+    pinned: list[tuple[int, ...]] = []
+
+    def pin(values: Tensor) -> Tensor:
+        pinned.append(tuple(values.shape))
+        return values
+
+    monkeypatch.setattr(Tensor, "pin_memory", pin)
     model = load_packed(tiny_bert)
     assert model is not None
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -42,6 +53,7 @@ def test_all_of_a_pass_is_on_the_device_of_the_weights(tiny_bert: str) -> None:
         assert (packed.device.type, packed.dtype) == ("cuda", torch.bfloat16)
         groups = list(packed.run([[2, 5, 3], [2, 6, 3], [2, 5, 6, 3]], split=1))
         groups += packed.above(1).run_states([torch.zeros(5, 32)])
+    assert pinned == [(10,), (10,), (5, 32)]
     assert [g.members for g in groups] == [[0, 1], [2], [0]]
     assert [tuple(g.last.shape) for g in groups] == [(2, 3, 32), (1, 4, 32), (1, 5, 32)]
     for group in groups:
