@@ -45,8 +45,8 @@ from models.releases.tensors import check_size, read_tensors
 from models.types import CODED_LABELS, DRUG, Mention, Span
 
 HEAD = "head.safetensors"
-#: Where the encoder computes in 16 bits, a sentence is read again in 32 if its tags are better than any others
-#: by less than this in log-probability (docs/architecture.md has what other limits cost).
+#: Where the encoder computes in 16 bits, a sentence is read again in 32 if its tags are better than any
+#: others by less than this in log-probability (docs/architecture.md has what other limits cost).
 UNCLEAR = 0.02
 #: The head that says whether a sentence reports an adverse event, and the one for the status of each mention.
 EVENT_HEAD, STATUS_HEAD = "event_head.safetensors", "status_head.safetensors"
