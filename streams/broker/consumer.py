@@ -1,7 +1,11 @@
-"""Makes the Kafka consumers of the project, all with the same isolation and header handling."""
+"""Makes the Kafka consumers of the project, all with the same isolation and header handling, and runs clients
+of any kind.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -24,3 +28,15 @@ def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
     consumer = AIOKafkaConsumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
     retry_unknown_nodes(consumer._client)
     return consumer
+
+
+@asynccontextmanager
+async def running_client(client: Any) -> AsyncIterator[Any]:
+    """Starts an aiokafka consumer or producer for the block and stops it afterwards, also when its start
+    fails or is cancelled, which its own `async with` does not.
+    """
+    try:
+        await client.start()
+        yield client
+    finally:
+        await client.stop()

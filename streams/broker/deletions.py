@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.settings import Settings
 from streams.topics import Topic, broker_name, partition_counts
@@ -62,8 +62,5 @@ async def _beginnings(settings: Settings, topic: Topic[Any]) -> dict[int, int]:
     counts = await partition_counts(settings)
     partitions = [TopicPartition(broker_name(settings, topic.name), p) for p in range(counts[topic.name])]
     consumer = kafka_consumer(settings, group_id=None)
-    await consumer.start()
-    try:
+    async with running_client(consumer):
         return {tp.partition: first for tp, first in (await consumer.beginning_offsets(partitions)).items()}
-    finally:
-        await consumer.stop()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, broker_name, partition_counts, require
@@ -71,8 +71,7 @@ async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
     counts = await partition_counts(settings)
     partitions = [TopicPartition(broker_name(settings, topic.name), p) for p in range(counts[topic.name])]
     consumer = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
-    await consumer.start()
-    try:
+    async with running_client(consumer):
         consumer.assign(partitions)
         consumer.pause(*partitions)
         first, last = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
@@ -87,8 +86,6 @@ async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
             yield [_inbound(topic, m) for m in messages]
             done += len(messages)
             progress(done, total)
-    finally:
-        await consumer.stop()
 
 
 async def read_between(

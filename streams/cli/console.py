@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from streams import topics
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
 from streams.cli.display import render
@@ -105,18 +105,14 @@ async def run_tail(
     await topics.require(settings, (topic,))
     reset = "earliest" if beginning else "latest"
     consumer = kafka_consumer(settings, topic.name, group_id=None, auto_offset_reset=reset)
-    await consumer.start()
     printed = 0
-    try:
-        async for message in consumer:
-            _print(console, topic, message, json=json)
-            printed += 1
-            if count and printed >= count:
-                break
-    except asyncio.CancelledError:
-        pass
-    finally:
-        await consumer.stop()
+    with suppress(asyncio.CancelledError):
+        async with running_client(consumer):
+            async for message in consumer:
+                _print(console, topic, message, json=json)
+                printed += 1
+                if count and printed >= count:
+                    break
 
 
 async def run_until_end(

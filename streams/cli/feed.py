@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
 from streams.codec import decode, encode
 from streams.records import Report
@@ -103,14 +103,11 @@ async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:
     consumer = kafka_consumer(
         settings, *SINKS, *DEAD, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
     )
-    await consumer.start()
-    try:
+    async with running_client(consumer):
         async for message in consumer:
             topic = table_name(settings, message.topic)
             if message.value is not None or topic in DEAD:
                 yield _arrival(topic, message)
-    finally:
-        await consumer.stop()
 
 
 def _arrival(topic: str, message: Any) -> Arrival:

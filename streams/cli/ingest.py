@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from aiokafka import AIOKafkaProducer
 
+from streams.broker.consumer import running_client
 from streams.codec import BadRecord
 from streams.inputs import as_input, read_report
 from streams.records import Report
@@ -57,18 +58,19 @@ class Sender:
         self._producer = AIOKafkaProducer(
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
         )
+        self._running = running_client(self._producer)
         self._settings = settings
         self._pending: list[Awaitable[Any]] = []
 
     async def __aenter__(self) -> Sender:
-        await self._producer.start()
+        await self._running.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         try:
             await self.confirm()
         finally:
-            await self._producer.stop()
+            await self._running.__aexit__(None, None, None)
 
     async def send(self, topic: str, report: Report) -> None:
         """Sends a report; raises the error of an earlier send if that failed."""

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.deletions import Deletions, read_deletions
 from streams.broker.ranges import Progress, read_between, read_chunks
 from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason, place_of
@@ -93,8 +93,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5, max_request_size=size
         )
         for client in (reader, producer):
-            await client.start()
-            stack.push_async_callback(client.stop)
+            await stack.enter_async_context(running_client(client))
         run = _Run(topic, broker_name(settings, topic.name), sent, producer, limit, max_attempts)
         run.deletions = await _deletions(settings, topic)
         run.sends_outdated = outdated
@@ -159,8 +158,7 @@ class _SentOffsets:
     ) -> _SentOffsets:
         group = redrive_group(settings, reason)
         consumer = kafka_consumer(settings, group_id=group, enable_auto_commit=False)
-        await consumer.start()
-        stack.push_async_callback(consumer.stop)
+        await stack.enter_async_context(running_client(consumer))
         consumer.assign(partitions)
         consumer.pause(*partitions)  # it only commits, and must not fetch
         sent = cls(consumer)

@@ -10,7 +10,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalGenerationError, UnknownMemberIdError
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.dead_letters.headers import Fault, dead_letter
 from streams.records import Inbound
 from streams.settings import Settings
@@ -35,8 +35,7 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
     await require(settings, (topic, topic.dead_letters))
     tp = TopicPartition(broker_name(settings, topic.name), partition)
     consumer = kafka_consumer(settings, group_id=group_id(settings, stage), enable_auto_commit=False)
-    await consumer.start()
-    try:
+    async with running_client(consumer):
         consumer.assign([tp])
         await _check(consumer, tp, offset)
         seconds = settings.session_timeout + SESSION_MARGIN
@@ -44,8 +43,6 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
         record = replace(await _read(consumer, tp, offset), topic=topic.name)
         await _send_letter(settings, topic, record, stage)
         await _commit(consumer, {tp: offset + 1}, stage, seconds)
-    finally:
-        await consumer.stop()
     return record.value is not None or record.key is not None
 
 
@@ -95,12 +92,9 @@ async def _send_letter(settings: Settings, topic: Topic[Any], record: Inbound, s
     producer = AIOKafkaProducer(
         **settings.client(), acks="all", enable_idempotence=True, max_request_size=2 * MAX_DEAD_MESSAGE
     )
-    await producer.start()
-    try:
+    async with running_client(producer):
         # A message needs a key or a value.
         value = b"" if letter.key is None and letter.value is None else letter.value
         headers = list(letter.headers)
         name = broker_name(settings, topic.dead_letters.name)
         await producer.send_and_wait(name, key=letter.key, value=value, headers=headers)
-    finally:
-        await producer.stop()

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from aiokafka import AIOKafkaProducer
 
+from streams.broker.consumer import running_client
 from streams.broker.ranges import Progress, read_chunks
 from streams.records import Inbound
 from streams.settings import Settings
@@ -34,7 +35,8 @@ async def _send(settings: Settings, keys: Sequence[bytes], topics: Iterable[Topi
     names = [t.name for t in (*topics, *shadows) if t.name in existing]
     if not names:
         raise TopicsError("the broker has none of the topics; create them with: pvstream topics --create")
-    async with AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True) as producer:
+    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    async with running_client(producer):
         for start in range(0, len(keys), AT_A_TIME):
             chunk = keys[start : start + AT_A_TIME]
             sends = [

@@ -16,7 +16,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams import metrics
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.dead_letters.headers import describe_error
 from streams.monitoring.backlog import dead_letters_waiting
 from streams.monitoring.progress import Progress
@@ -97,8 +97,7 @@ class LagWatch:
                 max_partition_fetch_bytes=FETCH_BYTES,
             )
             admin = AIOKafkaAdminClient(**self._settings.client())
-            stack.push_async_callback(consumer.stop)
-            await consumer.start()
+            await stack.enter_async_context(running_client(consumer))
             stack.push_async_callback(admin.close)
             await admin.start()
             backlog_at = 0.0

@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from models.releases.store import bundled
 from streams import topics
 from streams.agents.pipeline import STAGES
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.groups import STABLE, committed_offsets, describe_group
 from streams.monitoring.backlog import dead_letters_waiting
 from streams.monitoring.lag import FETCH_BYTES, read_oldest
@@ -95,8 +95,7 @@ async def read_status(
             settings, group_id=None, auto_offset_reset="earliest", max_partition_fetch_bytes=FETCH_BYTES
         )
         admin = AIOKafkaAdminClient(**settings.client())
-        stack.push_async_callback(consumer.stop)
-        await consumer.start()
+        await stack.enter_async_context(running_client(consumer))
         stack.push_async_callback(admin.close)
         await admin.start()
         answers = asyncio.create_task(ask_workers(workers))

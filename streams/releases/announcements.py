@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.redaction import redact
 from models.types import TASKS
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
 from streams.releases.trust import SIGNATURE_HEADER, Trust, sign_announcement
@@ -99,18 +99,6 @@ async def read_announcements(settings: Settings) -> Announcements:
     """The valid announcements."""
     async with reader(settings) as consumer:
         return (await read_to_end(consumer, Trust.of(settings)))[0]
-
-
-@asynccontextmanager
-async def running_client(client: Any) -> AsyncIterator[Any]:
-    """Starts an aiokafka client for the block and stops it afterwards, also when its start fails, which its
-    own `async with` does not.
-    """
-    try:
-        await client.start()
-        yield client
-    finally:
-        await client.stop()
 
 
 @asynccontextmanager

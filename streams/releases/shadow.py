@@ -23,12 +23,13 @@ from models.releases.manifest import StoreError
 from streams import metrics
 from streams.batch.provenance import Maker, with_provenance
 from streams.broker.client_logs import configure_logging
+from streams.broker.consumer import running_client
 from streams.broker.trace_context import trace_headers
 from streams.codec import encode
 from streams.dead_letters.headers import describe_error
 from streams.order import tombstone_headers
 from streams.records import Headers
-from streams.releases.announcements import Refusal, running_client
+from streams.releases.announcements import Refusal
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings

@@ -32,12 +32,16 @@ class Tail:
         self._next = 0
 
     async def start(self) -> None:
-        """Connects. Raises TopicsError where the broker lacks the topic."""
+        """Connects; after an error nothing stays open. Raises TopicsError where the broker lacks it."""
         await require(self._settings, (self._topic,))
         self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
         self._producer = AIOKafkaProducer(**self._settings.client(), acks="all", enable_idempotence=True)
-        await self._consumer.start()
-        await self._producer.start()
+        try:
+            await self._consumer.start()
+            await self._producer.start()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         for client in (self._producer, self._consumer):

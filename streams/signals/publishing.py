@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from aiokafka import AIOKafkaProducer
 
+from streams.broker.consumer import running_client
 from streams.broker.ranges import read_chunks
 from streams.codec import encode
 from streams.records import Signal
@@ -28,10 +29,7 @@ async def publish(settings: Settings, signals: Sequence[Signal], ended: set[str]
     await require(settings, (SIGNALS,))
     messages: Mapping[str, bytes | None] = {s.key: encode(s) for s in signals} | dict.fromkeys(ended)
     producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True, linger_ms=5)
-    await producer.start()
-    try:
+    async with running_client(producer):
         name = broker_name(settings, SIGNALS.name)
         sent = [await producer.send(name, key=k.encode(), value=v) for k, v in messages.items()]
         await asyncio.gather(*sent)
-    finally:
-        await producer.stop()

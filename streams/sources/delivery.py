@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaProducer
 
+from streams.broker.consumer import running_client
 from streams.broker.ranges import read_chunks
 from streams.codec import BadRecord, decode, encode
 from streams.records import Cursor
@@ -33,15 +34,16 @@ class Delivery:
         self._producer = AIOKafkaProducer(
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
         )
+        self._running = running_client(self._producer)
 
     async def __aenter__(self) -> Self:
-        await self._producer.start()
+        await self._running.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._producer.stop()
+        await self._running.__aexit__(None, None, None)
 
     async def send(self, topic: str, key: str, value: bytes | None) -> asyncio.Future[Any]:
         """A future that is done once the broker has confirmed the record."""

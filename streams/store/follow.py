@@ -16,7 +16,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import fold, next_offsets, read_all
@@ -63,23 +63,25 @@ class Follower:
         consumer = kafka_consumer(
             self._settings, group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES
         )
-        await consumer.start()
         try:
-            ends = await self._assign(consumer)
-            looked_at = time.monotonic()
-            while not stop.is_set():
-                messages = await self._fetch(consumer, stop)
-                if messages:
-                    await asyncio.to_thread(self.apply, messages)
-                await self._release(idle=not messages)
-                if until_end and await _has_reached(consumer, ends):
-                    break
-                if time.monotonic() - looked_at > LOOK:
-                    looked_at = time.monotonic()
-                    await self._assign(consumer)
+            async with running_client(consumer):
+                await self._follow(consumer, stop, until_end=until_end)
         finally:
-            await consumer.stop()
             await asyncio.to_thread(self._database.release)
+
+    async def _follow(self, consumer: Any, stop: asyncio.Event, *, until_end: bool) -> None:
+        ends = await self._assign(consumer)
+        looked_at = time.monotonic()
+        while not stop.is_set():
+            messages = await self._fetch(consumer, stop)
+            if messages:
+                await asyncio.to_thread(self.apply, messages)
+            await self._release(idle=not messages)
+            if until_end and await _has_reached(consumer, ends):
+                break
+            if time.monotonic() - looked_at > LOOK:
+                looked_at = time.monotonic()
+                await self._assign(consumer)
 
     def apply(self, messages: Sequence[Inbound]) -> None:
         """Writes the messages in one transaction."""

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.codec import BadRecord, decode
 from streams.order import revision_of
 from streams.records import CodedReport
@@ -80,8 +80,7 @@ class Live:
         consumer = kafka_consumer(
             self._settings, EVENTS.name, group_id=None, enable_auto_commit=False, auto_offset_reset="latest"
         )
-        await consumer.start()
-        try:
+        async with running_client(consumer):
             looked = 0.0
             while True:
                 if time.monotonic() - looked > PING_SECONDS:
@@ -90,8 +89,6 @@ class Live:
                 for messages in (await consumer.getmany(timeout_ms=500, max_records=500)).values():
                     for message in messages:
                         self.offer(message.value)
-        finally:
-            await consumer.stop()
 
     def offer(self, value: bytes | None) -> None:
         """Sends a message of the topic to all browsers, unless too many come at once."""

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.loading import Loaded
 from streams import topics
+from streams.broker.consumer import running_client
 from streams.broker.deletions import Place, read_deletions
 from streams.broker.ranges import parse_bound, read_range
 from streams.cli.terminal import broker_settings, err, progress_bar
@@ -119,7 +120,8 @@ async def send_to(name: str, records: Sequence[Any]) -> None:
     """Sends records to a topic, which `check_target` accepts, and waits for the confirmations."""
     settings = broker_settings()
     target = topics.broker_name(settings, name)
-    async with AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True) as producer:
+    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    async with running_client(producer):
         for start in range(0, len(records), SENDS_AT_A_TIME):
             chunk = records[start : start + SENDS_AT_A_TIME]
             sends = [await producer.send(target, key=r.id.encode(), value=encode(r)) for r in chunk]

@@ -16,11 +16,11 @@ from aiokafka import AIOKafkaProducer
 
 from streams import metrics
 from streams.agents import ner
+from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
-from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from models.releases.manifest import Release
 from models.releases.store import bundled
+from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Announcement
 from streams.releases import announcements
@@ -126,7 +127,7 @@ def send_again(broker: str, position: int) -> None:
         async with announcements.reader(settings) as consumer:
             async with asyncio.timeout(30):
                 messages = [await anext(consumer) for _ in range(position + 1)]
-        async with announcements.running_client(AIOKafkaProducer(**settings.client())) as producer:
+        async with running_client(AIOKafkaProducer(**settings.client())) as producer:
             old = messages[position]
             await producer.send_and_wait(
                 RELEASES.name, key=old.key, value=old.value, headers=list(old.headers)

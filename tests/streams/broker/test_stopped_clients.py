@@ -1,0 +1,104 @@
+"""Consumers and producers are stopped when they cannot start, or are cancelled while they do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
+from rich.console import Console
+
+from streams import topics
+from streams.broker.deletions import read_deletions
+from streams.broker.embedded import EmbeddedBroker
+from streams.broker.ranges import read_chunks
+from streams.cli.console import run_tail
+from streams.cli.feed import arrivals
+from streams.cli.ingest import Sender
+from streams.reviews.tail import Tail
+from streams.settings import Settings
+from streams.signals.publishing import publish
+from streams.sources.delivery import Delivery
+from streams.store.database import open_database
+from streams.store.follow import Follower
+
+
+async def _follow(settings: Settings) -> None:
+    database = open_database(settings, write=True)
+    try:
+        await Follower(settings, database).run(asyncio.Event())
+    finally:
+        database.close()
+
+
+async def _first(settings: Settings) -> None:
+    async for _ in arrivals(settings):
+        return
+
+
+async def _chunk(settings: Settings) -> None:
+    async for _ in read_chunks(settings, topics.POSTS, "beginning", "end", lambda done, total: None):
+        return
+
+
+async def _entered(context: Any) -> None:
+    async with context:
+        pass
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    with EmbeddedBroker() as embedded:
+        asyncio.run(topics.create(Settings(broker=f"kafka://{embedded.bootstrap}")))
+        yield f"kafka://{embedded.bootstrap}"
+
+
+USES: dict[str, Callable[[Settings], Awaitable[Any]]] = {
+    "store": _follow,
+    "arrivals": _first,
+    "range": _chunk,
+    "deletions": lambda settings: read_deletions(settings, topics.POSTS, []),
+    "tail": lambda settings: run_tail(
+        Console(file=StringIO()), topics.EVENTS, settings, beginning=True, count=1, json=True
+    ),
+    "signals": lambda settings: publish(settings, [], {"a"}),
+    "reviews": lambda settings: Tail(settings, topics.REVIEWS).start(),
+    "sender": lambda settings: _entered(Sender(settings)),
+    "delivery": lambda settings: _entered(Delivery(settings)),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_client_that_does_not_start_is_stopped(
+    broker: str, use: str, cancelled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that is not stopped reports itself as "Unclosed" when it is collected."""
+    clients: list[Any] = []
+    starting = asyncio.Event()
+
+    async def start(client: Any) -> None:
+        clients.append(client)
+        starting.set()
+        if cancelled:
+            await asyncio.sleep(60)
+        raise KafkaConnectionError("no broker")
+
+    for kind in (AIOKafkaConsumer, AIOKafkaProducer):
+        monkeypatch.setattr(kind, "start", start)
+    settings = Settings(broker=broker, database=str(tmp_path / "x.duckdb"), state=tmp_path)
+    running = asyncio.ensure_future(USES[use](settings))
+    await asyncio.wait_for(starting.wait(), 20)
+    if cancelled:
+        running.cancel()
+    (outcome,) = await asyncio.gather(running, return_exceptions=True)
+    # Ctrl-C ends a tail without an error.
+    expected = type(None) if use == "tail" else asyncio.CancelledError
+    assert isinstance(outcome, expected if cancelled else KafkaConnectionError)
+    assert clients
+    assert all(client._closed for client in clients)
