@@ -128,21 +128,21 @@ def point(settings: Settings, data: Path, texts: int) -> dict[str, Any]:
     }
 
 
-def stored(file: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The shares in a result file; raises typer.BadParameter if they have other settings."""
+def stored(file: Path, settings: Mapping[str, Any], kind: str = "shares") -> dict[str, Any]:
+    """What a result file has by the name `kind`; raises typer.BadParameter if it has other settings."""
     if not file.exists():
         return {}
     content = json.loads(file.read_bytes())
     if content["settings"] != settings:
-        raise typer.BadParameter(f"{file} has shares with other settings: {content['settings']}")
-    return dict(content["shares"])
+        raise typer.BadParameter(f"{file} has {kind} with other settings: {content['settings']}")
+    return dict(content[kind])
 
 
-def rows(shares: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | str]]:
-    """Each score at all shares, beside its baseline and its definition."""
-    (_, first), *_ = shares.items()
+def rows(taggers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float | str]]:
+    """Each score of all taggers, beside its baseline and its definition."""
+    (_, first), *_ = taggers.items()
     return {
-        name: {f"{float(share):.0%}": round(own["scores"][name], 4) for share, own in shares.items()}
+        name: {tagger: round(own["scores"][name], 4) for tagger, own in taggers.items()}
         | {"baseline": first["baselines"][name], "definition": first["definitions"][name]}
         for name in first["scores"]
     }
@@ -169,7 +169,11 @@ def main(
             continue
         done[str(share)] = point(replace(settings, teaching=share), data, texts)
         console.print(f"{share:.0%}: {done[str(share)]['scores']}")
-        content = {"settings": plain, "rows": rows(done), "shares": done}
+        content = {
+            "settings": plain,
+            "rows": rows({f"{float(s):.0%}": own for s, own in done.items()}),
+            "shares": done,
+        }
         write_atomically(result, provenance("ner.teaching_curve") | content)
 
 

@@ -41,12 +41,12 @@ def test_shares_with_other_settings_are_not_mixed(tmp_path: Path) -> None:
     assert stored(file, {"lr": 1}) == {}
     file.write_text(json.dumps({"settings": {"lr": 1}, "shares": {"0.0": {}}}), encoding="utf-8")
     assert stored(file, {"lr": 1}) == {"0.0": {}}
-    with pytest.raises(typer.BadParameter, match="other settings"):
+    with pytest.raises(typer.BadParameter, match="shares with other settings"):
         stored(file, {"lr": 2})
 
 
-def test_a_row_has_a_score_at_all_shares() -> None:
+def test_a_row_has_a_score_of_all_taggers() -> None:
     first = {"texts": 0, "scores": {"f1": 0.5}, "baselines": {"f1": 0.1}, "definitions": {"f1": "F1"}}
-    assert rows({"0.0": first, "0.25": first | {"scores": {"f1": 0.6}}}) == {
+    assert rows({"0%": first, "25%": first | {"scores": {"f1": 0.6}}}) == {
         "f1": {"0%": 0.5, "25%": 0.6, "baseline": 0.1, "definition": "F1"}
     }
