@@ -26,6 +26,9 @@ class Settings:
             help="release on the same base that the run begins with: its folder, or the --output of its run"
         ),
     ] = ""
+    pretrained: Annotated[
+        str, typer.Option(help="weights that the run begins with: the --output of training.pretraining")
+    ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import typer
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
@@ -190,13 +191,17 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _beginning(settings: Settings) -> tuple[Encoder, Head]:
-    """The base with a new head, or encoder and head of the release to start with.
+    """The base, with pretrained weights if there are any, and a new head, or encoder and head of the release to
+    start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
     low-rank adapter could not hold what its own changed.
     """
+    if settings.pretrained and (settings.start or settings.rank):
+        raise typer.BadParameter("--pretrained needs --rank 0 and no --start", param_hint="--pretrained")
     if not settings.start:
-        encoder = Encoder.load(settings.base)
+        weights = Path(settings.pretrained) if settings.pretrained else None
+        encoder = Encoder.load(settings.base, weights=weights)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
     folder = Path(settings.start)
     made = list((folder / "ner").glob("*"))
