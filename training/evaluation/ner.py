@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from models.scores import macro_f1, micro_f1, span_counts
 from models.types import ADE, DRUG, LABELS
 from training.common.corpora import GoldText, read_psytar
+from training.common.sources import ade_part
 from training.common.tagging.spans import DictionaryTagger, gold_spans, mention_spans
 from training.evaluation.relation import SPLITS as ADE_SPLITS
 from training.evaluation.relation import split_texts
@@ -33,11 +34,6 @@ class Corpus(NamedTuple):
     labels: tuple[str, ...]
     training: list[GoldText]
     records: list[GoldText]
-
-
-def ade_part(split: str) -> str:
-    """`fold 1` of `ade_fold_1`."""
-    return split.removeprefix("ade_").replace("_", " ")
 
 
 def read(data: Path, split: str, limit: int) -> Corpus:

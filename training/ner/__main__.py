@@ -16,6 +16,7 @@ import typer
 from models.encoder.capabilities import Need
 from models.releases.store import open_release
 from training.common.precision import resolved
+from training.common.pretrained import read_sources
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
@@ -55,6 +56,10 @@ def main(
         finish(redecoded(open_release(like), settings, data, output, place), data, offered)
         return
     check_base(settings.base, Need())
+    if settings.pretrained:
+        if settings.start or settings.rank:
+            raise typer.BadParameter("--pretrained is for --rank 0 without --start")
+        read_sources(Path(settings.pretrained), settings.base)
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)
 

@@ -26,22 +26,21 @@ from models.text import words
 from models.types import LABELS
 from training.common.corpora import GoldText
 from training.common.loop import TrainingLoop
+from training.common.pretrained import read_sources
 from training.common.publish import publish_release
+from training.common.sources import PSYTAR, ade_corpus
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
-from training.evaluation.ner import ade_part
 from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
 from training.ner.settings import Settings, names_of
-from training.ner.trainer import TaggerTrainee
+from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
 
 console = Console()
-CITATION = "none stated, citation asked"
-PSYTAR = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
 CANARY = [
     "Zoloft gave me awful insomnia and night sweats, no nausea though.",
     "Intravenous azithromycin - induced ototoxicity .",
@@ -155,6 +154,7 @@ def _published(
     if settings.event_head:
         configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
     sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
+    own = [sources[n] for n in corpora if n in sources]
     taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
         taught.append(reviewed_source(len(corpora[REVIEWED].train)))
@@ -165,7 +165,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=[sources[n] for n in corpora if n in sources] + taught,
+        training_data=own + taught + [s for s in _earlier(settings) if s not in own + taught],
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, tested(settings.corpora, settings.split)),
         root=root,
@@ -178,7 +178,8 @@ def tested(corpora: str, split: str) -> list[str]:
     return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
-def ade_corpus(split: str) -> TrainingData:
-    """The training part of a split of the ADE corpus, as manifests name it."""
-    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {ade_part(split)} training part"
-    return TrainingData(name=name, licence=CITATION)
+def _earlier(settings: Settings) -> list[TrainingData]:
+    """What the weights were trained on that the run began with."""
+    if settings.start:
+        return started_release(settings).manifest.training_data
+    return read_sources(Path(settings.pretrained), settings.base) if settings.pretrained else []

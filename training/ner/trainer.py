@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import typer
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
@@ -25,7 +24,7 @@ from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
 from models.ner.head import EventHead, Head
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
 from models.ner.status import StatusHead
-from models.releases.manifest import ReleaseError
+from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import LABELS
 from training.common import adapter
@@ -191,21 +190,24 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _beginning(settings: Settings) -> tuple[Encoder, Head]:
-    """The base, with pretrained weights if there are any, and a new head, or encoder and head of the release to
-    start with.
+    """The base, with pretrained weights if there are any, and a new head; or encoder and head of the release
+    to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
     low-rank adapter could not hold what its own changed.
     """
-    if settings.pretrained and (settings.start or settings.rank):
-        raise typer.BadParameter("--pretrained needs --rank 0 and no --start", param_hint="--pretrained")
     if not settings.start:
         weights = Path(settings.pretrained) if settings.pretrained else None
         encoder = Encoder.load(settings.base, weights=weights)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
-    folder = Path(settings.start)
-    made = list((folder / "ner").glob("*"))
-    release = open_release(made[0] if len(made) == 1 else folder)
+    release = started_release(settings)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
     return encoder_of(release, packed=False), NerModel.load(release).head
+
+
+def started_release(settings: Settings) -> Release:
+    """The release that a run starts with: `--start` is its folder, or the output of its run."""
+    folder = Path(settings.start)
+    made = list((folder / "ner").glob("*"))
+    return open_release(made[0] if len(made) == 1 else folder)

@@ -31,6 +31,7 @@ from training.common.loop import TrainingLoop
 from training.common.precision import mixed
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
+from training.common.sources import ADE_NEGATIVES, ade_corpus
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import pairs
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, with_support, write_above
@@ -60,7 +61,6 @@ CANARY = [
     "Two patients developed agranulocytosis after clozapine; neither had taken aspirin.",
     "No adverse events were seen.",
 ]
-LICENCE = "none stated, citation asked"
 
 
 class Trained(NamedTuple):
@@ -259,12 +259,7 @@ def _published(
 
 def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[TrainingData]:
     """What a release was trained on; `sentences`: whether it has a sentence head."""
-    part = settings.split.removeprefix("ade_").replace("_", " ")
-    names = [
-        f"ADE corpus v2 (Gurulingappa et al. 2012), {part} training part",
-        "ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
-    ]
     taught = {t.id: t for t in [*corpus.train, *(taught_texts(settings) if sentences else [])]}.values()
-    own = [TrainingData(name=name, licence=LICENCE) for name in names] + teaching_sources(taught)
+    own = [ade_corpus(settings.split), ADE_NEGATIVES, *teaching_sources(taught)]
     first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
     return own + [source for source in first if source not in own]

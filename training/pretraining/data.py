@@ -1,0 +1,122 @@
+"""Texts of the domain without labels, and the pieces of them that are to be predicted."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import typer
+from torch import Tensor
+
+from models.encoder.model import Encoder
+from models.releases.manifest import TrainingData
+from training.common.corpora import read_psytar
+from training.common.sources import ADE_NEGATIVES, PSYTAR, RQE, ade_corpus
+from training.evaluation.relation import split_negatives, split_texts
+from training.teaching.readers import gold_texts, teaching_source
+
+#: Shares of the chosen pieces that become the mask token, and that stay; the others become random pieces
+#: (Devlin et al. 2019, section 3.1).
+MASKED, KEPT = 0.8, 0.1
+#: Questions of RQE that are shorter say nothing of patients' language.
+LEAST_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Different texts, none of which is in a test or validation part, and where they are from."""
+
+    texts: list[str]
+    sources: list[TrainingData]
+
+
+def read(data: Path, split: str, own: Path | None = None) -> Texts:
+    """The texts of the public corpora, the questions only if they are there, and of the teaching corpus'
+    training part, and those of the file `own` of JSON Lines with `text`. Raises typer.BadParameter for a line
+    of it without one.
+    """
+    train, test = split_texts(data / "ade", split)
+    taught = [t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "train")]
+    parts: dict[TrainingData, Iterable[str]] = {
+        ade_corpus(split): (t.text for t in train),
+        ADE_NEGATIVES: (t.text for t in split_negatives(data / "ade", split)[0]),
+        PSYTAR: (t.text for t in read_psytar(data / "psytar/ner_train.conll")),
+        teaching_source(len(taught)): taught,
+    }
+    questions = data / "questions/rqe_train.jsonl"
+    if questions.exists():
+        parts[RQE] = _questions(questions)
+    tested = {t.text for t in test}
+    for part in ("dev", "test"):
+        tested |= {t.text for t in read_psytar(data / f"psytar/ner_{part}.conll")}
+    if own is not None:
+        parts[TrainingData(name=f"texts of {own.name}", licence="not stated")] = _own(own)
+    texts = dict.fromkeys(text for part in parts.values() for text in part if text not in tested)
+    return Texts(list(texts), list(parts))
+
+
+def _questions(path: Path) -> Iterable[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield from (row[name] for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS)
+
+
+def _own(path: Path) -> Iterable[str]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            text = json.loads(line)["text"]
+        except (ValueError, KeyError, TypeError):
+            text = None
+        if not isinstance(text, str):
+            raise typer.BadParameter(f"{path}, line {number} is no JSON object with a text")
+        yield text
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A batch in which some pieces are hidden."""
+
+    sequences: list[list[int]]
+    """the pieces of each text without special tokens, with masks"""
+    rows: Tensor
+    """(hidden,): the text of each piece to predict"""
+    columns: Tensor
+    """(hidden,): its position in the text"""
+    targets: Tensor
+    """(hidden,): the piece itself"""
+
+
+def masked(
+    batch: Sequence[Sequence[int]], share: float, mask: int, ordinary: Sequence[int], rng: random.Random
+) -> Masked:
+    """The batch with this share of the pieces of each text chosen, at least one, if it has any; `ordinary`
+    are the pieces that may stand in place of one.
+    """
+    sequences, rows, columns, targets = [], [], [], []
+    for row, pieces in enumerate(batch):
+        changed = list(pieces)
+        chosen = rng.sample(range(len(pieces)), min(len(pieces), max(1, round(share * len(pieces)))))
+        for column in sorted(chosen):
+            rows.append(row)
+            columns.append(column)
+            targets.append(pieces[column])
+            kind = rng.random()
+            if kind < MASKED:
+                changed[column] = mask
+            elif kind >= MASKED + KEPT:
+                changed[column] = rng.choice(ordinary)
+        sequences.append(changed)
+    return Masked(sequences, *(torch.tensor(c, dtype=torch.long) for c in (rows, columns, targets)))
+
+
+def pieces_of(texts: Sequence[str], encoder: Encoder) -> list[list[int]]:
+    """The first pieces of each text that fit a window; texts without any are left out."""
+    limit = encoder.max_pieces - 2
+    encoded: Mapping[str, list[list[int]]] = encoder.tokenizer(
+        list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+    )
+    return [ids[:limit] for ids in encoded["input_ids"] if ids]
