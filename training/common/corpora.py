@@ -9,8 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
 
+# Corpora as the manifests of releases name them.
+CITATION = "none stated, citation asked"
+ADE_NEGATIVES = TrainingData(
+    name="ADE corpus v2, sentences without an adverse event, of four fifths of the abstracts",
+    licence=CITATION,
+)
+PSYTAR_TRAINING = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
+RQE_TRAINING = TrainingData(
+    name="RQE (Ben Abacha and Demner-Fushman 2016), training part", licence="CC BY 4.0"
+)
 PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
 ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
 
@@ -154,3 +165,14 @@ def hold_out(texts: Sequence[GoldText], share: float, seed: int) -> tuple[list[G
     random.Random(seed).shuffle(order)
     n = round(len(order) * share)
     return order[n:], order[:n]
+
+
+def ade_part(split: str) -> str:
+    """`fold 1` of `ade_fold_1`."""
+    return split.removeprefix("ade_").replace("_", " ")
+
+
+def ade_corpus(split: str) -> TrainingData:
+    """The training part of a split of the ADE corpus."""
+    name = f"ADE corpus v2 (Gurulingappa et al. 2012), {ade_part(split)} training part"
+    return TrainingData(name=name, licence=CITATION)

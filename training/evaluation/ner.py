@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from models.scores import macro_f1, micro_f1, span_counts
 from models.types import ADE, DRUG, LABELS
-from training.common.corpora import GoldText, read_psytar
-from training.common.sources import ade_part
+from training.common.corpora import GoldText, ade_part, read_psytar
 from training.common.tagging.spans import DictionaryTagger, gold_spans, mention_spans
 from training.evaluation.relation import SPLITS as ADE_SPLITS
 from training.evaluation.relation import split_texts

@@ -24,11 +24,10 @@ from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.text import words
 from models.types import LABELS
-from training.common.corpora import GoldText
+from training.common.corpora import PSYTAR_TRAINING, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.pretrained import read_sources
 from training.common.publish import publish_release
-from training.common.sources import PSYTAR, ade_corpus
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
@@ -153,11 +152,6 @@ def _published(
         configuration["window"] = settings.window
     if settings.event_head:
         configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
-    sources = {"clinical": ade_corpus(settings.split), "posts": PSYTAR}
-    own = [sources[n] for n in corpora if n in sources]
-    taught = teaching_sources(text for corpus in corpora.values() for text in corpus.train)
-    if REVIEWED in corpora:
-        taught.append(reviewed_source(len(corpora[REVIEWED].train)))
     return publish_release(
         folder,
         task="ner",
@@ -165,7 +159,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=own + taught + [s for s in _earlier(settings) if s not in own + taught],
+        training_data=_sources(settings, corpora),
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, tested(settings.corpora, settings.split)),
         root=root,
@@ -178,8 +172,16 @@ def tested(corpora: str, split: str) -> list[str]:
     return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
-def _earlier(settings: Settings) -> list[TrainingData]:
-    """What the weights were trained on that the run began with."""
+def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[TrainingData]:
+    """What a release was trained on, with what the weights had learned that its run began with."""
+    public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING}
+    own = [public[n] for n in corpora if n in public]
+    own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
+    if REVIEWED in corpora:
+        own.append(reviewed_source(len(corpora[REVIEWED].train)))
+    earlier = []
     if settings.start:
-        return started_release(settings).manifest.training_data
-    return read_sources(Path(settings.pretrained), settings.base) if settings.pretrained else []
+        earlier = started_release(settings).manifest.training_data
+    elif settings.pretrained:
+        earlier = read_sources(Path(settings.pretrained), settings.base)
+    return own + [source for source in earlier if source not in own]

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from models.encoder.model import Encoder
 from models.releases.manifest import TrainingData
-from training.common.corpora import read_psytar
-from training.common.sources import ADE_NEGATIVES, PSYTAR, RQE, ade_corpus
+from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, RQE_TRAINING, ade_corpus, read_psytar
 from training.evaluation.relation import split_negatives, split_texts
 from training.teaching.readers import gold_texts, teaching_source
 
@@ -44,12 +43,12 @@ def read(data: Path, split: str, own: Path | None = None) -> Texts:
     parts: dict[TrainingData, Iterable[str]] = {
         ade_corpus(split): (t.text for t in train),
         ADE_NEGATIVES: (t.text for t in split_negatives(data / "ade", split)[0]),
-        PSYTAR: (t.text for t in read_psytar(data / "psytar/ner_train.conll")),
+        PSYTAR_TRAINING: (t.text for t in read_psytar(data / "psytar/ner_train.conll")),
         teaching_source(len(taught)): taught,
     }
     questions = data / "questions/rqe_train.jsonl"
     if questions.exists():
-        parts[RQE] = _questions(questions)
+        parts[RQE_TRAINING] = _questions(questions)
     tested = {t.text for t in test}
     for part in ("dev", "test"):
         tested |= {t.text for t in read_psytar(data / f"psytar/ner_{part}.conll")}

@@ -26,12 +26,11 @@ from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
-from training.common.corpora import GoldText
+from training.common.corpora import ADE_NEGATIVES, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.precision import mixed
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
-from training.common.sources import ADE_NEGATIVES, ade_corpus
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import pairs
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, with_support, write_above

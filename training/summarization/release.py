@@ -10,8 +10,8 @@ from typing import Any
 from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
 from models.summarization.medical_entities import word_keys
+from training.common.corpora import CITATION, PSYTAR_TRAINING, RQE_TRAINING
 from training.common.publish import publish_release
-from training.common.sources import CITATION, PSYTAR, RQE
 from training.evaluation.evaluate import manifest_scores
 from training.summarization.data import Corpora
 
@@ -33,13 +33,13 @@ SOURCES = {
     "meqsum": TrainingData(
         name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
     ),
-    "rqe": RQE,
+    "rqe": RQE_TRAINING,
     "mediqa": TrainingData(name="MEDIQA 2021 task 1, validation part", licence="CC BY 4.0"),
     "ade": TrainingData(
         name="ADE corpus v2 (Gurulingappa et al. 2012), sentences without an event",
         licence=CITATION,
     ),
-    "psytar": PSYTAR,
+    "psytar": PSYTAR_TRAINING,
 }
 
 
