@@ -1,7 +1,7 @@
 """How well are drugs and adverse effects recognised in clinical sentences, over the folds of the ADE corpus?
 
-All layers are trained, on the ADE corpus alone, and stored as deltas of 8 bits, as in the bundled release. Each
-fold is trained and scored separately and written to the file before the next one begins: a run that was
+All layers are trained, on the ADE corpus alone, and stored as deltas of 8 bits, as in the bundled release.
+Each fold is trained and scored separately and written to the file before the next one begins: a run that was
 stopped resumes with the missing folds. A file with other settings is refused.
 """
 
@@ -77,7 +77,7 @@ def main(
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
     epochs: Annotated[int, typer.Option(help="epochs of a fold")] = 12,
-    average: Annotated[int, typer.Option(help="the weights are averaged over so many of the last epochs")] = 3,
+    average: Annotated[int, typer.Option(help="number of last epochs whose weights are averaged")] = 3,
     lr: Annotated[float, typer.Option(help="learning rate")] = 3e-4,
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 32,
     seed: Annotated[int, typer.Option(help="seed of weights and order")] = 42,

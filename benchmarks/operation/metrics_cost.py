@@ -28,9 +28,9 @@ from prometheus_client.metrics import MetricWrapperBase
 from benchmarks.machine import print_and_write, provenance
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Report, TaggedReport, extend
-from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage

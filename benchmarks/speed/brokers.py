@@ -21,9 +21,8 @@ from aiokafka import AIOKafkaProducer
 from benchmarks.speed.setup import Setup
 from benchmarks.speed.timing import Timed
 from streams.agents.pipeline import STAGES
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import EmbeddedBroker
-from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.topics import EVENTS, SUMMARIES, broker_name

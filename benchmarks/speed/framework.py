@@ -24,11 +24,10 @@ from models.releases.loading import Loaded
 from streams.app.ports import FIRST_BATCH
 from streams.batch.decoding import decode_record
 from streams.batch.provenance import Maker, with_provenance
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, running_client
 from streams.cli.demo.run import samples
 from streams.codec import encode
 from streams.records import Inbound, Report, TaggedReport, extend
-from streams.releases.announcements import running_client
 from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage

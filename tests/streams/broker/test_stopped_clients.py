@@ -96,6 +96,7 @@ async def test_a_client_that_does_not_start_is_stopped(
     await asyncio.wait_for(starting.wait(), 20)
     if cancelled:
         running.cancel()
+    outcome: object
     (outcome,) = await asyncio.gather(running, return_exceptions=True)
     # Ctrl-C ends a tail without an error.
     expected = type(None) if use == "tail" else asyncio.CancelledError

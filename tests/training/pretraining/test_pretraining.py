@@ -77,7 +77,7 @@ def test_no_text_of_a_test_part_is_read(corpus: Path, tmp_path: Path) -> None:
     own.write_text('{"text": "a post of my own"}\n', encoding="utf-8")
     found = read(folder, "ade_fold_1", own)
     assert len(set(found.texts)) == len(found.texts)
-    held_out = {t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "held_out")}  # type: ignore[arg-type]
+    held_out = {t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "held_out")}
     assert not held_out & set(found.texts)
     days = [text for text in found.texts if text.startswith("Since day")]
     assert days == [f"Since day {i} of zoloft no sleep ." for i in range(12)]
