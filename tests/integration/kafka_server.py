@@ -41,6 +41,9 @@ WRITE_TIMEOUT_S = 60.0
 # Below the usual ephemeral range: a client that retries a killed broker could otherwise be given the broker's
 # own port as its source port, connect to itself, and keep the restarted broker off that port.
 PORTS = range(20_000, 32_000)
+# Another process may take a port between the look and the start: the broker then gets others, so many times.
+OTHER_PORTS = 2
+PORT_TAKEN = "Unable to start acceptor"
 
 # The tests put little through the broker, so a fast start matters more than a fast steady state.
 JVM_FLAGS = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -261,6 +264,12 @@ def find_kafka(*, secure: bool = False) -> KafkaServer:
     jars = _kafka_jars()
     # Java looks at its own version in the file too, but would not write another one.
     classes = jars.with_name(f"{jars.name}-java-{version[1]}.jsa")
+    for _ in range(OTHER_PORTS):
+        try:
+            return LocalKafka(java, jars, classes, secure=secure)
+        except KafkaUnavailable as reason:
+            if PORT_TAKEN not in str(reason):
+                raise
     return LocalKafka(java, jars, classes, secure=secure)
 
 

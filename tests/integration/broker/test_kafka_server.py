@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import uuid
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from aiokafka import (  # type: ignore[import-untyped,unused-ignore]
 )
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic  # type: ignore[import-untyped,unused-ignore]
 
-from tests.integration.kafka_server import KafkaUnavailable, LocalKafka, find_kafka
+from tests.integration.kafka_server import KafkaUnavailable, LocalKafka, find_kafka, own_kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -78,3 +79,23 @@ def test_kafka_is_unavailable_without_maven_or_cached_jars(
     with pytest.raises(KafkaUnavailable, match=r"^no mvn on PATH.*$") as caught:
         find_kafka()
     assert "\n" not in str(caught.value)
+
+
+def test_a_port_that_is_taken_after_the_look_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[socket.socket] = []
+    real = LocalKafka._format
+
+    def take_a_port_once(self: LocalKafka) -> None:
+        if not taken:
+            taken.append(socket.create_server(("127.0.0.1", int(self.bootstrap.rpartition(":")[2]))))
+        real(self)
+
+    monkeypatch.setattr(LocalKafka, "_format", take_a_port_once)
+    try:
+        kafka = own_kafka()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    (first,) = taken
+    with first:
+        assert int(kafka.bootstrap.rpartition(":")[2]) != first.getsockname()[1]
+        kafka.stop()
