@@ -118,6 +118,8 @@ def main(
     names = set(parts.split(","))
     if unknown := names - PARTS.keys():
         raise typer.BadParameter(f"unknown parts {sorted(unknown)}; there are {', '.join(PARTS)}")
+    if result is not None:
+        result.mkdir(parents=True, exist_ok=True)
     # In the order of PARTS: the framework leaves records behind that the pipeline would read.
     for name, figures in measured([name for name in PARTS if name in names], data, quick):
         Console().print(table(name, figures))
