@@ -87,9 +87,14 @@ def trained(settings: Settings, data: Path, texts: int) -> tuple[NerModel, int]:
         settings, batch, partial(validation_scores, corpora), "cpu", counted_transitions(corpora)
     )
     TrainingLoop(trainee, asdict(settings)).run()
+    return served(trainee), len(corpora[TEACHING].train) if TEACHING in corpora else 0
+
+
+def served(trainee: TaggerTrainee) -> NerModel:
+    """The tagger as a release would hold it, with the drugs' names and the same weight for all."""
     model = trainee.released()
     model.lexicon, model.decoding.event_weight = DrugLexicon.load(), EVENT_WEIGHT
-    return model, len(corpora[TEACHING].train) if TEACHING in corpora else 0
+    return model
 
 
 def scores(model: NerModel, data: Path, split: str) -> dict[str, Score]:
@@ -119,9 +124,12 @@ def scores(model: NerModel, data: Path, split: str) -> dict[str, Score]:
 def point(settings: Settings, data: Path, texts: int) -> dict[str, Any]:
     """One share: its texts, and all scores."""
     model, taught = trained(settings, data, texts)
-    found = scores(model, data, settings.split)
+    return {"texts": taught} | described(scores(model, data, settings.split))
+
+
+def described(found: Mapping[str, Score]) -> dict[str, dict[str, Any]]:
+    """The scores, their baselines and their definitions, each by name."""
     return {
-        "texts": taught,
         "scores": {name: score.value for name, score in found.items()},
         "baselines": {name: score.baseline for name, score in found.items()},
         "definitions": {name: score.definition for name, score in found.items()},

@@ -16,8 +16,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.machine import provenance, write_atomically
-from benchmarks.ner.teaching_curve import EVENT_WEIGHT, rows, scores, stored
-from models.drugs import DrugLexicon
+from benchmarks.ner.teaching_curve import described, rows, scores, served, stored
 from training.common.precision import resolved
 from training.common.program_help import run_program
 from training.ner.assemble import train
@@ -32,16 +31,9 @@ def point(settings: Settings, data: Path) -> dict[str, Any]:
     """One tagger: its texts, and all scores."""
     corpora = read(data, settings)
     trainee, loop = train(corpora, settings, None)
-    model = trainee.released()
-    model.lexicon, model.decoding.event_weight = DrugLexicon.load(), EVENT_WEIGHT
-    found = scores(model, data, settings.split)
-    return {
-        "texts": sum(len(c.train) for c in corpora.values()),
-        "seconds": round(loop.seconds),
-        "scores": {name: score.value for name, score in found.items()},
-        "baselines": {name: score.baseline for name, score in found.items()},
-        "definitions": {name: score.definition for name, score in found.items()},
-    }
+    texts = sum(len(c.train) for c in corpora.values())
+    found = described(scores(served(trainee), data, settings.split))
+    return {"texts": texts, "seconds": round(loop.seconds)} | found
 
 
 def main(

@@ -17,16 +17,19 @@ from torch import Tensor
 from models.encoder.base_files import base_digest
 from models.releases.manifest import TrainingData
 
-_BASE, _SOURCES = "base_sha256", "training_data"
+_BASE, _SPLIT, _SOURCES = "base_sha256", "split", "training_data"
 
 
 def write_weights(
-    path: Path, tensors: Mapping[str, Tensor], base: str, sources: Sequence[TrainingData]
+    path: Path, tensors: Mapping[str, Tensor], base: str, split: str, sources: Sequence[TrainingData]
 ) -> None:
-    """Writes the file, with its folder; after a crash there is the whole file or none."""
+    """Writes the file, with its folder; after a crash there is the whole file or none. No text of the test
+    part of `split` of the ADE corpus is among the sources.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     described = {
         _BASE: base_digest(base) or "",
+        _SPLIT: split,
         _SOURCES: json.dumps([source.model_dump() for source in sources]),
     }
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -39,9 +42,9 @@ def write_weights(
         unfinished.unlink(missing_ok=True)
 
 
-def read_sources(path: Path, base: str) -> list[TrainingData]:
+def read_sources(path: Path, base: str, split: str | None) -> list[TrainingData]:
     """What the weights in the file were trained on. Raises typer.BadParameter where the file is no such one,
-    or is for another base than `base`.
+    is for another base than `base`, or may know texts of the test part of `split`, if that is given.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -51,4 +54,6 @@ def read_sources(path: Path, base: str) -> list[TrainingData]:
         raise typer.BadParameter(f"{path} is no file of training.pretraining") from error
     if described.get(_BASE) != (base_digest(base) or ""):
         raise typer.BadParameter(f"{path} holds weights for another base than {base}")
+    if split is not None and described.get(_SPLIT) != split:
+        raise typer.BadParameter(f"{path} holds weights for {described.get(_SPLIT)}, not for {split}")
     return sources

@@ -16,12 +16,11 @@ import typer
 from models.encoder.capabilities import Need
 from models.releases.store import open_release
 from training.common.precision import resolved
-from training.common.pretrained import read_sources
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
-from training.ner.assemble import make
+from training.ner.assemble import make, pretrained_sources
 from training.ner.redecoded import redecoded
 from training.ner.settings import Settings
 
@@ -59,7 +58,7 @@ def main(
     if settings.pretrained:
         if settings.start or settings.rank:
             raise typer.BadParameter("--pretrained is for --rank 0 without --start")
-        read_sources(Path(settings.pretrained), settings.base)
+        pretrained_sources(settings)
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)
 

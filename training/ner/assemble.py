@@ -183,5 +183,11 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[Training
     if settings.start:
         earlier = started_release(settings).manifest.training_data
     elif settings.pretrained:
-        earlier = read_sources(Path(settings.pretrained), settings.base)
+        earlier = pretrained_sources(settings)
     return own + [source for source in earlier if source not in own]
+
+
+def pretrained_sources(settings: Settings) -> list[TrainingData]:
+    """What the weights of `--pretrained` learned; raises typer.BadParameter as `read_sources`."""
+    split = None if settings.corpora == "psytar" else settings.split
+    return read_sources(Path(settings.pretrained), settings.base, split)

@@ -41,14 +41,16 @@ def main(
 ) -> None:
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    if output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder; --output names a file")
     place = device_of(device)
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))
     found = read(data, settings.split, texts)
     trainee = MaskedTrainee(settings, found.texts, place)
     console.print(f"{len(trainee.data)} texts, {settings.held_out} more for validation")
-    TrainingLoop(trainee, asdict(settings), run).run()
-    write_weights(output, trainee.weights_file(), settings.base, found.sources)
+    TrainingLoop(trainee, asdict(settings) | {"texts": found.sha256}, run).run()
+    write_weights(output, trainee.weights_file(), settings.base, settings.split, found.sources)
     console.print(f"weights in {output}", highlight=False, soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +32,11 @@ class Texts:
 
     texts: list[str]
     sources: list[TrainingData]
+
+    @property
+    def sha256(self) -> str:
+        """A run resumes only over the same texts."""
+        return hashlib.sha256("\0".join(self.texts).encode()).hexdigest()
 
 
 def read(data: Path, split: str, own: Path | None = None) -> Texts:

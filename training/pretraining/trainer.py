@@ -47,7 +47,9 @@ class MaskedTrainee(Trainee):
     scores_untrained = True
 
     def __init__(self, settings: Settings, texts: Sequence[str], device: torch.device | str = "cpu") -> None:
-        """Raises typer.BadParameter for a base without a mask token, or for too few texts."""
+        """Raises typer.BadParameter for a base without a mask token, or whose embeddings have another size
+        than its hidden states (ALBERT), and for too few texts.
+        """
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         self.rng = random.Random(settings.seed)
@@ -55,6 +57,9 @@ class MaskedTrainee(Trainee):
         tokenizer = base.tokenizer
         if tokenizer.mask_token_id is None:
             raise typer.BadParameter(f"{settings.base} has no mask token")
+        embeddings = base.model.get_input_embeddings().weight
+        if embeddings.shape[1] != base.dimension:
+            raise typer.BadParameter(f"{settings.base} has embeddings of another size than its hidden states")
         self.mask = int(tokenizer.mask_token_id)
         self.ordinary = sorted(set(range(tokenizer.vocab_size)) - set(tokenizer.all_special_ids))
         pieces = pieces_of(texts, base)
@@ -64,7 +69,7 @@ class MaskedTrainee(Trainee):
         self.data = pieces[settings.held_out :]
         self.validation = self._validation(pieces[: settings.held_out])
         self.encoder = adapter.trainable(base, 0)
-        self.head = MaskedHead(self.encoder.model.get_input_embeddings().weight)
+        self.head = MaskedHead(embeddings)
         layers: dict[str, Any] = {"params": adapter.trained_parameters(self.encoder.model)}
         head = {"params": list(self.head.parameters()), "lr": settings.head_lr}
         self.optimizer = torch.optim.AdamW([layers, head], lr=settings.lr, fused=True)

@@ -20,6 +20,7 @@ from streams.broker.ranges import read_chunks
 from streams.cli.console import run_tail
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
+from streams.intake.forget import _send
 from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.signals.publishing import publish
@@ -69,6 +70,7 @@ USES: dict[str, Callable[[Settings], Awaitable[Any]]] = {
     "signals": lambda settings: publish(settings, [], {"a"}),
     "reviews": lambda settings: Tail(settings, topics.REVIEWS).start(),
     "sender": lambda settings: _entered(Sender(settings)),
+    "forget": lambda settings: _send(settings, [b"a"], [topics.POSTS]),
     "delivery": lambda settings: _entered(Delivery(settings)),
 }
 

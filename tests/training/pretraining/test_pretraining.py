@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from models.encoder.model import Encoder
 from models.releases.store import open_release
 from tests.models import tiny
+from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.common.pretrained import read_sources
 from training.ner.__main__ import main as train_ner
@@ -154,7 +156,7 @@ def test_a_tagger_begins_with_the_weights_and_names_what_they_learned(corpus: Pa
     (path,) = (tmp_path / "ner").iterdir()
     named = [source.name for source in open_release(path).manifest.training_data]
     assert len(named) == len(set(named))
-    assert set(named) >= {source.name for source in read_sources(weights, base)}
+    assert set(named) >= {source.name for source in read_sources(weights, base, "ade_fold_1")}
 
 
 @pytest.mark.usefixtures("few_texts")
@@ -171,8 +173,34 @@ def test_other_weights_are_refused_before_training(corpus: Path, tiny_bert: str,
     ):
         with pytest.raises(typer.BadParameter, match=reason):
             train_ner(data=corpus, output=tmp_path, base=other, epochs=1, rank=rank, pretrained=str(file))
+    with pytest.raises(typer.BadParameter, match="holds weights for ade_fold_1, not for ade_group_3"):
+        train_ner(
+            data=corpus, output=tmp_path, base=tiny_bert, rank=0, pretrained=str(weights), split="ade_group_3"
+        )
 
 
-def test_few_texts_and_bases_without_masks_are_refused(tiny_bert: str) -> None:
+def test_few_texts_and_bases_that_cannot_be_used_are_refused(
+    tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(typer.BadParameter, match="3 texts, of which 600 are held out"):
         MaskedTrainee(Settings(base=tiny_bert), TEXTS[:3])
+    encoder = Encoder.load(tiny_bert)
+    monkeypatch.setattr(Encoder, "load", lambda base: encoder)
+    monkeypatch.setattr(encoder, "dimension", 64)
+    with pytest.raises(typer.BadParameter, match="embeddings of another size"):
+        MaskedTrainee(Settings(base=tiny_bert, held_out=1), TEXTS)
+    monkeypatch.setattr(encoder, "tokenizer", SimpleNamespace(mask_token_id=None))
+    with pytest.raises(typer.BadParameter, match="has no mask token"):
+        MaskedTrainee(Settings(base=tiny_bert, held_out=1), TEXTS)
+    with pytest.raises(typer.BadParameter, match="is a folder"):
+        main(data=tmp_path, output=tmp_path, base=tiny_bert)
+
+
+@pytest.mark.usefixtures("few_texts")
+def test_a_run_does_not_resume_over_other_texts(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"text": "a post of my own"}\n', encoding="utf-8")
+    output, run = tmp_path / "pretrained.safetensors", tmp_path / "run"
+    main(data=corpus, output=output, base=tiny_bert, epochs=1, held_out=4, batch=64, run=run)
+    with pytest.raises(CheckpointError):
+        main(data=corpus, output=output, base=tiny_bert, epochs=1, held_out=4, batch=64, run=run, texts=own)
