@@ -34,4 +34,4 @@ def test_each_limit_is_in_use_while_it_is_measured() -> None:
     before = ner_model.UNCLEAR
     figures = row({"float32": Exact(), "bfloat16": Answers()}, ["rash"] * 3, rounds=1)
     assert {limit: figures[f"differ_at_{limit}"] for limit in LIMITS} == {0.0: 3, 0.02: 3, 0.05: 0, 0.1: 0}
-    assert ner_model.UNCLEAR == before
+    assert before == ner_model.UNCLEAR
