@@ -185,7 +185,8 @@ class Worker:
     async def _start(self, on_loaded: Callable[[str], None]) -> None:
         """Joins the groups while the models are loaded, or afterwards if another process is a member, which
         can process the partitions until then. No group is joined before the topics are known to exist. If
-        loading fails, apps that are starting are waited for, because such an app cannot be stopped.
+        loading fails or this is cancelled, apps that are starting are waited for: an app whose start is
+        cancelled does not leave its group.
         """
         loading = asyncio.create_task(self.load(on_loaded))
         exist = asyncio.create_task(self._topics_exist.wait())
@@ -195,10 +196,12 @@ class Worker:
             if loading.done() or await self._others_work():
                 await loading
             starting = [asyncio.create_task(a.app.start()) for a in self._apps]
-            await asyncio.gather(loading, *starting)
+            await asyncio.gather(loading, *map(asyncio.shield, starting))
         finally:
             if starting:
-                await asyncio.wait(starting, timeout=START_SECONDS)
+                _, late = await asyncio.wait(starting, timeout=START_SECONDS)
+                for start in late:
+                    start.cancel()
             loading.cancel()
             exist.cancel()
 
@@ -221,9 +224,10 @@ class Worker:
         starting = True
 
         def end() -> None:
-            stop.set()
-            if starting:
+            # Once: a second cancellation would interrupt the stop.
+            if starting and not stop.is_set():
                 body.cancel()
+            stop.set()
 
         for stop_signal in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(stop_signal, end)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.consumer.group_coordinator import GroupCoordinator
 
 from streams import worker
 from streams.broker.groups import STABLE, describe_group
@@ -29,6 +33,21 @@ def slow_loading() -> None:
         time.sleep(3600)
 
     worker.load_at_start = load  # type: ignore[assignment, attr-defined]
+
+
+def stopped_at(request_name: str) -> None:
+    """This process, whose models load for ever, is told twice to stop when it sends this request."""
+    slow_loading()
+    send = GroupCoordinator._send_req
+
+    async def stop_and_send(self: Any, request: Any) -> Any:
+        if type(request).__name__.startswith(request_name):
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0.01)
+        return await send(self, request)
+
+    GroupCoordinator._send_req = stop_and_send
 
 
 def group(site: Site) -> tuple[str, int]:
@@ -60,6 +79,16 @@ def test_a_worker_alone_joins_its_group_at_once_and_leaves_it_when_it_is_stopped
         starting.terminate()
         assert starting.wait(30) is not None
     processes.wait_until(lambda: group(site)[1] == 0, "an empty group", 30)
+
+
+@pytest.mark.parametrize("request_name", ["JoinGroup", "SyncGroup", "OffsetFetch"])
+def test_a_worker_that_is_stopped_while_it_joins_leaves_its_group(tiny_site: Site, request_name: str) -> None:
+    site = tiny_site
+    site.env["PV_SESSION_TIMEOUT"] = "60"
+    with site.running_broken(partial(stopped_at, request_name), "worker", "--stage", "ner") as starting:
+        assert starting.wait(30) is not None
+    processes.wait_until(lambda: group(site)[1] == 0, "an empty group", 10)
+    assert "Traceback" not in site.log.read_text()
 
 
 def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site) -> None:
