@@ -2,7 +2,7 @@
 
 Phase 1 (first epoch) trains the head alone, phase 2 adapter and head; the epoch with the best strict F1 on
 10 % of the training sentences is kept. `--teaching` adds texts of the teaching corpus (training/teaching); no
-epoch is chosen on these.
+epoch is chosen on these. With `--teachers` the run learns what other taggers say too (Hinton et al. 2015).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from training.evaluation.relation import SPLITS
 from training.ner.assemble import make, pretrained_sources
 from training.ner.redecoded import redecoded
 from training.ner.settings import Settings
+from training.ner.teachers import teachers_of
 
 
 @program
@@ -59,6 +60,9 @@ def main(
         if settings.start or settings.rank:
             raise typer.BadParameter("--pretrained is for --rank 0 without --start")
         pretrained_sources(settings)
+    if settings.unlabelled and not settings.teachers:
+        raise typer.BadParameter("--unlabelled is for --teachers")
+    teachers_of(settings)
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)
 

@@ -32,10 +32,12 @@ from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
-from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
+from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
 from training.ner.settings import Settings, names_of
+from training.ner.teachers import taught, teachers_of
 from training.ner.trainer import TaggerTrainee, started_release
+from training.pretraining.data import read as domain_texts
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
 
@@ -64,13 +66,13 @@ def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> lis
 
 def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
     """The transitions between the tags of the training sentences of all corpora but the negatives, which hold
-    no mentions on purpose.
+    no mentions on purpose, and the texts without labels.
     """
     numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
     sequences = [
         [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]
         for name, corpus in corpora.items()
-        if name != NEGATIVES
+        if name not in (NEGATIVES, UNLABELLED)
         for text in corpus.train
     ]
     return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))
@@ -88,6 +90,8 @@ def train(
     data = training_sentences(corpora, settings)
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
+    if settings.teachers:
+        data = taught(data, teachers_of(settings), event=settings.event_head, device=device)
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)
@@ -159,7 +163,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings, corpora),
+        training_data=_sources(settings, corpora, data),
         canary=CANARY,
         scores=lambda model: manifest_scores("ner", model, data, tested(settings.corpora, settings.split)),
         root=root,
@@ -172,8 +176,8 @@ def tested(corpora: str, split: str) -> list[str]:
     return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
-def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[TrainingData]:
-    """What a release was trained on, with what the weights had learned that its run began with."""
+def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> list[TrainingData]:
+    """What a release was trained on, with what its teachers and the weights that its run began with knew."""
     public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING}
     own = [public[n] for n in corpora if n in public]
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
@@ -184,7 +188,11 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[Training
         earlier = started_release(settings).manifest.training_data
     elif settings.pretrained:
         earlier = pretrained_sources(settings)
-    return own + [source for source in earlier if source not in own]
+    for release in teachers_of(settings):
+        earlier = [*earlier, *release.manifest.training_data]
+    if UNLABELLED in corpora:
+        earlier = [*earlier, *domain_texts(data, settings.split).sources]
+    return list(dict.fromkeys([*own, *earlier]))
 
 
 def pretrained_sources(settings: Settings) -> list[TrainingData]:

@@ -26,18 +26,21 @@ from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
+from training.pretraining.data import read as domain_texts
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_texts, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
 
-NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
+NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed", "unlabelled"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
 #: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
 EVENT_WEIGHT, STATUS_WEIGHT, PAIR_WEIGHT = 0.5, 0.3, 0.2
+#: Share of the targets that teachers set in the losses of tags and of the event head; the rest is labels.
+TAUGHT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Corpus:
     """of the teaching corpus: id to the text with all of its marks"""
     unsettled: re.Pattern[str] | None = None
     """other words that the corpus does not annotate, which are not trained on either"""
+    labelled: bool = True
+    """without labels nothing of it is known but what teachers say"""
 
 
 def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
@@ -86,7 +91,20 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
+    if settings.unlabelled:
+        known = {t.text for corpus in corpora.values() for t in (*corpus.train, *corpus.valid)}
+        corpora[UNLABELLED] = Corpus(_unlabelled(data, settings, known), [], (), None, labelled=False)
     return corpora
+
+
+def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldText]:
+    """Texts of the domain that are none of the known ones, of validation parts or of test parts."""
+    texts = [
+        GoldText(f"unlabelled-{i}", text, ())
+        for i, text in enumerate(domain_texts(data, settings.split).texts)
+        if text not in known
+    ]
+    return hold_out(texts, min(1.0, settings.unlabelled / max(1, len(texts))), settings.seed)[1]
 
 
 def _teaching(settings: Settings) -> list[GoldText]:
@@ -148,6 +166,18 @@ class Example:
     """what the status head learns from"""
     drugs: tuple[Pieces, ...] = ()
     """the drugs of the text, those that effects are due to first"""
+    taught: Taught | None = None
+    """what teachers say; in a run all examples have it or none"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taught:
+    """What teachers say of a sentence."""
+
+    tags: Tensor
+    """(pieces, tags): the probability of each tag, 16-bit"""
+    event: float | None
+    """the probability of an event; None in a run without an event head"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +199,8 @@ def examples(
     made = []
     for text, ws, split in zip(texts, spans, encoder.split(surfaces), strict=True):
         numbers = [tags.index(tag) for tag in word_tags(text, ws, corpus.lexicon)]
+        if not corpus.labelled:
+            numbers = [UNKNOWN] * len(ws)
         for drug, _ in corpus.unknown.find(text.text) if corpus.unknown else ():
             for i, word in enumerate(ws):
                 if word.start < drug.end and drug.start < word.end:
@@ -196,6 +228,8 @@ def _unsettled(corpus: Corpus, text: GoldText, spans: Sequence[Span]) -> list[in
 
 
 def _event(corpus: Corpus, text: GoldText) -> bool | None:
+    if not corpus.labelled:
+        return None
     if marked := corpus.marked.get(text.id):
         return own_event(marked)
     if any(m.label in CODED_LABELS for m in text.mentions):
@@ -207,6 +241,8 @@ def _effects(
     corpus: Corpus, text: GoldText, split: WordPieces, ws: Sequence[Span], limit: int
 ) -> tuple[tuple[Effect, ...], tuple[Pieces, ...]]:
     """The effects and the drugs of a text that are not cut off."""
+    if not corpus.labelled:
+        return (), ()
     marked = corpus.marked.get(text.id)
     targets = marked_targets(marked) if marked else corpus_targets(text)
     unsettled = set(_unsettled(corpus, text, [Span(t.start, t.end) for t in targets]))
@@ -248,17 +284,15 @@ def losses_of(
 ) -> dict[str, Tensor]:
     """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
     `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
-    first are weighted.
+    first are weighted. Where teachers say something, `tags` and `event` are means of the cross-entropies
+    with the labels and with the teachers' probabilities (Hinton et al. 2015, section 2, temperature 1).
     """
     hidden = encoder.forward([e.pieces for e in batch])
     inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
     for row, e in enumerate(batch):
         inside[row, 1 : 1 + len(e.pieces)] = True
     flags = torch.tensor([f for e in batch for f in e.flags], dtype=hidden.dtype, device=hidden.device)
-    tags = torch.tensor([t for e in batch for t in e.tags], device=hidden.device)
-    losses = {
-        "tags": nn.functional.cross_entropy(head(hidden[inside], flags).float(), tags, ignore_index=UNKNOWN)
-    }
+    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch)}
     if event_head is not None:
         losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch)
     if status_head is not None:
@@ -266,12 +300,35 @@ def losses_of(
     return losses
 
 
+def _tag_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+    """The mean over the known pieces, 0 without any, and over all pieces that are taught."""
+    tags = torch.tensor([t for e in batch for t in e.tags], device=logits.device)
+    sums = nn.functional.cross_entropy(logits, tags, ignore_index=UNKNOWN, reduction="sum")
+    loss = sums / (tags != UNKNOWN).sum().clamp(min=1)
+    said = [e.taught.tags.float() for e in batch if e.taught is not None]
+    if not said:
+        return loss
+    return _mixed(loss, nn.functional.cross_entropy(logits, torch.cat(said).to(logits.device)))
+
+
 def _event_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
-    """The mean over the texts of which it is known whether they report an event; 0 without any."""
+    """The mean over the texts of which it is known whether they report an event, 0 without any, and over all
+    that are taught.
+    """
+    logits = logits.float()
     known = [i for i, e in enumerate(batch) if e.event is not None]
     events = torch.tensor([float(bool(batch[i].event)) for i in known], device=logits.device)
-    sums = nn.functional.binary_cross_entropy_with_logits(logits[known].float(), events, reduction="sum")
-    return sums / max(1, len(known))
+    sums = nn.functional.binary_cross_entropy_with_logits(logits[known], events, reduction="sum")
+    loss = sums / max(1, len(known))
+    said = [e.taught.event for e in batch if e.taught is not None and e.taught.event is not None]
+    if not said:
+        return loss
+    events = torch.tensor(said, device=logits.device)
+    return _mixed(loss, nn.functional.binary_cross_entropy_with_logits(logits, events))
+
+
+def _mixed(labels: Tensor, taught: Tensor) -> Tensor:
+    return (1 - TAUGHT_SHARE) * labels + TAUGHT_SHARE * taught
 
 
 def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:

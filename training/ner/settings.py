@@ -29,6 +29,19 @@ class Settings:
     pretrained: Annotated[
         str, typer.Option(help="weights that the run begins with: the --output of training.pretraining")
     ] = ""
+    teachers: Annotated[
+        str,
+        typer.Option(
+            help="releases that the run learns from beside the labels, with commas between their folders, "
+            "or the --output of their runs"
+        ),
+    ] = ""
+    unlabelled: Annotated[
+        int,
+        typer.Option(
+            min=0, help="with --teachers: so many texts of training.pretraining that have no labels"
+        ),
+    ] = 0
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")

@@ -25,7 +25,6 @@ from models.ner.head import EventHead, Head
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
 from models.ner.status import StatusHead
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import open_release
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
@@ -34,6 +33,7 @@ from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example, losses_of
 from training.ner.settings import Phase, Settings, names_of, phases_of
+from training.ner.teachers import check_split, release_in
 
 #: Batches out of which sentences of similar length are put together.
 POOL = 20
@@ -193,8 +193,8 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head]:
     """The base, with pretrained weights if there are any, and a new head; or encoder and head of the release
     to start with.
 
-    Raises ReleaseError where that release is not a tagger over the same base, or cannot be continued: a new
-    low-rank adapter could not hold what its own changed.
+    Raises ReleaseError where that release is not a tagger over the same base, may know test texts of this
+    run, or cannot be continued: a new low-rank adapter could not hold what its own changed.
     """
     if not settings.start:
         weights = Path(settings.pretrained) if settings.pretrained else None
@@ -203,11 +203,10 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head]:
     release = started_release(settings)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
+    check_split(release, settings)
     return encoder_of(release, packed=False), NerModel.load(release).head
 
 
 def started_release(settings: Settings) -> Release:
     """The release that a run starts with: `--start` is its folder, or the output of its run."""
-    folder = Path(settings.start)
-    made = list((folder / "ner").glob("*"))
-    return open_release(made[0] if len(made) == 1 else folder)
+    return release_in(Path(settings.start))

@@ -1,0 +1,95 @@
+"""Targets from other taggers (Hinton et al. 2015): the mean of what these say of each piece and each text.
+
+One tagger learns what several agree on that were trained apart, at no cost when it is used. It also learns
+from texts without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from models.ner.decoding import tags_of
+from models.ner.model import EVENT_HEAD, NerModel
+from models.releases.manifest import Release, ReleaseError
+from models.releases.store import open_release
+from models.types import LABELS
+from training.ner.data import Example, Taught
+from training.ner.settings import Settings
+
+#: Texts whose hidden states are in memory at once.
+CHUNK = 512
+
+
+def teachers_of(settings: Settings) -> list[Release]:
+    """The releases of `--teachers`: each is a folder, or the output of a run.
+
+    Raises ReleaseError for one that is not a tagger over the same base with the same labels and the heads of
+    this run, or that may have learned texts of this run's test part.
+    """
+    releases = [release_in(Path(name)) for name in settings.teachers.split(",") if name]
+    for release in releases:
+        manifest = release.manifest
+        alike = (manifest.task, manifest.base, tuple(manifest.configuration.get("labels", ())))
+        if alike != ("ner", settings.base, tuple(LABELS)):
+            raise ReleaseError(
+                f"{release.version}: a teacher is a tagger over {settings.base} with all labels"
+            )
+        check_split(release, settings)
+        if settings.event_head and EVENT_HEAD not in manifest.files:
+            raise ReleaseError(f"{release.version}: a teacher needs an event head, as this run has one")
+    return releases
+
+
+def release_in(folder: Path) -> Release:
+    """The release in a folder, or the only tagger below the output folder of a run."""
+    made = list((folder / "ner").glob("*"))
+    return open_release(made[0] if len(made) == 1 else folder)
+
+
+def check_split(release: Release, settings: Settings) -> None:
+    """Raises ReleaseError where the release learned from another split of the ADE corpus than this run, and
+    may know test texts of it.
+    """
+    trained = release.manifest.configuration.get("training", {})
+    knows_ade = trained.get("corpora", "both") != "psytar"
+    if settings.corpora != "psytar" and knows_ade and trained.get("split") != settings.split:
+        raise ReleaseError(
+            f"{release.version} was trained on {trained.get('split')}, not on {settings.split}"
+        )
+
+
+@torch.inference_mode()
+def taught(
+    data: Sequence[Example], teachers: Sequence[Release], *, event: bool, device: torch.device | str = "cpu"
+) -> list[Example]:
+    """The examples, each with the normalized geometric mean of the teachers' probabilities of tags, and with
+    `event` of an event.
+    """
+    sums = [torch.zeros(len(e.pieces), len(tags_of(LABELS))) for e in data]
+    odds = [0.0] * len(data)
+    for release in teachers:
+        model = NerModel.load(release, device=str(device))
+        for start in range(0, len(data), CHUNK):
+            chunk = data[start : start + CHUNK]
+            hidden = model.encoder.encode_pieces([e.pieces for e in chunk])
+            for i, (example, states) in enumerate(zip(chunk, hidden, strict=True), start):
+                if example.pieces:
+                    flags = torch.tensor(example.flags, dtype=states.dtype, device=states.device)
+                    sums[i] += model.head(states, flags).log_softmax(-1).cpu()
+                    odds[i] += float(model.event_head(states)) if event and model.event_head else 0.0
+    n = len(teachers)
+    return [
+        replace(e, taught=Taught(_mean(s, n), 1 / (1 + math.exp(-o / n)) if event else None))
+        for e, s, o in zip(data, sums, odds, strict=True)
+    ]
+
+
+def _mean(sums: Tensor, teachers: int) -> Tensor:
+    """(pieces, tags) in 16 bits: so many teachers' log-probabilities were added."""
+    return (sums / teachers).softmax(-1).half()
