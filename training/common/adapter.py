@@ -117,6 +117,11 @@ def quantized(base: nn.Module, trained: nn.Module) -> dict[str, Tensor]:
     return tensors
 
 
+def stored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
+    """The change as `factored` with this rank, or with rank 0 as `quantized`, which holds any change."""
+    return factored(base, trained, rank) if rank else quantized(base, trained)
+
+
 def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
     """The adapter of this rank that is nearest to the change of the linear layers' weights: the first `rank`
     singular directions of W_trained - W_base, both factors scaled alike, in 16 bits.

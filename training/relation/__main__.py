@@ -22,7 +22,7 @@ from training.common.program import RELEASES, Device, Output, Run, check_base, d
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
-from training.relation.release import make
+from training.relation.release import make, pretrained_sources
 from training.relation.settings import Objective, Settings, SupportSizes
 
 
@@ -41,6 +41,12 @@ def main(
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     if settings.keep_support and not (settings.start and settings.sentence_epochs):
         raise typer.BadParameter("--keep-support needs --start and --sentence-epochs")
+    if settings.pretrained:
+        if settings.start or settings.rank or settings.pair_rank or objective not in ("all", "clner"):
+            raise typer.BadParameter(
+                "--pretrained is for CLNER without --start, with --rank 0 and --pair-rank 0"
+            )
+        pretrained_sources(settings)
     place = device_of(device)
     check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
     settings = replace(settings, precision=resolved(settings.precision, place))

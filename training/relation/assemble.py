@@ -110,7 +110,7 @@ class Encoders:
 def write_above(settings: Settings, upper: UpperLayers, folder: Path) -> None:
     """Writes the upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
-    save_file(adapter.factored(base, upper.model, settings.pair_rank), folder / UPPER_ADAPTER)
+    save_file(adapter.stored(base, upper.model, settings.pair_rank), folder / UPPER_ADAPTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,13 +191,14 @@ def sentence_batches(data: Sequence[Example], size: int, rng: random.Random) -> 
     return length_batches(data, size=size, pool=POOL, length=lambda e: len(e.pieces), rng=rng)
 
 
-def train_linear_layers(encoder: Encoder, frozen: int) -> None:
-    """Leaves only the weights of linear layers above the first `frozen` layers trainable, which an adapter
-    can hold.
+def train_layers(encoder: Encoder, frozen: int, *, linear: bool) -> None:
+    """Leaves only the layers above the first `frozen` layers trainable; with `linear` only the weights of
+    their linear layers, which a low-rank adapter can hold.
     """
     for name, parameter in encoder.model.named_parameters():
         parameter.requires_grad_("embeddings." not in name and "pooler" not in name)
-    adapter.only_linear(encoder.model)
+    if linear:
+        adapter.only_linear(encoder.model)
     # The backward pass through the fused attention takes a fifth of a step on a processor.
     encoder.model.set_attn_implementation("eager")
     Layers(encoder.model).freeze(frozen)

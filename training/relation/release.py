@@ -29,6 +29,7 @@ from models.releases.tensors import read_tensors
 from training.common.corpora import ADE_NEGATIVES, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.precision import mixed
+from training.common.pretrained import read_sources
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
 from training.evaluation.evaluate import manifest_scores
@@ -166,7 +167,7 @@ class Trainer:
             self.settings.base, adapter=self.folder / ADAPTER, device=str(self.device)
         )
         scores = ", ".join(f"{k} {v:.4f}" for k, v in space.validate().items())
-        console.print(f"as an adapter of rank {self.settings.rank}: {scores}", highlight=False)
+        console.print(f"as it is stored: {scores}", highlight=False)
         head = head_of(space.head) if self.settings.cross_entropy else None
         return space.dense.weight.detach().T.contiguous().cpu(), head
 
@@ -261,4 +262,11 @@ def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[Traini
     taught = {t.id: t for t in [*corpus.train, *(taught_texts(settings) if sentences else [])]}.values()
     own = [ade_corpus(settings.split), ADE_NEGATIVES, *teaching_sources(taught)]
     first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
+    if settings.pretrained:
+        first = pretrained_sources(settings)
     return own + [source for source in first if source not in own]
+
+
+def pretrained_sources(settings: Settings) -> list[TrainingData]:
+    """What the weights of `--pretrained` learned; raises typer.BadParameter as `read_sources`."""
+    return read_sources(Path(settings.pretrained), settings.base, settings.split)

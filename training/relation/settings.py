@@ -30,6 +30,13 @@ class Settings:
     start: Annotated[
         str, typer.Option(help="folder of a release whose encoders are kept; support set and heads are new")
     ] = ""
+    pretrained: Annotated[
+        str,
+        typer.Option(
+            help="weights that CLNER begins with: the --output of training.pretraining; with --rank 0 and "
+            "--pair-rank 0"
+        ),
+    ] = ""
     keep_support: Annotated[
         bool,
         typer.Option(help="keep support set and votes of --start too; sentence head and threshold are new"),
@@ -44,7 +51,13 @@ class Settings:
     patience: Annotated[
         int, typer.Option(help="epochs without a better validation score after which training stops")
     ] = 3
-    rank: Annotated[int, typer.Option(help="rank of the stored adapter of CLNER's encoder")] = 96
+    rank: Annotated[
+        int,
+        typer.Option(
+            help="rank of the stored adapter of CLNER's encoder; 0: whole layers are trained and stored as "
+            "deltas of 8 bits"
+        ),
+    ] = 96
     lr: Annotated[float, typer.Option(help="learning rate of CLNER; paper: 1e-5, for a larger encoder")] = (
         3e-4
     )
@@ -89,7 +102,8 @@ class Settings:
     # Relations: CLDR and CLGS.
     below: Annotated[int, typer.Option(help="frozen lower layers of CLDR and CLGS; 0: half of them")] = 0
     pair_rank: Annotated[
-        int, typer.Option(help="rank of the stored adapter of the upper layers of CLDR and CLGS")
+        int,
+        typer.Option(help="rank of the stored adapter of the upper layers of CLDR and CLGS; 0: as --rank 0"),
     ] = 64
     pair_lr: Annotated[float, typer.Option(help="learning rate of CLDR and CLGS; paper: 1e-5")] = 2e-4
     pair_batch: Annotated[int, typer.Option(help="sentences with a relation in a batch of CLDR and CLGS")] = 8

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from safetensors.torch import load_file, save_file
 
+from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
 from models.relation.neighbours import votes
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.loading import load
-from models.releases.manifest import Release, ReleaseError
+from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
 from models.types import ADE, DRUG
+from training.common.pretrained import write_weights
 from training.relation.__main__ import main
 from training.relation.data import TAGS, examples, read
 from training.relation.settings import Objective
@@ -59,6 +62,31 @@ def test_the_program_publishes_what_it_trained(
     assert scores["re_strict_macro_f1"].records == 4
     assert all(s.baseline is not None for s in scores.values())
     assert "condensed" in capsys.readouterr().out
+
+
+def test_a_run_begins_with_pretrained_weights_and_stores_whole_layers_in_8_bits(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    base = Encoder.load(tiny_bert).model
+    weights = {n: p.detach() + 0.01 for n, p in base.named_parameters() if n.startswith("encoder.layer.")}
+    source = TrainingData(name="texts of a ward", licence="not stated")
+    write_weights(tmp_path / "weights", weights, tiny_bert, "ade_fold_1", [source])
+    run: dict[str, Any] = {
+        "data": corpus, "base": tiny_bert, "epochs": 2, "pair_epochs": 1, "batch": 4, "width": 8, "words": 60,
+        "dimension": 6, "pair_dimension": 6, "precision": "float32", "pretrained": str(tmp_path / "weights"),
+    }  # fmt: skip
+    with pytest.raises(typer.BadParameter, match="with --rank 0"):
+        main(output=tmp_path / "ranked", **run)
+    with pytest.raises(typer.BadParameter, match="weights for ade_fold_1, not for ade_group_1"):
+        main(output=tmp_path / "other", rank=0, pair_rank=0, split="ade_group_1", **run)
+    main(output=tmp_path, rank=0, pair_rank=0, lr=1e-4, pair_lr=1e-4, **run)
+    release = only_release(tmp_path)
+    assert release.manifest.training_data[-1] == source
+    bias = "encoder.layer.0.output.LayerNorm.bias.delta"
+    lower, upper = (load_file(release.file(name)) for name in (ADAPTER, UPPER_ADAPTER))
+    assert lower[bias].float().mean() == pytest.approx(0.01, abs=3e-3)
+    assert not any(name.startswith("encoder.layer.0.") for name in upper)
+    assert any(name.endswith(".delta") for name in upper)
 
 
 def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(

@@ -32,7 +32,7 @@ from training.common.corpora import GoldText
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.evaluation.relation import PROPORTION
-from training.relation.data import POOL, Corpus, train_linear_layers
+from training.relation.data import POOL, Corpus, train_layers
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts, sample
 
@@ -101,7 +101,7 @@ class SentenceSpace(Trainee):
         self.epochs = settings.sentence_epochs
         whole = Encoder.load(settings.base, adapter=folder / UPPER_ADAPTER)
         frozen = settings.frozen_layers(whole.model)
-        train_linear_layers(whole, frozen)
+        train_layers(whole, frozen, linear=settings.pair_rank > 0)
         self.upper = UpperLayers(whole, frozen)
         self.head = EventHead(whole.dimension)
         self.train, self.valid = (cached(encoder, texts, settings.precision) for texts in corpus)

@@ -29,7 +29,7 @@ from training.relation.data import (
     ValidationPairs,
     offsets,
     sentence_batches,
-    train_linear_layers,
+    train_layers,
     word_states,
 )
 from training.relation.knn_scores import PAIR_SCORES, pair_scores
@@ -86,7 +86,7 @@ class UpperSpace(Trainee):
         self.epochs, self.patience = settings.pair_epochs, settings.patience
         frozen = settings.frozen_layers(encoder.model)
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
-        train_linear_layers(copied, frozen)
+        train_layers(copied, frozen, linear=settings.pair_rank > 0)
         self.upper = UpperLayers(copied, frozen)
         self.train = [e for e in train if self.is_trained_on(e)]
         self.cached = CachedStates(SplitEncoder(encoder, frozen), [*self.train, *valid], settings.precision)

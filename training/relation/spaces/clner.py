@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,7 +28,7 @@ from training.relation.data import (
     examples,
     known_drugs,
     sentence_batches,
-    train_linear_layers,
+    train_layers,
     word_states,
 )
 from training.relation.knn_scores import Queries, tag_scores
@@ -51,9 +52,10 @@ class EntitySpace(Trainee):
         torch.manual_seed(settings.seed)
         self.settings, self.device = settings, torch.device(device)
         self.epochs, self.patience = settings.epochs, settings.patience
-        plain = Encoder.load(settings.base)
+        weights = Path(settings.pretrained) if settings.pretrained else None
+        plain = Encoder.load(settings.base, weights=weights)
         self.encoder = adapter.trainable(plain, 0)
-        train_linear_layers(self.encoder, 0)
+        train_layers(self.encoder, 0, linear=settings.rank > 0)
         self.dense = nn.Linear(self.encoder.dimension, settings.width, bias=False)
         self.head = nn.Linear(self.encoder.dimension, len(TAGS))
         self.head.requires_grad_(settings.cross_entropy > 0)
@@ -123,10 +125,8 @@ class EntitySpace(Trainee):
         return found[K_WORDS]
 
     def adapter(self) -> dict[str, Tensor]:
-        """The encoder's difference from its base as low-rank pairs, as a release holds it."""
-        return adapter.factored(
-            Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank
-        )
+        """The encoder's difference from its base as a release holds it."""
+        return adapter.stored(Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank)
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:
