@@ -37,6 +37,7 @@ from training.ner.event_options import event_options
 from training.ner.settings import Settings, names_of
 from training.ner.teachers import taught, teachers_of
 from training.ner.trainer import TaggerTrainee, started_release
+from training.pretraining.data import own_source
 from training.pretraining.data import read as domain_texts
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
@@ -190,8 +191,10 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> l
         earlier = pretrained_sources(settings)
     for release in teachers_of(settings):
         earlier = [*earlier, *release.manifest.training_data]
-    if UNLABELLED in corpora:
+    if settings.unlabelled:
         earlier = [*earlier, *domain_texts(data, settings.split).sources]
+    if settings.texts:
+        earlier = [*earlier, own_source(Path(settings.texts))]
     return list(dict.fromkeys([*own, *earlier]))
 
 

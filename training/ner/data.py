@@ -26,6 +26,7 @@ from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
+from training.pretraining.data import own_texts
 from training.pretraining.data import read as domain_texts
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
@@ -91,20 +92,22 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
-    if settings.unlabelled:
+    if settings.unlabelled or settings.texts:
         known = {t.text for corpus in corpora.values() for t in (*corpus.train, *corpus.valid)}
         corpora[UNLABELLED] = Corpus(_unlabelled(data, settings, known), [], (), None, labelled=False)
     return corpora
 
 
 def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldText]:
-    """Texts of the domain that are none of the known ones, of validation parts or of test parts."""
-    texts = [
-        GoldText(f"unlabelled-{i}", text, ())
-        for i, text in enumerate(domain_texts(data, settings.split).texts)
-        if text not in known
-    ]
-    return hold_out(texts, min(1.0, settings.unlabelled / max(1, len(texts))), settings.seed)[1]
+    """Texts that are none of the known ones, of validation parts or of test parts: all of `--texts`, and as
+    many of the corpora as the settings say.
+    """
+    own = set(own_texts(Path(settings.texts))) if settings.texts else set[str]()
+    found = domain_texts(data, settings.split, Path(settings.texts) if own else None).texts
+    texts = [GoldText(f"unlabelled-{i}", text, ()) for i, text in enumerate(found) if text not in known]
+    rest = [t for t in texts if t.text not in own]
+    chosen = hold_out(rest, min(1.0, settings.unlabelled / max(1, len(rest))), settings.seed)[1]
+    return [t for t in texts if t.text in own] + chosen
 
 
 def _teaching(settings: Settings) -> list[GoldText]:

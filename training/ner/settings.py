@@ -42,6 +42,12 @@ class Settings:
             min=0, help="with --teachers: so many texts of training.pretraining that have no labels"
         ),
     ] = 0
+    texts: Annotated[
+        str,
+        typer.Option(
+            help="with --teachers: file of JSON Lines whose `text` is learned from too, such as your own posts"
+        ),
+    ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")

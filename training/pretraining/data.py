@@ -59,7 +59,7 @@ def read(data: Path, split: str, own: Path | None = None) -> Texts:
     for part in ("dev", "test"):
         tested |= {t.text for t in read_psytar(data / f"psytar/ner_{part}.conll")}
     if own is not None:
-        parts[TrainingData(name=f"texts of {own.name}", licence="not stated")] = _own(own)
+        parts[own_source(own)] = own_texts(own)
     texts = dict.fromkeys(text for part in parts.values() for text in part if text not in tested)
     return Texts(list(texts), list(parts))
 
@@ -70,7 +70,13 @@ def _questions(path: Path) -> Iterable[str]:
         yield from (row[name] for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS)
 
 
-def _own(path: Path) -> Iterable[str]:
+def own_source(path: Path) -> TrainingData:
+    """How a file of a user's texts is named among what a release was trained on."""
+    return TrainingData(name=f"texts of {path.name}", licence="not stated")
+
+
+def own_texts(path: Path) -> Iterable[str]:
+    """The texts of a file of JSON Lines; raises typer.BadParameter for a line without `text`."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             text = json.loads(line)["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,8 @@ def unlabelled(base: str) -> list[Example]:
 
 def probabilities(model: NerModel, example: Example) -> torch.Tensor:
     (hidden,) = model.encoder.encode_pieces([example.pieces])
-    return model.head(hidden, torch.tensor(example.flags, dtype=torch.float32)).softmax(-1).detach()
+    logits: torch.Tensor = model.head(hidden, torch.tensor(example.flags, dtype=torch.float32))
+    return logits.softmax(-1).detach()
 
 
 def test_what_teachers_say_is_the_normalized_geometric_mean(base: str, runs: list[Path]) -> None:
@@ -106,14 +108,17 @@ def test_a_run_with_teachers_states_what_they_knew(
     base: str, runs: list[Path], corpus: Path, tmp_path: Path
 ) -> None:
     names = ",".join(map(str, runs))
+    own = tmp_path / "ward.jsonl"
+    own.write_text('{"text": "no sleep on zoloft"}\n', encoding="utf-8")
     main(
         data=corpus, output=tmp_path, base=base, rank=0, eight_bit=True, phases=1, epochs=1, corpora="ade",
-        teachers=names, unlabelled=4,
+        teachers=names, unlabelled=4, texts=str(own),
     )  # fmt: skip
     manifest = release_of(tmp_path).manifest
     assert manifest.configuration["training"]["teachers"] == names
     sources = [source.name for source in manifest.training_data]
     assert any("PsyTAR" in source for source in sources)
+    assert sources[-1] == "texts of ward.jsonl"
     assert len(set(sources)) == len(sources)
 
 
@@ -163,3 +168,16 @@ def test_a_run_does_not_begin_with_a_tagger_that_may_know_its_test_part(
 def test_texts_without_labels_need_teachers(base: str, corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="for --teachers"):
         main(data=corpus, output=tmp_path, base=base, unlabelled=5)
+
+
+def test_all_texts_of_a_file_are_learned_from_but_those_that_are_tested(
+    base: str, corpus: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.jsonl"
+    texts = ["slept badly on zoloft", "Since day 14 of zoloft no sleep .", "fine so far"]
+    own.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    read_texts = read(corpus, Settings(base=base, teachers="any", texts=str(own)))[UNLABELLED].train
+    assert [t.text for t in read_texts] == ["slept badly on zoloft", "fine so far"]
+    own.write_text('{"post": "a"}\n', encoding="utf-8")
+    with pytest.raises(typer.BadParameter, match="line 1 is no JSON object with a text"):
+        read(corpus, Settings(base=base, teachers="any", texts=str(own)))
