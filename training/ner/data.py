@@ -40,8 +40,6 @@ WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 UNKNOWN = -100
 #: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
 EVENT_WEIGHT, STATUS_WEIGHT, PAIR_WEIGHT = 0.5, 0.3, 0.2
-#: Share of the targets that teachers set in the losses of tags and of the event head; the rest is labels.
-TAUGHT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,26 +282,27 @@ def losses_of(
     batch: Sequence[Example],
     event_head: EventHead | None = None,
     status_head: StatusHead | None = None,
+    taught: float = 0.0,
 ) -> dict[str, Tensor]:
     """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
     `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
-    first are weighted. Where teachers say something, `tags` and `event` are means of the cross-entropies
-    with the labels and with the teachers' probabilities (Hinton et al. 2015, section 2, temperature 1).
+    first are weighted. `taught` is the share that the cross-entropy with the teachers' probabilities
+    has in `tags` and `event`; the rest is that with the labels (Hinton et al. 2015, section 2, temperature 1).
     """
     hidden = encoder.forward([e.pieces for e in batch])
     inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
     for row, e in enumerate(batch):
         inside[row, 1 : 1 + len(e.pieces)] = True
     flags = torch.tensor([f for e in batch for f in e.flags], dtype=hidden.dtype, device=hidden.device)
-    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch)}
+    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch, taught)}
     if event_head is not None:
-        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch)
+        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch, taught)
     if status_head is not None:
         losses |= _status_losses(status_head, hidden, batch)
     return losses
 
 
-def _tag_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+def _tag_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
     """The mean over the known pieces, 0 without any, and over all pieces that are taught."""
     tags = torch.tensor([t for e in batch for t in e.tags], device=logits.device)
     sums = nn.functional.cross_entropy(logits, tags, ignore_index=UNKNOWN, reduction="sum")
@@ -311,10 +310,10 @@ def _tag_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
     said = [e.taught.tags.float() for e in batch if e.taught is not None]
     if not said:
         return loss
-    return _mixed(loss, nn.functional.cross_entropy(logits, torch.cat(said).to(logits.device)))
+    return torch.lerp(loss, nn.functional.cross_entropy(logits, torch.cat(said).to(logits.device)), taught)
 
 
-def _event_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+def _event_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
     """The mean over the texts of which it is known whether they report an event, 0 without any, and over all
     that are taught.
     """
@@ -327,11 +326,7 @@ def _event_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
     if not said:
         return loss
     events = torch.tensor(said, device=logits.device)
-    return _mixed(loss, nn.functional.binary_cross_entropy_with_logits(logits, events))
-
-
-def _mixed(labels: Tensor, taught: Tensor) -> Tensor:
-    return (1 - TAUGHT_SHARE) * labels + TAUGHT_SHARE * taught
+    return torch.lerp(loss, nn.functional.binary_cross_entropy_with_logits(logits, events), taught)
 
 
 def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:

@@ -36,6 +36,10 @@ class Settings:
             "or the --output of their runs"
         ),
     ] = ""
+    taught: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="with --teachers: their share of the loss; the rest is the labels'"),
+    ] = 0.5
     unlabelled: Annotated[
         int,
         typer.Option(
@@ -45,7 +49,7 @@ class Settings:
     texts: Annotated[
         str,
         typer.Option(
-            help="with --teachers: file of JSON Lines whose `text` is learned from too, such as your own posts"
+            help="with --teachers: file of JSON Lines whose `text` is learned from too, as posts of yours"
         ),
     ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"

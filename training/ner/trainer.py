@@ -178,7 +178,9 @@ class TaggerTrainee(Trainee):
 
     def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):
-            return losses_of(self.encoder, self.head, batch, self.event_head, self.status_head)
+            return losses_of(
+                self.encoder, self.head, batch, self.event_head, self.status_head, self.settings.taught
+            )
 
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:
