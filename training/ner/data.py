@@ -286,8 +286,8 @@ def losses_of(
 ) -> dict[str, Tensor]:
     """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
     `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
-    first are weighted. `taught` is the share that the cross-entropy with the teachers' probabilities
-    has in `tags` and `event`; the rest is that with the labels (Hinton et al. 2015, section 2, temperature 1).
+    first are weighted. `taught`: share of the cross-entropy with the teachers' probabilities in `tags` and
+    `event`, beside that with the labels (Hinton et al. 2015, section 2, temperature 1).
     """
     hidden = encoder.forward([e.pieces for e in batch])
     inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
