@@ -37,10 +37,9 @@ from training.ner.event_options import event_options
 from training.ner.settings import Settings, names_of
 from training.ner.teachers import taught, teachers_of
 from training.ner.trainer import TaggerTrainee, started_release
-from training.pretraining.data import own_source
-from training.pretraining.data import read as domain_texts
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
+from training.unlabelled import own_source, read_unlabelled
 
 console = Console()
 CANARY = [
@@ -192,7 +191,7 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> l
     for release in teachers_of(settings):
         earlier = [*earlier, *release.manifest.training_data]
     if settings.unlabelled:
-        earlier = [*earlier, *domain_texts(data, settings.split).sources]
+        earlier = [*earlier, *read_unlabelled(data, settings.split).sources]
     if settings.texts:
         earlier = [*earlier, own_source(Path(settings.texts))]
     return list(dict.fromkeys([*own, *earlier]))

@@ -26,12 +26,11 @@ from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
-from training.pretraining.data import own_texts
-from training.pretraining.data import read as domain_texts
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_texts, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
+from training.unlabelled import own_texts, read_unlabelled
 
 NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed", "unlabelled"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
@@ -101,7 +100,7 @@ def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldTex
     many of the corpora as the settings say.
     """
     own = set(own_texts(Path(settings.texts))) if settings.texts else set[str]()
-    found = domain_texts(data, settings.split, Path(settings.texts) if own else None).texts
+    found = read_unlabelled(data, settings.split, Path(settings.texts) if own else None).texts
     texts = [GoldText(f"unlabelled-{i}", text, ()) for i, text in enumerate(found) if text not in known]
     rest = [t for t in texts if t.text not in own]
     chosen = hold_out(rest, min(1.0, settings.unlabelled / max(1, len(rest))), settings.seed)[1]

@@ -23,9 +23,9 @@ from training.common.pretrained import write_weights
 from training.common.program import Device, Run, check_base, device_of, program
 from training.common.program_help import run_program
 from training.evaluation.relation import SPLITS
-from training.pretraining.data import read
 from training.pretraining.settings import Settings
 from training.pretraining.trainer import MaskedTrainee
+from training.unlabelled import read_unlabelled
 
 console = Console()
 
@@ -46,7 +46,7 @@ def main(
     place = device_of(device)
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))
-    found = read(data, settings.split, texts)
+    found = read_unlabelled(data, settings.split, texts)
     trainee = MaskedTrainee(settings, found.texts, place)
     console.print(f"{len(trainee.data)} texts, {settings.held_out} more for validation")
     TrainingLoop(trainee, asdict(settings) | {"texts": found.sha256}, run).run()

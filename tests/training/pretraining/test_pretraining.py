@@ -17,18 +17,19 @@ from safetensors.torch import load_file, save_file
 from models.encoder.model import Encoder
 from models.releases.store import open_release
 from tests.models import tiny
+from training import unlabelled
 from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.common.pretrained import read_sources
 from training.ner.__main__ import main as train_ner
 from training.ner.settings import Settings as NerSettings
 from training.ner.trainer import _beginning
-from training.pretraining import data
 from training.pretraining.__main__ import main
-from training.pretraining.data import masked, read
+from training.pretraining.data import masked
 from training.pretraining.settings import Settings
 from training.pretraining.trainer import MaskedTrainee
 from training.teaching.readers import gold_texts
+from training.unlabelled import read_unlabelled
 
 MASK = 4
 TEXTS = ["the drug made pain", "no pain since the drug", "drug and pain", "the pain of day two"] * 8
@@ -77,7 +78,7 @@ def test_no_text_of_a_test_part_is_read(corpus: Path, tmp_path: Path) -> None:
     (folder / "questions/rqe_train.jsonl").write_text(lines, encoding="utf-8")
     own = tmp_path / "own.jsonl"
     own.write_text('{"text": "a post of my own"}\n', encoding="utf-8")
-    found = read(folder, "ade_fold_1", own)
+    found = read_unlabelled(folder, "ade_fold_1", own)
     assert len(set(found.texts)) == len(found.texts)
     held_out = {t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "held_out")}
     assert not held_out & set(found.texts)
@@ -98,13 +99,13 @@ def test_a_line_without_a_text_is_named(corpus: Path, tmp_path: Path, line: str)
     own = tmp_path / "own.jsonl"
     own.write_text('{"text": "a"}\n' + line + "\n", encoding="utf-8")
     with pytest.raises(typer.BadParameter, match="line 2 is no JSON object with a text"):
-        read(corpus, "ade_fold_1", own)
+        read_unlabelled(corpus, "ade_fold_1", own)
 
 
 @pytest.fixture
 def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the teaching corpus only the first texts are read."""
-    monkeypatch.setattr(data, "gold_texts", lambda *named: gold_texts(*named)[:10])
+    monkeypatch.setattr(unlabelled, "gold_texts", lambda *named: gold_texts(*named)[:10])
 
 
 def loop(base: str, folder: Path | None = None) -> TrainingLoop:

@@ -1,0 +1,80 @@
+"""Texts of the domain without labels, for pretraining and for taggers that learn from others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from models.releases.manifest import TrainingData
+from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, RQE_TRAINING, ade_corpus, read_psytar
+from training.evaluation.relation import split_negatives, split_texts
+from training.teaching.readers import gold_texts, teaching_source
+
+#: Questions of RQE that are shorter say nothing of patients' language.
+LEAST_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Different texts, none of which is in a test or validation part, and where they are from."""
+
+    texts: list[str]
+    sources: list[TrainingData]
+
+    @property
+    def sha256(self) -> str:
+        """A run resumes only over the same texts."""
+        return hashlib.sha256("\0".join(self.texts).encode()).hexdigest()
+
+
+def read_unlabelled(data: Path, split: str, own: Path | None = None) -> Texts:
+    """The texts of the public corpora, the questions only if they are there, and of the teaching corpus'
+    training part, and those of the file `own` of JSON Lines with `text`. Raises typer.BadParameter for a line
+    of it without one.
+    """
+    train, test = split_texts(data / "ade", split)
+    taught = [t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "train")]
+    parts: dict[TrainingData, Iterable[str]] = {
+        ade_corpus(split): (t.text for t in train),
+        ADE_NEGATIVES: (t.text for t in split_negatives(data / "ade", split)[0]),
+        PSYTAR_TRAINING: (t.text for t in read_psytar(data / "psytar/ner_train.conll")),
+        teaching_source(len(taught)): taught,
+    }
+    questions = data / "questions/rqe_train.jsonl"
+    if questions.exists():
+        parts[RQE_TRAINING] = _questions(questions)
+    tested = {t.text for t in test}
+    for part in ("dev", "test"):
+        tested |= {t.text for t in read_psytar(data / f"psytar/ner_{part}.conll")}
+    if own is not None:
+        parts[own_source(own)] = own_texts(own)
+    texts = dict.fromkeys(text for part in parts.values() for text in part if text not in tested)
+    return Texts(list(texts), list(parts))
+
+
+def _questions(path: Path) -> Iterable[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield from (row[name] for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS)
+
+
+def own_source(path: Path) -> TrainingData:
+    """How a file of a user's texts is named among what a release was trained on."""
+    return TrainingData(name=f"texts of {path.name}", licence="not stated")
+
+
+def own_texts(path: Path) -> Iterable[str]:
+    """The texts of a file of JSON Lines; raises typer.BadParameter for a line without `text`."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            text = json.loads(line)["text"]
+        except (ValueError, KeyError, TypeError):
+            text = None
+        if not isinstance(text, str):
+            raise typer.BadParameter(f"{path}, line {number} is no JSON object with a text")
+        yield text
