@@ -35,7 +35,7 @@ from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
 from training.ner.settings import Settings, names_of
-from training.ner.teachers import taught, teachers_of
+from training.ner.teachers import teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
@@ -91,7 +91,7 @@ def train(
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
     if settings.teachers:
-        data = taught(data, teachers_of(settings), event=settings.event_head, device=device)
+        data = with_targets(data, teachers_of(settings), event=settings.event_head, device=device)
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)

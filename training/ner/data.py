@@ -8,18 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
 import typer
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import CONTINUATION
-from models.ner.head import EventHead, Head
-from models.ner.status import Pieces, StatusHead, piece_range
+from models.ner.status import Pieces, piece_range
 from models.text import words
-from models.types import CODED_LABELS, LABELS, STATUSES, Span
+from models.types import CODED_LABELS, LABELS, Span
 from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
@@ -37,8 +35,6 @@ NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed",
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
-#: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
-EVENT_WEIGHT, STATUS_WEIGHT, PAIR_WEIGHT = 0.5, 0.3, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +87,20 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
     if settings.unlabelled or settings.texts:
         known = {t.text for corpus in corpora.values() for t in (*corpus.train, *corpus.valid)}
-        corpora[UNLABELLED] = Corpus(_unlabelled(data, settings, known), [], (), None, labelled=False)
+        texts = _unlabelled(data, settings, known | held_out)
+        corpora[UNLABELLED] = Corpus(texts, [], (), None, labelled=False)
     return corpora
 
 
 def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldText]:
-    """Texts that are none of the known ones, of validation parts or of test parts: all of `--texts`, and as
-    many of the corpora as the settings say.
-    """
-    own = set(own_texts(Path(settings.texts))) if settings.texts else set[str]()
-    found = read_unlabelled(data, settings.split, Path(settings.texts) if own else None).texts
-    texts = [GoldText(f"unlabelled-{i}", text, ()) for i, text in enumerate(found) if text not in known]
-    rest = [t for t in texts if t.text not in own]
-    chosen = hold_out(rest, min(1.0, settings.unlabelled / max(1, len(rest))), settings.seed)[1]
-    return [t for t in texts if t.text in own] + chosen
+    """All of `--texts`, and as many texts of the corpora as the settings say; none that is known."""
+    own = dict.fromkeys(own_texts(Path(settings.texts)) if settings.texts else ())
+    more = read_unlabelled(data, settings.split).texts if settings.unlabelled else []
+    texts, rest = (
+        [GoldText(f"{name}-{i}", text, ()) for i, text in enumerate(part) if text not in known]
+        for name, part in (("own", own), ("unlabelled", [text for text in more if text not in own]))
+    )
+    return texts + sample(rest, min(1.0, settings.unlabelled / max(1, len(rest))), settings.seed)
 
 
 def _teaching(settings: Settings) -> list[GoldText]:
@@ -273,82 +269,3 @@ def _pieces(
         numbers += ([tag] + [inside] * (count - 1))[:count]
         flags += ([0] + [int(flag)] * (count - 1))[:count]
     return numbers, flags
-
-
-def losses_of(
-    encoder: Encoder,
-    head: Head,
-    batch: Sequence[Example],
-    event_head: EventHead | None = None,
-    status_head: StatusHead | None = None,
-    taught: float = 0.0,
-) -> dict[str, Tensor]:
-    """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
-    `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
-    first are weighted. `taught`: share of the cross-entropy with the teachers' probabilities in `tags` and
-    `event`, beside that with the labels (Hinton et al. 2015, section 2, temperature 1).
-    """
-    hidden = encoder.forward([e.pieces for e in batch])
-    inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
-    for row, e in enumerate(batch):
-        inside[row, 1 : 1 + len(e.pieces)] = True
-    flags = torch.tensor([f for e in batch for f in e.flags], dtype=hidden.dtype, device=hidden.device)
-    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch, taught)}
-    if event_head is not None:
-        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch, taught)
-    if status_head is not None:
-        losses |= _status_losses(status_head, hidden, batch)
-    return losses
-
-
-def _tag_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
-    """The mean over the known pieces, 0 without any, and over all pieces that are taught."""
-    tags = torch.tensor([t for e in batch for t in e.tags], device=logits.device)
-    sums = nn.functional.cross_entropy(logits, tags, ignore_index=UNKNOWN, reduction="sum")
-    loss = sums / (tags != UNKNOWN).sum().clamp(min=1)
-    said = [e.taught.tags.float() for e in batch if e.taught is not None]
-    if not said:
-        return loss
-    return torch.lerp(loss, nn.functional.cross_entropy(logits, torch.cat(said).to(logits.device)), taught)
-
-
-def _event_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
-    """The mean over the texts of which it is known whether they report an event, 0 without any, and over all
-    that are taught.
-    """
-    logits = logits.float()
-    known = [i for i, e in enumerate(batch) if e.event is not None]
-    events = torch.tensor([float(bool(batch[i].event)) for i in known], device=logits.device)
-    sums = nn.functional.binary_cross_entropy_with_logits(logits[known], events, reduction="sum")
-    loss = sums / max(1, len(known))
-    said = [e.taught.event for e in batch if e.taught is not None and e.taught.event is not None]
-    if not said:
-        return loss
-    events = torch.tensor(said, device=logits.device)
-    return torch.lerp(loss, nn.functional.binary_cross_entropy_with_logits(logits, events), taught)
-
-
-def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:
-    """`status`: the negative log-probability of the statuses that are right, mean over effects; `pairs`: the
-    binary cross-entropy over the pairs of an effect and a drug where it is known which are right.
-    """
-    zero = hidden.new_zeros(()).float()
-    status, pairs = [zero], [zero]
-    for states, example in zip(hidden, batch, strict=True):
-        if not example.effects:
-            continue
-        targets = [e.target for e in example.effects]
-        rules = torch.tensor([t.rules for t in targets], dtype=hidden.dtype, device=hidden.device)
-        own = states[1 : 1 + len(example.pieces)]
-        logits, links = head(own, [e.pieces for e in example.effects], example.drugs, rules)
-        right = torch.tensor([[s in t.statuses for s in STATUSES] for t in targets], device=hidden.device)
-        chosen = logits.float().log_softmax(-1).masked_fill(~right, -torch.inf)
-        status += (-chosen.logsumexp(-1)).unbind()
-        for link, target in zip(links.float(), targets, strict=True):
-            if target.drugs is not None and len(link) > 1:
-                gold = torch.tensor([float(i in target.drugs) for i in range(len(link))], device=link.device)
-                pairs.append(nn.functional.binary_cross_entropy_with_logits(link, gold))
-    return {
-        "status": STATUS_WEIGHT * torch.stack(status).sum() / max(1, len(status) - 1),
-        "pairs": PAIR_WEIGHT * torch.stack(pairs).sum() / max(1, len(pairs) - 1),
-    }

@@ -57,15 +57,16 @@ def check_split(release: Release, settings: Settings) -> None:
     may know test texts of it.
     """
     trained = release.manifest.configuration.get("training", {})
-    knows_ade = trained.get("corpora", "both") != "psytar"
-    if settings.corpora != "psytar" and knows_ade and trained.get("split") != settings.split:
+    knew = any(trained.get(name) for name in ("start", "pretrained", "teachers", "unlabelled"))
+    knows_ade = knew or trained.get("corpora", "both") != "psytar"
+    if knows_ade and trained.get("split") != settings.split:
         raise ReleaseError(
             f"{release.version} was trained on {trained.get('split')}, not on {settings.split}"
         )
 
 
 @torch.inference_mode()
-def taught(
+def with_targets(
     data: Sequence[Example], teachers: Sequence[Release], *, event: bool, device: torch.device | str = "cpu"
 ) -> list[Example]:
     """The examples, each with the normalized geometric mean of the teachers' probabilities of tags, and with
@@ -82,7 +83,9 @@ def taught(
                 if example.pieces:
                     flags = torch.tensor(example.flags, dtype=states.dtype, device=states.device)
                     sums[i] += model.head(states, flags).log_softmax(-1).cpu()
-                    odds[i] += float(model.event_head(states)) if event and model.event_head else 0.0
+                    if event:
+                        assert model.event_head is not None
+                        odds[i] += float(model.event_head(states))
     n = len(teachers)
     return [
         replace(e, taught=Taught(_mean(s, n), 1 / (1 + math.exp(-o / n)) if event else None))

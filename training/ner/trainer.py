@@ -31,7 +31,8 @@ from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.ner.data import Example, losses_of
+from training.ner.data import Example
+from training.ner.losses import losses_of
 from training.ner.settings import Phase, Settings, names_of, phases_of
 from training.ner.teachers import check_split, release_in
 

@@ -47,6 +47,8 @@ def main(
                 "--pretrained is for CLNER without --start, with --rank 0 and --pair-rank 0"
             )
         pretrained_sources(settings)
+    if objective == "all" and settings.pair_rank and not (settings.rank or settings.start):
+        raise typer.BadParameter("--rank 0 needs --pair-rank 0: no adapter holds what whole layers changed")
     place = device_of(device)
     check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
     settings = replace(settings, precision=resolved(settings.precision, place))

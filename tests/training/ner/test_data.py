@@ -17,7 +17,8 @@ from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import GoldMention, GoldText
 from training.common.tagging.word_tags import word_tags
-from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, losses_of, read
+from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
+from training.ner.losses import losses_of
 from training.ner.settings import Settings
 from training.teaching.readers import gold_texts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from training.ner.__main__ import main
 from training.ner.assemble import training_sentences
 from training.ner.data import UNKNOWN, UNLABELLED, Corpus, Example, examples, read
 from training.ner.settings import Settings
-from training.ner.teachers import taught, teachers_of
+from training.ner.teachers import check_split, teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee
 
 pytestmark = pytest.mark.matrix
@@ -66,7 +67,7 @@ def test_what_teachers_say_is_the_normalized_geometric_mean(base: str, runs: lis
     releases = [release_of(run) for run in runs]
     data = unlabelled(base)
     one, other = (NerModel.load(release) for release in releases)
-    for example, given in zip(data, taught(data, releases, event=False), strict=True):
+    for example, given in zip(data, with_targets(data, releases, event=False), strict=True):
         product = (probabilities(one, example) * probabilities(other, example)).sqrt()
         assert given.taught is not None
         assert given.taught.event is None
@@ -89,7 +90,7 @@ def test_a_tagger_learns_from_texts_without_labels_what_its_teacher_says(base: s
         keep="last",
         precision="float32",
     )
-    learned = taught(data, [release_of(runs[0])], event=False)
+    learned = with_targets(data, [release_of(runs[0])], event=False)
     trainee = TaggerTrainee(settings, learned, lambda model: {"posts": 0.5})
     before = distance(trainee.released(), learned)
     TrainingLoop(trainee, asdict(settings), None).run()
@@ -156,10 +157,29 @@ def test_teachers_that_do_not_fit_are_refused(
         teachers_of(settings)
 
 
+@pytest.mark.parametrize(
+    ("trained", "fits"),
+    [
+        ({"split": "ade_group_1"}, True),
+        ({"split": "ade_fold_1"}, False),
+        ({"split": "ade_fold_1", "corpora": "psytar"}, True),
+        ({"split": "ade_fold_1", "corpora": "psytar", "teachers": "runs/first"}, False),
+    ],
+)
+def test_a_tagger_without_the_ade_corpus_fits_every_split_unless_another_one_taught_it(
+    runs: list[Path], trained: dict[str, Any], fits: bool
+) -> None:
+    release = release_of(runs[0])
+    manifest = release.manifest.model_copy(update={"configuration": {"training": trained}})
+    release.manifest = manifest
+    with nullcontext() if fits else pytest.raises(ReleaseError, match="was trained on ade_fold_1"):
+        check_split(release, Settings(split="ade_group_1"))
+
+
 def test_a_run_does_not_begin_with_a_tagger_that_may_know_its_test_part(
     base: str, runs: list[Path], corpus: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises((ReleaseError, typer.Exit, SystemExit)):
+    with pytest.raises(ReleaseError, match="was trained on ade_fold_1, not on ade_group_1"):
         main(
             data=corpus, output=tmp_path, base=base, rank=0, epochs=1, split="ade_group_1", start=str(runs[0])
         )

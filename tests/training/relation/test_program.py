@@ -77,6 +77,8 @@ def test_a_run_begins_with_pretrained_weights_and_stores_whole_layers_in_8_bits(
     }  # fmt: skip
     with pytest.raises(typer.BadParameter, match="with --rank 0"):
         main(output=tmp_path / "ranked", **run)
+    with pytest.raises(typer.BadParameter, match="--rank 0 needs --pair-rank 0"):
+        main(output=tmp_path / "ranked", rank=0, **run | {"pretrained": ""})
     with pytest.raises(typer.BadParameter, match="weights for ade_fold_1, not for ade_group_1"):
         main(output=tmp_path / "other", rank=0, pair_rank=0, split="ade_group_1", **run)
     main(output=tmp_path, rank=0, pair_rank=0, lr=1e-4, pair_lr=1e-4, **run)
