@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
@@ -42,6 +42,23 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS
         retry_unknown_nodes(consumer._client)
         return consumer
+
+    async def seek_to_committed(self) -> Mapping[Any, Any]:
+        """The committed offset of each assigned partition, where reading begins again: at the beginning where
+        there is none (None). aiokafka leaves such a partition where it is: what Faust has fetched and
+        dropped, as it does around a rebalance, would not be read again.
+        """
+        return cast(Mapping[Any, Any], await self.call_thread(self._seek_to_committed))
+
+    async def _seek_to_committed(self) -> Mapping[Any, int | None]:
+        consumer = self._ensure_consumer()
+        partitions = consumer.assignment()
+        if not partitions:
+            return {}
+        committed: Mapping[Any, int | None] = await consumer.seek_to_committed(*partitions)
+        if begin := [partition for partition, offset in committed.items() if not offset]:
+            await consumer.seek_to_beginning(*begin)
+        return committed
 
     def _coordination_ended(self, task: asyncio.Task[None]) -> None:
         """Ends the worker after an error in the task that keeps the membership. While the consumer has no

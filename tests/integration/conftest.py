@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,9 @@ from tests.integration import processes
 from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
 from tests.integration.long_tests import FIRST, LONG, long_test
 from tests.integration.site import Site
+
+#: Last lines of each log of a test that has failed.
+LOG_LINES = 40
 
 
 class SessionBroker:
@@ -88,6 +91,19 @@ def _found() -> KafkaServer:
         if os.environ.get("PV_REQUIRE_KAFKA") == "1":
             pytest.fail(str(reason))
         pytest.skip(str(reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the ends of what the processes of a failed test have logged."""
+    report = yield
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    if report.failed and isinstance(folder, Path):
+        for log in sorted(folder.rglob("*log")):
+            if log.is_file():
+                lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+                report.sections.append((str(log.relative_to(folder)), "\n".join(lines)))
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,12 +7,23 @@ from typing import Any
 import pytest
 from faust.types import ConsumerMessage
 
+from streams.agents import ner
 from streams.app.consumer import CommittedConsumer, _CommittedConsumerThread
 from streams.app.ports import FIRST_BATCH, FaustPorts, _Place
 from streams.app.stage_app import _App
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli.ingest import Sender
 from streams.inference import InferenceWorkers
 from streams.monitoring.progress import Progress
+from streams.records import Report
+from streams.releases.handle import Handle
 from streams.settings import Settings
+from streams.stage import Stage
+from streams.topics import MENTIONS, POSTS
+from streams.worker import Worker
+from tests.fakes import FakeTagger, loaded
+from tests.integration.processes import count
+from tests.streams.polling import until
 
 
 def test_the_starts_and_stops_of_fausts_services_are_no_messages_of_ours() -> None:
@@ -56,3 +67,37 @@ async def test_only_the_first_batch_is_small(first: int) -> None:
     assert [offset for batch in batches for offset in batch] == list(range(first + 20))
     rest = [first - FIRST_BATCH] if first > FIRST_BATCH else []
     assert [len(batch) for batch in batches] == [min(first, FIRST_BATCH), *rest, 20]
+
+
+async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_committed_offsets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
+        worker = Worker((stage,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        async with worker.running(), Sender(settings) as sender:
+            consumer: Any = worker._apps[0].app._consumer
+            await until(lambda: bool(consumer.flow_active))
+            getmany, perform_seek = consumer._getmany, consumer.perform_seek
+            asked, dropped = asyncio.Event(), asyncio.Event()
+
+            async def stopped_meanwhile(**arguments: Any) -> Any:
+                asked.set()
+                records = await getmany(**arguments)
+                if records and not dropped.is_set():
+                    consumer.stop_flow()
+                return records
+
+            async def observed() -> None:
+                await perform_seek()
+                dropped.set()
+
+            monkeypatch.setattr(consumer, "_getmany", stopped_meanwhile)
+            monkeypatch.setattr(consumer, "perform_seek", observed)
+            await asyncio.wait_for(asked.wait(), 60)
+            await sender.send("posts", Report(id="a", text="fine"))
+            await asyncio.wait_for(dropped.wait(), 60)
+            consumer.resume_flow()
+            await until(lambda: count(broker.bootstrap, "mentions") == 1, 20)
