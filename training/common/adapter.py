@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.encoder.merging import with_changes
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 
@@ -99,14 +100,21 @@ def unchanged(base: nn.Module, trained: nn.Module) -> bool:
 
 
 def quantized(base: nn.Module, trained: nn.Module) -> dict[str, Tensor]:
-    """The change of every parameter for `merge_adapter`: matrices in 8 bits with a scale for each row (its
-    largest change is 127), vectors in 16 bits. Unchanged parameters are left out.
-    """
-    before, tensors = dict(base.named_parameters()), {}
+    """The change of every parameter as `in_8_bits`. Unchanged parameters are left out."""
+    before, changes = dict(base.named_parameters()), {}
     for name, parameter in trained.named_parameters():
         change = parameter.detach().float().cpu() - before[name].detach().float().cpu()
-        if not bool(change.any()):
-            continue
+        if bool(change.any()):
+            changes[name] = change
+    return in_8_bits(changes)
+
+
+def in_8_bits(changes: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Changes of parameters for `merge_adapter`: matrices in 8 bits with a scale for each row (its largest
+    change is 127), vectors in 16 bits.
+    """
+    tensors = {}
+    for name, change in changes.items():
         if change.ndim == 1:
             tensors[f"{name}.delta"] = change.half()
             continue
@@ -115,6 +123,12 @@ def quantized(base: nn.Module, trained: nn.Module) -> dict[str, Tensor]:
         tensors[f"{name}.delta"] = (change / rows).round().clamp(-INT8_MAX, INT8_MAX).to(torch.int8)
         tensors[f"{name}.scale"] = scale
     return tensors
+
+
+def changes_of(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The changes, in 32 bits, that `in_8_bits` stored."""
+    deltas = {name.removesuffix(".delta"): t for name, t in tensors.items() if name.endswith(".delta")}
+    return {n: with_changes(n, torch.zeros_like(t, dtype=torch.float32), tensors) for n, t in deltas.items()}
 
 
 def stored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:

@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 
 from models.encoder.capabilities import Need
-from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
@@ -23,7 +22,7 @@ from training.evaluation.relation import SPLITS
 from training.ner.assemble import make, pretrained_sources
 from training.ner.redecoded import redecoded
 from training.ner.settings import Settings
-from training.ner.teachers import teachers_of
+from training.ner.teachers import release_in, teachers_of
 
 
 @program
@@ -34,12 +33,12 @@ def main(
         Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
     ] = None,
     like: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            help="release whose weights are used: nothing is trained, and only --pooled, --named-from "
-            "and --withdrawals count"
+            help="release whose weights are used, or several with commas between them, whose weights are "
+            "averaged: nothing is trained, and only --pooled, --named-from and --withdrawals count"
         ),
-    ] = None,
+    ] = "",
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
@@ -52,8 +51,9 @@ def main(
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)
-    if like is not None:
-        finish(redecoded(open_release(like), settings, data, output, place), data, offered)
+    if like:
+        releases = [release_in(Path(name)) for name in like.split(",")]
+        finish(redecoded(releases, settings, data, output, place), data, offered)
         return
     check_base(settings.base, Need())
     if settings.pretrained:

@@ -1,44 +1,52 @@
-"""Makes a release with the weights of another release and other decoding settings; nothing is trained."""
+"""Makes a release with the weights of another release, or the mean of several, and other decoding settings;
+nothing is trained.
+"""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
-from models.lexicon import NameLexicon
 from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
+from models.releases.store import describe
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.ner.assemble import CANARY, decoding_options, tested
 from training.ner.event_options import held_out_alarms
+from training.ner.mean_weights import check_alike, mean_configuration, mean_files
 from training.ner.settings import Settings, names_of
 
 
 def redecoded(
-    release: Release, settings: Settings, data: Path, root: Path, device: torch.device | str = "cpu"
+    releases: Sequence[Release],
+    settings: Settings,
+    data: Path,
+    root: Path,
+    device: torch.device | str = "cpu",
 ) -> Release:
-    """Labels are pooled, names and withdrawals are looked for as `settings` say; the rest is as it was, and
-    the scores and the curve of alarms are measured anew. Raises ReleaseError where the release is no tagger.
+    """Labels are pooled, names and withdrawals are looked for as `settings` say; the rest is as it was in the
+    first release, and the scores and the curve of alarms are measured anew. The weights of several releases
+    are averaged. Raises ReleaseError where a release is no tagger, or where they are not alike.
     """
-    manifest, options, names = release.manifest, decoding_options(settings), names_of(settings)
-    model = NerModel.load(release, device=str(device))
-    model.decoding = replace(model.decoding, **options)
-    model.names = NameLexicon.of(names) if names else None
-    configuration = manifest.configuration | options | {"like": release.version}
-    configuration |= held_out_alarms(model)
+    check_alike(releases)
+    manifest = releases[0].manifest
+    configuration = manifest.configuration | decoding_options(settings) | _origin(releases)
     trained = configuration["training"]
+    sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
-        for file in manifest.files:
-            shutil.copyfile(release.file(file), folder / file)
-        if {EVENT_HEAD, STATUS_HEAD} <= manifest.files.keys():
-            write_names(folder / NAMES, names)
+        _write_files(folder, releases, settings)
+        stated = {"files": describe(folder), "configuration": configuration}
+        draft = Release(folder, manifest.model_copy(update=stated), releases[0].version)
+        configuration |= held_out_alarms(NerModel.load(draft, device=str(device)))
         return publish_release(
             folder,
             task="ner",
@@ -46,7 +54,7 @@ def redecoded(
             base=manifest.base,
             base_sha256=manifest.base_sha256,
             configuration=configuration,
-            training_data=manifest.training_data,
+            training_data=list(dict.fromkeys(sources)),
             canary=CANARY,
             scores=lambda loaded: manifest_scores(
                 "ner", loaded, data, tested(trained["corpora"], trained["split"])
@@ -54,3 +62,20 @@ def redecoded(
             root=root,
             device=device,
         )
+
+
+def _origin(releases: Sequence[Release]) -> dict[str, Any]:
+    if len(releases) == 1:
+        return {"like": releases[0].version}
+    return mean_configuration(releases)
+
+
+def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) -> None:
+    files = releases[0].manifest.files
+    for file in files:
+        shutil.copyfile(releases[0].file(file), folder / file)
+    if len(releases) > 1:
+        for file, tensors in mean_files(releases).items():
+            save_file(tensors, folder / file)
+    if {EVENT_HEAD, STATUS_HEAD} <= files.keys():
+        write_names(folder / NAMES, names_of(settings))

@@ -58,12 +58,13 @@ class TaggerTrainee(Trainee):
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        encoder, self.head = _beginning(settings)
+        encoder, self.head, event_head, status_head = _beginning(settings)
         self.encoder = adapter.trainable(encoder, settings.rank)
         if settings.factor:
             adapter.only_linear(self.encoder.model)
-        self.event_head = EventHead(self.encoder.dimension) if settings.event_head else None
-        self.status_head = StatusHead(self.encoder.dimension) if settings.status_head else None
+        dimension = self.encoder.dimension
+        self.event_head = (event_head or EventHead(dimension)) if settings.event_head else None
+        self.status_head = (status_head or StatusHead(dimension)) if settings.status_head else None
         self._score, self.transitions = score, transitions
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
@@ -192,8 +193,8 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
-def _beginning(settings: Settings) -> tuple[Encoder, Head]:
-    """The base, with pretrained weights if there are any, and a new head; or encoder and head of the release
+def _beginning(settings: Settings) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
+    """The base, with pretrained weights if there are any, and a new head; or encoder and heads of the release
     to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, may know test texts of this
@@ -202,12 +203,13 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head]:
     if not settings.start:
         weights = Path(settings.pretrained) if settings.pretrained else None
         encoder = Encoder.load(settings.base, weights=weights)
-        return encoder, Head(encoder.dimension, len(tags_of(LABELS)))
+        return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
     release = started_release(settings)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
         raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
     check_split(release, settings)
-    return encoder_of(release, packed=False), NerModel.load(release).head
+    model = NerModel.load(release)
+    return encoder_of(release, packed=False), model.head, model.event_head, model.status_head
 
 
 def started_release(settings: Settings) -> Release:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.settings import Settings
+from training.ner.teachers import release_in
 from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
@@ -150,7 +152,7 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
         named_from=0.0, withdrawals=False, **heads,
     )  # fmt: skip
     (old,) = map(open_release, (tmp_path / "old/ner").iterdir())
-    main(data=corpus, output=tmp_path / "new", like=old.path)
+    main(data=corpus, output=tmp_path / "new", like=str(old.path))
     (new,) = map(open_release, (tmp_path / "new/ner").iterdir())
     before, after = (NerModel.load(release) for release in (old, new))
     assert (before.decoding.labels_pooled, before.decoding.named_from) == (False, 0.0)
@@ -163,6 +165,43 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
     assert changed == {NAMES}
+
+
+def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Path) -> None:
+    base, runs = tiny.bert(tmp_path / "base"), [str(tmp_path / name) for name in ("one", "two")]
+    common = {"base": base, "epochs": 1, "phases": 1, "rank": 0, "eight_bit": True, "batch": 4, "lr": 5e-3}
+    for seed, run in enumerate(runs):
+        main(data=corpus, output=Path(run), seed=seed, **common)
+    main(data=corpus, output=tmp_path / "mean", like=",".join(runs))
+    one, two, mean = (release_in(tmp_path / name) for name in ("one", "two", "mean"))
+    assert mean.manifest.configuration["mean_of"] == [one.version, two.version]
+    first, second, middle = (encoder_of(r, packed=False).model.state_dict() for r in (one, two, mean))
+    changed = {name for name in first if not torch.equal(first[name], second[name])}
+    assert any("dense.weight" in name for name in changed)
+    for name, tensor in middle.items():
+        # Rounding moves a change by half a step at most: 1/254 of the largest in its row.
+        assert torch.allclose(tensor, (first[name] + second[name]) / 2, atol=2e-4), name
+    heads = [load_file(r.file("head.safetensors"))["linear.weight"].float() for r in (one, two, mean)]
+    assert torch.allclose(heads[2], (heads[0] + heads[1]) / 2, atol=1e-3)
+    assert load(mean, dtype="float32").model.predict(["Zoloft caused rash"])
+
+
+def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    common: dict[str, Any] = {"base": base, "epochs": 1, "phases": 1, "batch": 4}
+    whole: dict[str, Any] = {"rank": 0, "eight_bit": True}
+    main(data=corpus, output=tmp_path / "whole", **whole, **common)
+    others = {"low": {"rank": 2}, "tags": whole | {"repair": False}, "fold": whole | {"split": "ade_group_3"}}
+    for name, settings in others.items():
+        main(data=corpus, output=tmp_path / name, **settings, **common)
+    said = {
+        f"{tmp_path}/low,{tmp_path}/low": "--eight-bit",
+        f"{tmp_path}/whole,{tmp_path}/tags": "other labels, files or decoding",
+        f"{tmp_path}/whole,{tmp_path}/fold": "trained on ade_group_3, not on ade_fold_1",
+    }
+    for runs, reason in said.items():
+        with pytest.raises(ReleaseError, match=reason):
+            main(data=corpus, output=tmp_path, like=runs)
 
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
@@ -183,6 +222,27 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
         loop_of(base, rank=4, start=str(start))
     with pytest.raises(ReleaseError, match="mini"):
         loop_of("mini", rank=0, start=str(start))
+
+
+@pytest.mark.usefixtures("few_posts")
+def test_a_run_goes_on_with_all_heads_of_the_release_that_it_begins_with(
+    corpus: Path, tmp_path: Path
+) -> None:
+    base = tiny.bert(tmp_path / "base")
+    heads: dict[str, Any] = {"event_head": True, "status_head": True}
+    main(
+        data=corpus, output=tmp_path, base=base, epochs=1, phases=1, rank=0, eight_bit=True, teaching=0.01,
+        limit=5, **heads,
+    )  # fmt: skip
+    model = NerModel.load(release_in(tmp_path))
+    begun = tagger(loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(tmp_path), seed=7, **heads))
+    assert begun.event_head is not None and begun.status_head is not None
+    for before, after in ((model.event_head, begun.event_head), (model.status_head, begun.status_head)):
+        assert before is not None
+        for name, tensor in before.state_dict().items():
+            assert torch.equal(tensor, after.state_dict()[name]), name
+    new = tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path)))
+    assert (new.event_head, new.status_head) == (None, None)
 
 
 def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""The mean of the weights of several taggers that were trained from the same weights (Wortsman et al. 2022):
+a tagger as fast as one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.encoder.weights import ADAPTER
+from models.ner.decoding import TRANSITIONS
+from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
+from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
+from training.common.adapter import changes_of, in_8_bits
+from training.ner.settings import Settings
+from training.ner.teachers import check_split
+
+TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
+#: What one configuration may say otherwise than another.
+OF_A_RUN = (
+    "alarms", "event_weight", "event_weights_tried", "like", "mean_of", "training", "training_seconds"
+)  # fmt: skip
+
+
+def check_alike(releases: Sequence[Release]) -> None:
+    """Raises ReleaseError unless each is a tagger and, if there are several, all have the same base, files,
+    configuration and split, and layers stored in 8 bits.
+    """
+    first = releases[0]
+    if first.manifest.task != "ner":
+        raise ReleaseError(f"{first.version} is no tagger")
+    if len(releases) == 1:
+        return
+    split = first.manifest.configuration["training"]["split"]
+    for release in releases:
+        if _stated(release) != _stated(first):
+            raise ReleaseError(f"{release.version}: other labels, files or decoding than {first.version}")
+        check_split(release, Settings(split=split))
+        if ADAPTER not in release.manifest.files or _is_low_rank(release):
+            raise ReleaseError(f"{release.version}: only layers stored by --eight-bit have a mean")
+
+
+def mean_files(releases: Sequence[Release]) -> dict[str, dict[str, Tensor]]:
+    """The tensors of a release by file name, each the mean of those of all releases, in their number formats;
+    changes of the layers are rounded to 8 bits anew.
+    """
+    files = {}
+    for name in TENSORS:
+        if name in releases[0].manifest.files:
+            read = [read_tensors(release.file(name)) for release in releases]
+            files[name] = in_8_bits(_mean([changes_of(t) for t in read])) if name == ADAPTER else _mean(read)
+    return files
+
+
+def mean_configuration(releases: Sequence[Release]) -> dict[str, Any]:
+    """What the configuration of the mean says otherwise than that of the first release."""
+    weights = [release.manifest.configuration.get("event_weight", 0.0) for release in releases]
+    mean = round(sum(weights) / len(weights), 4)
+    return {"event_weight": mean, "mean_of": [release.version for release in releases]}
+
+
+def _mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """A tensor that is missing somewhere is a change that is zero there."""
+    dtypes = {name: t.dtype for one in tensors for name, t in one.items()}
+    sums = {name: torch.stack([t[name].float() for t in tensors if name in t]).sum(0) for name in dtypes}
+    return {name: (total / len(tensors)).to(dtypes[name]) for name, total in sums.items()}
+
+
+def _stated(release: Release) -> tuple[Any, ...]:
+    manifest = release.manifest
+    options = {n: v for n, v in manifest.configuration.items() if n not in OF_A_RUN}
+    return manifest.task, manifest.base, manifest.base_sha256, sorted(manifest.files), options
+
+
+def _is_low_rank(release: Release) -> bool:
+    return any(not n.endswith((".delta", ".scale")) for n in read_tensors(release.file(ADAPTER)))
