@@ -67,7 +67,15 @@ bench: install
 train: install
 	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs/first
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs/second
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs
+	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs/third
+	for seed in 31 47 59 71; do \
+		$(BIN)/python -m training.ner --data $(DATA) --start runs/third --rank 0 --eight-bit --phases 1 --batch 32 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --epochs 2 --lr 2e-4 --seed $$seed --output runs/further_$$seed || exit 1; \
+	done
+	$(BIN)/python -m training.ner --data $(DATA) --like runs/further_31,runs/further_47,runs/further_59,runs/further_71 --output runs/mean
+	for seed in 101 103; do \
+		$(BIN)/python -m training.ner --data $(DATA) --start runs/mean --rank 0 --eight-bit --phases 1 --batch 32 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --epochs 1 --lr 5e-5 --seed $$seed --output runs/last_$$seed || exit 1; \
+	done
+	$(BIN)/python -m training.ner --data $(DATA) --like runs/last_101,runs/last_103 --output runs
 	$(BIN)/python -m training.relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --output runs/unruled
 	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs
