@@ -148,7 +148,7 @@ def test_a_tagger_begins_with_the_weights_and_names_what_they_learned(corpus: Pa
     base, weights = tiny.bert(tmp_path / "base"), tmp_path / "runs/pretrained.safetensors"
     main(data=corpus, output=weights, base=base, epochs=1, held_out=4, batch=64)
     stored = load_file(weights)
-    encoder, _ = _beginning(NerSettings(base=base, rank=0, pretrained=str(weights)))
+    encoder, *_ = _beginning(NerSettings(base=base, rank=0, pretrained=str(weights)))
     begun = encoder.model.state_dict()
     assert all(torch.equal(begun[name], tensor.float()) for name, tensor in stored.items())
     train_ner(
