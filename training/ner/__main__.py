@@ -21,8 +21,9 @@ from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make, pretrained_sources
 from training.ner.redecoded import redecoded
+from training.ner.releases import releases_in
 from training.ner.settings import Settings
-from training.ner.teachers import release_in, teachers_of
+from training.ner.teachers import teachers_of
 
 
 @program
@@ -52,8 +53,7 @@ def main(
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)
     if like:
-        releases = [release_in(Path(name)) for name in like.split(",")]
-        finish(redecoded(releases, settings, data, output, place), data, offered)
+        finish(redecoded(releases_in(like), settings, data, output, place), data, offered)
         return
     check_base(settings.base, Need())
     if settings.pretrained:

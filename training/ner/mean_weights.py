@@ -16,8 +16,8 @@ from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from training.common.adapter import changes_of, in_8_bits
+from training.ner.releases import check_split
 from training.ner.settings import Settings
-from training.ner.teachers import check_split
 
 TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
 #: What one configuration may say otherwise than another.
@@ -27,8 +27,8 @@ OF_A_RUN = (
 
 
 def check_alike(releases: Sequence[Release]) -> None:
-    """Raises ReleaseError unless each is a tagger and, if there are several, all have the same base, files,
-    configuration and split, and layers stored in 8 bits.
+    """Raises ReleaseError unless each is a tagger and, if there are several, all have the same base, corpora,
+    split, files and options of decoding, and layers stored in 8 bits.
     """
     first = releases[0]
     if first.manifest.task != "ner":
@@ -38,9 +38,11 @@ def check_alike(releases: Sequence[Release]) -> None:
     split = first.manifest.configuration["training"]["split"]
     for release in releases:
         if _stated(release) != _stated(first):
-            raise ReleaseError(f"{release.version}: other labels, files or decoding than {first.version}")
+            raise ReleaseError(
+                f"{release.version}: other labels, corpora, files or decoding than {first.version}"
+            )
         check_split(release, Settings(split=split))
-        if ADAPTER not in release.manifest.files or _is_low_rank(release):
+        if not release.manifest.configuration["training"].get("eight_bit"):
             raise ReleaseError(f"{release.version}: only layers stored by --eight-bit have a mean")
 
 
@@ -73,8 +75,5 @@ def _mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 def _stated(release: Release) -> tuple[Any, ...]:
     manifest = release.manifest
     options = {n: v for n, v in manifest.configuration.items() if n not in OF_A_RUN}
-    return manifest.task, manifest.base, manifest.base_sha256, sorted(manifest.files), options
-
-
-def _is_low_rank(release: Release) -> bool:
-    return any(not n.endswith((".delta", ".scale")) for n in read_tensors(release.file(ADAPTER)))
+    corpora = manifest.configuration["training"].get("corpora", "both")
+    return manifest.task, manifest.base, manifest.base_sha256, sorted(manifest.files), corpora, options

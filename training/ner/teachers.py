@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -17,9 +16,9 @@ from torch import Tensor
 from models.ner.decoding import tags_of
 from models.ner.model import EVENT_HEAD, NerModel
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import open_release
 from models.types import LABELS
 from training.ner.data import Example, Taught
+from training.ner.releases import check_split, releases_in
 from training.ner.settings import Settings
 
 #: Texts whose hidden states are in memory at once.
@@ -32,7 +31,7 @@ def teachers_of(settings: Settings) -> list[Release]:
     Raises ReleaseError for one that is not a tagger over the same base with the same labels and the heads of
     this run, or that may have learned texts of this run's test part.
     """
-    releases = [release_in(Path(name)) for name in settings.teachers.split(",") if name]
+    releases = releases_in(settings.teachers)
     for release in releases:
         manifest = release.manifest
         alike = (manifest.task, manifest.base, tuple(manifest.configuration.get("labels", ())))
@@ -44,25 +43,6 @@ def teachers_of(settings: Settings) -> list[Release]:
         if settings.event_head and EVENT_HEAD not in manifest.files:
             raise ReleaseError(f"{release.version}: a teacher needs an event head, as this run has one")
     return releases
-
-
-def release_in(folder: Path) -> Release:
-    """The release in a folder, or the only tagger below the output folder of a run."""
-    made = list((folder / "ner").glob("*"))
-    return open_release(made[0] if len(made) == 1 else folder)
-
-
-def check_split(release: Release, settings: Settings) -> None:
-    """Raises ReleaseError where the release learned from another split of the ADE corpus than this run, and
-    may know test texts of it.
-    """
-    trained = release.manifest.configuration.get("training", {})
-    knew = any(trained.get(name) for name in ("start", "pretrained", "teachers", "unlabelled"))
-    knows_ade = knew or trained.get("corpora", "both") != "psytar"
-    if knows_ade and trained.get("split") != settings.split:
-        raise ReleaseError(
-            f"{release.version} was trained on {trained.get('split')}, not on {settings.split}"
-        )
 
 
 @torch.inference_mode()

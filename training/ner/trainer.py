@@ -33,8 +33,8 @@ from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example
 from training.ner.losses import losses_of
+from training.ner.releases import check_split, release_in
 from training.ner.settings import Phase, Settings, names_of, phases_of
-from training.ner.teachers import check_split, release_in
 
 #: Batches out of which sentences of similar length are put together.
 POOL = 20

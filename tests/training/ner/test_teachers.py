@@ -24,8 +24,9 @@ from training.common.loop import TrainingLoop
 from training.ner.__main__ import main
 from training.ner.assemble import training_sentences
 from training.ner.data import UNKNOWN, UNLABELLED, Corpus, Example, examples, read
+from training.ner.releases import check_split
 from training.ner.settings import Settings
-from training.ner.teachers import check_split, teachers_of, with_targets
+from training.ner.teachers import teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee
 
 pytestmark = pytest.mark.matrix
@@ -158,19 +159,20 @@ def test_teachers_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("trained", "fits"),
+    ("trained", "more", "fits"),
     [
-        ({"split": "ade_group_1"}, True),
-        ({"split": "ade_fold_1"}, False),
-        ({"split": "ade_fold_1", "corpora": "psytar"}, True),
-        ({"split": "ade_fold_1", "corpora": "psytar", "teachers": "runs/first"}, False),
+        ({"split": "ade_group_1"}, {}, True),
+        ({"split": "ade_fold_1"}, {}, False),
+        ({"split": "ade_fold_1", "corpora": "psytar"}, {}, True),
+        ({"split": "ade_fold_1", "corpora": "psytar", "teachers": "runs/first"}, {}, False),
+        ({"split": "ade_fold_1", "corpora": "psytar"}, {"mean_of": ["a", "b"]}, False),
     ],
 )
 def test_a_tagger_without_the_ade_corpus_fits_every_split_unless_another_one_taught_it(
-    runs: list[Path], trained: dict[str, Any], fits: bool
+    runs: list[Path], trained: dict[str, Any], more: dict[str, Any], fits: bool
 ) -> None:
     release = release_of(runs[0])
-    manifest = release.manifest.model_copy(update={"configuration": {"training": trained}})
+    manifest = release.manifest.model_copy(update={"configuration": {"training": trained} | more})
     release.manifest = manifest
     with nullcontext() if fits else pytest.raises(ReleaseError, match="was trained on ade_fold_1"):
         check_split(release, Settings(split="ade_group_1"))
