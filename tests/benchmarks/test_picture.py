@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchmarks.picture import lines_of, selected, svg
+from models.releases.store import bundled
+from models.types import TASKS
+
+PICTURE = Path(__file__).parents[2] / "docs/pictures/demo.svg"
 
 OUTPUT = (
     " DRUG \n"
@@ -29,3 +35,9 @@ def test_the_picture_quotes_the_text_safely_and_names_no_font_of_another_site() 
     assert picture.startswith("<svg")
     assert "&lt;none&gt;" in picture
     assert "font-face" not in picture
+
+
+def test_the_committed_picture_shows_what_the_bundled_releases_find() -> None:
+    picture = PICTURE.read_text(encoding="utf-8")
+    shown = [task for task in TASKS if task != "idiom" and bundled(task).name in picture]
+    assert sorted(shown) == ["acronym", "ner", "normalization", "relation", "summarization"]
