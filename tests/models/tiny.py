@@ -71,8 +71,8 @@ def roberta(folder: Path) -> str:
 
 
 def mpnet(folder: Path) -> str:
-    """An MPNet, which has relative positions too, with the pieces of the tiny BERT."""
-    letters = [*string.ascii_lowercase, *string.digits]
+    """An MPNet, which has relative positions too, with the pieces of the tiny BERT under other numbers."""
+    letters = [*string.digits, *string.ascii_lowercase]
     vocabulary = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", "pain", "drug", "the"]
     vocabulary += [*letters, *(f"##{c}" for c in letters), *string.punctuation]
     torch.manual_seed(7)

@@ -91,7 +91,7 @@ def train(
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
     if settings.teachers:
-        data = with_targets(data, teachers_of(settings), event=settings.event_head, device=device)
+        data = with_targets(data, teachers_of(settings), settings, device)
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)

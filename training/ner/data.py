@@ -33,6 +33,9 @@ from training.unlabelled import own_texts, read_unlabelled
 NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed", "unlabelled"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
+#: Draws the same validation parts in every run, so that one which goes on with another's weights does not
+#: validate with sentences that those have learned.
+VALIDATION_SEED = 42
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
 
@@ -120,7 +123,7 @@ def _held_out(
     labels: tuple[str, ...],
     lexicon: DrugLexicon | None,
 ) -> Corpus:
-    train, valid = hold_out(texts, 0.1, settings.seed)
+    train, valid = hold_out(texts, 0.1, VALIDATION_SEED)
     train = train[: settings.limit] if settings.limit else train
     return Corpus(train, valid, labels, lexicon)
 

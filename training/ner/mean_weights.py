@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.drift import REFERENCE
 from models.encoder.weights import ADAPTER
 from models.ner.decoding import TRANSITIONS
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
@@ -76,4 +77,5 @@ def _stated(release: Release) -> tuple[Any, ...]:
     manifest = release.manifest
     options = {n: v for n, v in manifest.configuration.items() if n not in OF_A_RUN}
     corpora = manifest.configuration["training"].get("corpora", "both")
-    return manifest.task, manifest.base, manifest.base_sha256, sorted(manifest.files), corpora, options
+    files = sorted(manifest.files.keys() - {REFERENCE})
+    return manifest.task, manifest.base, manifest.base_sha256, files, corpora, options

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from models.drift import REFERENCE
 from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
@@ -72,7 +73,8 @@ def _origin(releases: Sequence[Release]) -> dict[str, Any]:
 
 def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) -> None:
     files = releases[0].manifest.files
-    for file in files:
+    # A reference holds the answers of the release that it is of.
+    for file in files.keys() - {REFERENCE}:
         shutil.copyfile(releases[0].file(file), folder / file)
     if len(releases) > 1:
         for file, tensors in mean_files(releases).items():

@@ -10,9 +10,15 @@ from training.ner.settings import Settings
 
 
 def release_in(folder: Path) -> Release:
-    """The release in a folder, or the only tagger below the output folder of a run."""
-    made = list((folder / "ner").glob("*"))
-    return open_release(made[0] if len(made) == 1 else folder)
+    """The release in a folder, or the only tagger below the output folder of a run.
+
+    Raises ReleaseError where there are several.
+    """
+    made = sorted(path for path in (folder / "ner").glob("*") if path.is_dir())
+    if len(made) > 1:
+        names = ", ".join(path.name for path in made)
+        raise ReleaseError(f"{folder} has several taggers ({names}): name the folder of one")
+    return open_release(made[0] if made else folder)
 
 
 def releases_in(names: str) -> list[Release]:

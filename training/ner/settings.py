@@ -77,7 +77,7 @@ class Settings:
     ] = "best"
     lr: Annotated[float, typer.Option(help="of phase 2; 3e-5 in the paper, for a far larger model")] = 5e-4
     batch: Annotated[int, typer.Option(help="sentences of a batch")] = 24
-    seed: Annotated[int, typer.Option(help="of weights, order and validation part")] = 42
+    seed: Annotated[int, typer.Option(help="of weights, order and draws")] = 42
     limit: Annotated[int, typer.Option(help="training sentences of each corpus at most; 0: all")] = 0
     teaching: Annotated[
         float, typer.Option(min=0, max=1, help="share of the teaching corpus that is added to training")

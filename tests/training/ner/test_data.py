@@ -37,6 +37,14 @@ def gold(text: str, *mentions: tuple[str, str]) -> GoldText:
     )
 
 
+def test_every_run_validates_with_the_same_sentences(corpus: Path) -> None:
+    one, other = (read(corpus, Settings(seed=seed)) for seed in (1, 2))
+    for name in ("clinical", "posts"):
+        assert one[name].valid == other[name].valid
+        assert one[name].valid
+        assert not {t.text for t in one[name].valid} & {t.text for t in other[name].train}
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

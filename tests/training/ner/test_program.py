@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import torch
 import typer
 from safetensors.torch import load_file
 
+from models.drift import REFERENCE
 from models.encoder.model import Encoder, encoder_of
 from models.ner.decoding import TRANSITIONS
 from models.ner.model import NerModel
 from models.ner.named_events import NAMES
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import open_release
+from models.releases.store import describe, open_release, publish
 from models.types import DRUG, LABELS
 from tests.models import tiny
 from tests.training.ner.test_training import loop_of, tagger
@@ -151,7 +153,15 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
         data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, rank=2, pooled=False,
         named_from=0.0, withdrawals=False, **heads,
     )  # fmt: skip
-    (old,) = map(open_release, (tmp_path / "old/ner").iterdir())
+    made = release_in(tmp_path / "old")
+    (tmp_path / "referred").mkdir()
+    for file in made.manifest.files:
+        shutil.copyfile(made.file(file), tmp_path / "referred" / file)
+    (tmp_path / "referred" / REFERENCE).write_text("{}")
+    files = describe(tmp_path / "referred")
+    old = publish(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
+    with pytest.raises(ReleaseError, match="has several taggers"):
+        release_in(tmp_path / "old")
     main(data=corpus, output=tmp_path / "new", like=str(old.path))
     (new,) = map(open_release, (tmp_path / "new/ner").iterdir())
     before, after = (NerModel.load(release) for release in (old, new))
@@ -163,6 +173,7 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert after.decoding.event_weight == before.decoding.event_weight
     assert new.manifest.configuration["like"] == old.version
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
+    assert new.manifest.files.keys() == made.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
     assert changed == {NAMES}
 

@@ -26,7 +26,7 @@ from training.ner.assemble import training_sentences
 from training.ner.data import UNKNOWN, UNLABELLED, Corpus, Example, examples, read
 from training.ner.releases import check_split
 from training.ner.settings import Settings
-from training.ner.teachers import teachers_of, with_targets
+from training.ner.teachers import piece_numbers, teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee
 
 pytestmark = pytest.mark.matrix
@@ -68,7 +68,7 @@ def test_what_teachers_say_is_the_normalized_geometric_mean(base: str, runs: lis
     releases = [release_of(run) for run in runs]
     data = unlabelled(base)
     one, other = (NerModel.load(release) for release in releases)
-    for example, given in zip(data, with_targets(data, releases, event=False), strict=True):
+    for example, given in zip(data, with_targets(data, releases, Settings(base=base)), strict=True):
         product = (probabilities(one, example) * probabilities(other, example)).sqrt()
         assert given.taught is not None
         assert given.taught.event is None
@@ -91,7 +91,7 @@ def test_a_tagger_learns_from_texts_without_labels_what_its_teacher_says(base: s
         keep="last",
         precision="float32",
     )
-    learned = with_targets(data, [release_of(runs[0])], event=False)
+    learned = with_targets(data, [release_of(runs[0])], settings)
     trainee = TaggerTrainee(settings, learned, lambda model: {"posts": 0.5})
     before = distance(trainee.released(), learned)
     TrainingLoop(trainee, asdict(settings), None).run()
@@ -104,6 +104,31 @@ def distance(model: NerModel, data: list[Example]) -> float:
         (probabilities(model, e) - e.taught.tags.float()).abs().mean() for e in data if e.taught is not None
     ]
     return float(torch.stack(gaps).mean())
+
+
+def test_a_teacher_may_have_another_base_with_the_same_pieces(
+    base: str, corpus: Path, tmp_path: Path
+) -> None:
+    other = tiny.mpnet(tmp_path / "mpnet")
+    numbers = piece_numbers(base, other)
+    own, theirs = Encoder.load(base).tokenizer, Encoder.load(other).tokenizer
+    assert numbers is not None
+    for text in ("the drug, 20mg", "pain \u00e9\u4e00", own.unk_token):
+        pieces = own(text, add_special_tokens=False)["input_ids"]
+        assert [numbers[p] for p in pieces] == theirs(text, add_special_tokens=False)["input_ids"]
+    main(
+        data=corpus, output=tmp_path, base=other, rank=0, eight_bit=True, phases=1, epochs=1, batch=4, lr=0.01
+    )  # fmt: skip
+    settings = Settings(base=base, teachers=str(tmp_path))
+    (release,) = teachers_of(settings)
+    model = NerModel.load(release)
+    text = SENTENCES[0]
+    corpora = (Corpus([text], [], (), None, labelled=False),)
+    (mine,), (others,) = (examples(*corpora, e, tags_of(LABELS)) for e in (Encoder.load(base), model.encoder))
+    (learned,) = with_targets([mine], [release], settings)
+    assert mine.pieces != others.pieces
+    assert learned.taught is not None
+    assert torch.allclose(learned.taught.tags.float(), probabilities(model, others), atol=1e-3)
 
 
 def test_a_run_with_teachers_states_what_they_knew(
@@ -146,7 +171,7 @@ def test_texts_without_labels_are_none_of_those_with_labels_and_none_that_is_tes
     ("changes", "message"),
     [
         ({"split": "ade_group_1"}, "was trained on ade_fold_1, not on ade_group_1"),
-        ({"base": "mini"}, "a teacher is a tagger over mini"),
+        ({"base": "mini"}, "a teacher's base has the word pieces of mini, .* has others"),
         ({"event_head": True}, "a teacher needs an event head"),
     ],
 )
