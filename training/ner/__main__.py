@@ -60,8 +60,8 @@ def main(
         if settings.start or settings.rank:
             raise typer.BadParameter("--pretrained is for --rank 0 without --start")
         pretrained_sources(settings)
-    if (settings.unlabelled or settings.texts) and not settings.teachers:
-        raise typer.BadParameter("--unlabelled and --texts are for --teachers")
+    if (settings.unlabelled or settings.texts or settings.recombined) and not settings.teachers:
+        raise typer.BadParameter("--unlabelled, --texts and --recombined are for --teachers")
     teachers_of(settings)
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)

@@ -34,6 +34,7 @@ from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
 from training.ner.event_options import event_options
+from training.ner.recombined import recombined_sources
 from training.ner.settings import Settings, names_of
 from training.ner.teachers import teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee, started_release
@@ -192,6 +193,8 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> l
         earlier = [*earlier, *release.manifest.training_data]
     if settings.unlabelled:
         earlier = [*earlier, *read_unlabelled(data, settings.split).sources]
+    if settings.recombined:
+        earlier = [*earlier, PSYTAR_TRAINING, *recombined_sources()]
     if settings.texts:
         earlier = [*earlier, own_source(Path(settings.texts))]
     return list(dict.fromkeys([*own, *earlier]))

@@ -22,6 +22,7 @@ from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
+from training.ner.recombined import recombined
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
 from training.teaching.batches import MARKED
@@ -88,7 +89,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
-    if settings.unlabelled or settings.texts:
+    if settings.unlabelled or settings.texts or settings.recombined:
         known = {t.text for corpus in corpora.values() for t in (*corpus.train, *corpus.valid)}
         texts = _unlabelled(data, settings, known | held_out)
         corpora[UNLABELLED] = Corpus(texts, [], (), None, labelled=False)
@@ -96,8 +97,11 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
 
 
 def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldText]:
-    """All of `--texts`, and as many texts of the corpora as the settings say; none that is known."""
+    """All of `--texts`, and as many recombined texts and texts of the corpora as the settings say; none that
+    is known.
+    """
     own = dict.fromkeys(own_texts(Path(settings.texts)) if settings.texts else ())
+    own |= dict.fromkeys(recombined(data, settings.recombined))
     more = read_unlabelled(data, settings.split).texts if settings.unlabelled else []
     texts, rest = (
         [GoldText(f"{name}-{i}", text, ()) for i, text in enumerate(part) if text not in known]

@@ -46,6 +46,14 @@ class Settings:
             min=0, help="with --teachers: so many texts of training.pretraining that have no labels"
         ),
     ] = 0
+    recombined: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="with --teachers: so many texts without labels that are made of PsyTAR's and the teaching "
+            "corpus', with other effects and drugs",
+        ),
+    ] = 0
     texts: Annotated[
         str,
         typer.Option(

@@ -139,12 +139,13 @@ def test_a_run_with_teachers_states_what_they_knew(
     own.write_text('{"text": "no sleep on zoloft"}\n', encoding="utf-8")
     main(
         data=corpus, output=tmp_path, base=base, rank=0, eight_bit=True, phases=1, epochs=1, corpora="ade",
-        teachers=names, unlabelled=4, texts=str(own),
+        teachers=names, unlabelled=4, texts=str(own), recombined=3,
     )  # fmt: skip
     manifest = release_of(tmp_path).manifest
     assert manifest.configuration["training"]["teachers"] == names
     sources = [source.name for source in manifest.training_data]
     assert any("PsyTAR" in source for source in sources)
+    assert any("teaching corpus" in source for source in sources)
     assert sources[-1] == "texts of ward.jsonl"
     assert len(set(sources)) == len(sources)
 
