@@ -20,10 +20,10 @@ from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make, pretrained_sources
+from training.ner.distillation.teachers import teachers_of
 from training.ner.redecoded import redecoded
 from training.ner.releases import releases_in
 from training.ner.settings import Settings
-from training.ner.teachers import teachers_of
 
 
 @program

@@ -33,10 +33,10 @@ from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
+from training.ner.distillation.recombined import recombined_sources
+from training.ner.distillation.teachers import teachers_of, with_targets
 from training.ner.event_options import event_options
-from training.ner.recombined import recombined_sources
 from training.ner.settings import Settings, names_of
-from training.ner.teachers import teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source

@@ -22,7 +22,7 @@ from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
-from training.ner.recombined import recombined
+from training.ner.distillation.recombined import recombined
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
 from training.teaching.batches import MARKED

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText, read_psytar
-from training.ner.recombined import DRUGS, EFFECTS, drug_names, lay_phrases, recombined, replaced
+from training.ner.distillation.recombined import DRUGS, EFFECTS, drug_names, lay_phrases, recombined, replaced
 from training.teaching.readers import phrases
 
 TEXT = GoldText(

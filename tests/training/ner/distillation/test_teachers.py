@@ -24,9 +24,9 @@ from training.common.loop import TrainingLoop
 from training.ner.__main__ import main
 from training.ner.assemble import training_sentences
 from training.ner.data import UNKNOWN, UNLABELLED, Corpus, Example, examples, read
+from training.ner.distillation.teachers import piece_numbers, teachers_of, with_targets
 from training.ner.releases import check_split
 from training.ner.settings import Settings
-from training.ner.teachers import piece_numbers, teachers_of, with_targets
 from training.ner.trainer import TaggerTrainee
 
 pytestmark = pytest.mark.matrix

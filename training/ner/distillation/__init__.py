@@ -1,0 +1,1 @@
+"""What a tagger learns from other taggers: their answers, and texts without labels that they answer."""
