@@ -15,6 +15,11 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 # the same speed.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
+# On Hopper and Blackwell, PyTorch gives attention in 16 bits to cuDNN first, which makes a plan for each new
+# shape, in each thread anew: nearly every pass has one. Tagging was ten times slower than in 32 bits
+# (benchmarks/gpu). Now PyTorch's own kernels are first, as on other GPUs.
+os.environ.setdefault("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1")
+
 # NumPy's products run in the inference threads, of which there is one for each processor. If NumPy started
 # threads too, they would wait for each other: the relation stage took 1.3 to 2 times the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,10 +1,11 @@
 """Every program over every family of encoders: a step of training, a release, its answers, the same again.
 
-The models are tiny and random, so that the answers mean nothing.
+The models are tiny and random, so that the answers mean nothing. On a GPU: `PV_TEST_DEVICE=cuda`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from training.summarization.__main__ import main as summarization
 __all__ = ["semeval"]
 #: The guard of the summarizer has the tagger of the bundled NER release.
 pytestmark = pytest.mark.usefixtures("tiny_bundled")
+DEVICE = os.environ.get("PV_TEST_DEVICE", "cpu")
 TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
 Run = Callable[..., None]
 
@@ -58,7 +60,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     root = tmp_path_factory.mktemp("programs")
     for name in ("acronyms", "mentions", "questions"):
         (root / name).mkdir()
-    mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": "cpu"}
+    mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": DEVICE}
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
     tagging: dict[str, Any] = dict(data=corpus, epochs=1, rank=2, batch=8, corpora="psytar", decode="paper")
     relating: dict[str, Any] = dict(
@@ -114,7 +116,7 @@ def test_a_family_is_trained_released_loaded_and_answers_alike_again(
     release = open_release(path)
     assert release.manifest.base_sha256 == base_digest(bases[family])
     # Loading compares its answers with those that the release was published with.
-    model = load(release, dtype="float32").model
+    model = load(release, device=DEVICE, dtype="float32").model
     alone, answers = as_json(model.predict(inputs[:2])), as_json(model.predict(inputs))
     assert len(answers) == len(TEXTS) - (task == "idiom")
     assert same_answers(alone, answers[: len(alone)], 1e-4)

@@ -22,7 +22,9 @@ def resolved(precision: Precision, device: torch.device | str = "cpu") -> Litera
     """
     if precision != "auto":
         return precision
-    return "bfloat16" if "bfloat16" in number_formats(torch.device(device).type) else "float32"
+    if torch.device(device).type == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    return "bfloat16" if "bfloat16" in number_formats("cpu") else "float32"
 
 
 def mixed(precision: str, device: torch.device | str = "cpu") -> Any:

@@ -4,7 +4,10 @@ an operation over tensors of two devices raises an error, and no GPU is needed.
 
 from __future__ import annotations
 
+import mmap
+import os
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +70,13 @@ def test_the_head_of_statuses_computes_where_the_hidden_states_are() -> None:
         head = StatusHead(16)
         logits = head.statuses(torch.empty(9, 16), places, torch.empty(2, N_RULES))
     assert (logits.device.type, tuple(logits.shape)) == ("cuda", (2, len(STATUSES)))
+
+
+def test_attention_on_a_gpu_is_not_given_to_cudnn_first() -> None:
+    # The name is PyTorch's: a library that does not know it would ignore it.
+    assert os.environ["TORCH_CUDNN_SDPA_DEPRIORITIZED"] == "1"
+    library = Path(torch.__file__).parent / "lib/libtorch_cuda.so"
+    if not library.exists():
+        pytest.skip("this PyTorch is without CUDA")
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        assert content.find(b"TORCH_CUDNN_SDPA_DEPRIORITIZED") >= 0

@@ -219,13 +219,9 @@ def test_16_bits_are_tried_where_their_products_are_faster(
     assert number_formats("cpu") == formats
 
 
-@pytest.mark.parametrize(("supported", "formats"), [(True, ["bfloat16", "float32"]), (False, ["float32"])])
-def test_16_bits_are_tried_on_a_gpu_that_has_them(
-    supported: bool, formats: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_processor(monkeypatch)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
-    assert number_formats("cuda") == formats
+def test_a_gpu_computes_in_32_bits_whatever_the_processor_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_processor(monkeypatch, amx=True)
+    assert number_formats("cuda") == ["float32"]
 
 
 @pytest.mark.parametrize("dtype", ["auto", "bfloat16"])

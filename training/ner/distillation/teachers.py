@@ -81,13 +81,19 @@ def with_targets(
             chunk = data[start : start + CHUNK]
             with mixed(settings.precision, device):
                 hidden = model.encoder.encode_pieces([[numbers[p] for p in e.pieces] for e in chunk])
-            for i, (example, states) in enumerate(zip(chunk, hidden, strict=True), start):
-                if example.pieces:
-                    flags = torch.tensor(example.flags, dtype=states.dtype, device=states.device)
-                    sums[i] += model.head(states, flags).log_softmax(-1).cpu()
-                    if event:
-                        assert model.event_head is not None
-                        odds[i] += float(model.event_head(states))
+            at = [i for i, e in enumerate(chunk, start) if e.pieces]
+            if not at:
+                continue
+            states = torch.cat([hidden[i - start] for i in at])
+            lengths = torch.tensor([len(data[i].pieces) for i in at], device=states.device)
+            flags = torch.tensor([f for i in at for f in data[i].flags], dtype=states.dtype)
+            tags = model.head(states, flags.to(states.device)).log_softmax(-1).cpu()
+            for i, own in zip(at, tags.split(lengths.tolist()), strict=True):
+                sums[i] += own
+            if event:
+                assert model.event_head is not None
+                for i, logit in zip(at, model.event_head.of_rows(states, lengths).tolist(), strict=True):
+                    odds[i] += logit
     n = len(teachers)
     return [
         replace(e, taught=Taught(_mean(s, n), 1 / (1 + math.exp(-o / n)) if event else None))

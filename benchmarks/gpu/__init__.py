@@ -1,0 +1,1 @@
+"""What a GPU brings, and whether it answers as the processor does."""
