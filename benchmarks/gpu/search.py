@@ -28,9 +28,7 @@ def search(sizes: tuple[int, ...], repeats: int, devices: tuple[str, ...]) -> di
         del vectors
         for n in QUERIES:
             queries = rng.standard_normal((n, DIMENSION), dtype=np.float32)
-            forms = {
-                device: partial(index.search, queries, NEIGHBOURS) for device, index in indexes.items()
-            }
+            forms = {device: partial(index.search, queries, NEIGHBOURS) for device, index in indexes.items()}
             times = by_turns(forms, repeats)
             cosines, found = forms[devices[0]]()
             for device in devices:
