@@ -24,15 +24,13 @@ def stages(setup: Setup, device: str) -> dict[str, Any]:
     """
     rows = {}
     for stage in STAGES:
-        models = {
-            name: load_task(stage.name, Settings(device=place, dtype=dtype)).current.model
-            for name, place, dtype in (
-                ("cpu", "cpu", "auto"),
-                ("exact", "cpu", "float32"),
-                ("gpu_float32", device, "float32"),
-                ("gpu_bfloat16", device, "bfloat16"),
-            )
+        settings = {
+            "cpu": Settings(),
+            "exact": Settings(dtype="float32"),
+            "gpu_float32": Settings(device=device, dtype="float32"),
+            "gpu_bfloat16": Settings(device=device, dtype="bfloat16"),
         }
+        models = {name: load_task(stage.name, own).current.model for name, own in settings.items()}
         for (topic, name), records in setup.before.items():
             if name != stage.name:
                 continue
