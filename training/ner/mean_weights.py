@@ -21,6 +21,9 @@ from training.ner.releases import check_split
 from training.ner.settings import Settings
 
 TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
+#: Cosine of the tagging heads of two runs, below which they did not begin with the same one: heads that began
+#: with other random weights have about 0.
+LEAST_COSINE = 0.5
 #: What one configuration may say otherwise than another.
 OF_A_RUN = (
     "alarms", "event_weight", "event_weights_tried", "like", "mean_of", "training", "training_seconds"
@@ -29,7 +32,7 @@ OF_A_RUN = (
 
 def check_alike(releases: Sequence[Release]) -> None:
     """Raises ReleaseError unless each is a tagger and, if there are several, all have the same base, corpora,
-    split, files and options of decoding, and layers stored in 8 bits.
+    split, files and options of decoding, layers stored in 8 bits, and heads that began with the same weights.
     """
     first = releases[0]
     if first.manifest.task != "ner":
@@ -45,6 +48,11 @@ def check_alike(releases: Sequence[Release]) -> None:
         check_split(release, Settings(split=split))
         if not release.manifest.configuration["training"].get("eight_bit"):
             raise ReleaseError(f"{release.version}: only layers stored by --eight-bit have a mean")
+        if torch.cosine_similarity(_head(release), _head(first), dim=0) < LEAST_COSINE:
+            raise ReleaseError(
+                f"{release.version}: its head did not begin with the weights of that of {first.version}; "
+                "start both runs from one release"
+            )
 
 
 def mean_files(releases: Sequence[Release]) -> dict[str, dict[str, Tensor]]:
@@ -64,6 +72,11 @@ def mean_configuration(releases: Sequence[Release]) -> dict[str, Any]:
     weights = [release.manifest.configuration.get("event_weight", 0.0) for release in releases]
     mean = round(sum(weights) / len(weights), 4)
     return {"event_weight": mean, "mean_of": [release.version for release in releases]}
+
+
+def _head(release: Release) -> Tensor:
+    """The weights of the tagging head in one row."""
+    return read_tensors(release.file(HEAD))["linear.weight"].float().flatten()
 
 
 def _mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

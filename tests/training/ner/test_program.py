@@ -180,13 +180,14 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
 
 @pytest.mark.usefixtures("few_posts")
 def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Path) -> None:
-    base, runs = tiny.bert(tmp_path / "base"), [str(tmp_path / name) for name in ("one", "two")]
+    base, runs = tiny.bert(tmp_path / "base"), [str(tmp_path / name) for name in ("start", "one", "two")]
     for seed, run in enumerate(runs):
         main(
             data=corpus, output=Path(run), seed=seed, base=base, epochs=1, phases=1, rank=0, eight_bit=True,
             batch=4, lr=5e-3, teaching=0.01, limit=5, event_head=True, status_head=True,
+            start=runs[0] if seed else "",
         )  # fmt: skip
-    main(data=corpus, output=tmp_path / "mean", like=",".join(runs))
+    main(data=corpus, output=tmp_path / "mean", like=",".join(runs[1:]))
     one, two, mean = (release_in(tmp_path / name) for name in ("one", "two", "mean"))
     options = [release.manifest.configuration for release in (one, two, mean)]
     assert options[2]["mean_of"] == [one.version, two.version]
@@ -217,6 +218,7 @@ def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> No
         "tags": whole | {"repair": False},
         "posts": whole | {"corpora": "psytar"},
         "fold": whole | {"split": "ade_group_3"},
+        "seed": whole | {"seed": 7},
     }
     for name, settings in others.items():
         main(data=corpus, output=tmp_path / name, **settings, **common)
@@ -225,6 +227,7 @@ def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> No
         f"{tmp_path}/whole,{tmp_path}/tags": "other labels, corpora, files or decoding",
         f"{tmp_path}/whole,{tmp_path}/posts": "other labels, corpora, files or decoding",
         f"{tmp_path}/whole,{tmp_path}/fold": "trained on ade_group_3, not on ade_fold_1",
+        f"{tmp_path}/whole,{tmp_path}/seed": "start both runs from one release",
     }
     for runs, reason in said.items():
         with pytest.raises(ReleaseError, match=reason):
