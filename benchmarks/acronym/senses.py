@@ -125,7 +125,7 @@ def measured(
     of each short form.
     """
     rest = examples.without(part)
-    mixture = best_mixture(list(validation_scores(rest, SEED, covered - part).values()))
+    mixture = best_mixture(validation_scores(rest, SEED, covered - part))
     sources, counted = (
         [rest.casi, rest.used, rest.written],
         {"casi": rest.casi.rows, "ade": rest.defined.rows},

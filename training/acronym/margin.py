@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.acronym.prototypes import Mixture
-from training.acronym.prototypes import RowScores, best_long_forms, mixed
+from training.acronym.prototypes import SOURCE_WEIGHTS, RowScores, best_long_forms, mixed
 
 Floats = NDArray[np.float64]
 #: Accuracy of the expansions that are made.
@@ -19,7 +19,9 @@ GRID = tuple(round(0.02 * n, 2) for n in range(50))
 
 
 class Margin(NamedTuple):
-    """A margin with the mean over the sources of the share of expanded rows and of their accuracy."""
+    """A margin with the means over the sources, by SOURCE_WEIGHTS, of the share of expanded rows and of their
+    accuracy.
+    """
 
     margin: float
     coverage: float
@@ -29,7 +31,8 @@ class Margin(NamedTuple):
 def chosen_margin(sources: Mapping[str, Sequence[RowScores]], mixture: Mixture) -> Margin:
     """The smallest margin with accuracy WANTED; where there is none, the one with the best accuracy."""
     marked = [_margins(rows, mixture) for rows in sources.values()]
-    tried = [_over_sources(margin, marked) for margin in GRID]
+    weights = [SOURCE_WEIGHTS.get(name, 1.0) for name in sources]
+    tried = [_over_sources(margin, marked, weights) for margin in GRID]
     good = [m for m in tried if m.accuracy >= WANTED]
     return good[0] if good else max(tried, key=lambda m: m.accuracy)
 
@@ -43,8 +46,9 @@ def _margins(scored: Sequence[RowScores], mixture: Mixture) -> Floats:
     return np.array(out, np.float64)
 
 
-def _over_sources(margin: float, marked: Sequence[Floats]) -> Margin:
+def _over_sources(margin: float, marked: Sequence[Floats], weights: Sequence[float]) -> Margin:
     kept = [rows[rows[:, 0] >= margin, 1] for rows in marked]
     coverage = [len(part) / len(rows) for part, rows in zip(kept, marked, strict=True)]
-    accuracy = [float(part.mean()) for part in kept if len(part)]
-    return Margin(margin, float(np.mean(coverage)), float(np.mean(accuracy)) if accuracy else 0.0)
+    right = [(float(part.mean()), weight) for part, weight in zip(kept, weights, strict=True) if len(part)]
+    accuracy = sum(mean * w for mean, w in right) / sum(w for _, w in right) if right else 0.0
+    return Margin(margin, float(np.average(coverage, weights=weights)), accuracy)

@@ -122,7 +122,7 @@ def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Ma
     """
     started = time.monotonic()
     scored = validation_scores(examples, seed)
-    mixture = best_mixture(list(scored.values()))
+    mixture = best_mixture(scored)
     console.print(ablation_table(scored, mixture))
     margin = chosen_margin(scored, mixture)
     console.print(f"{mixture}, {margin}, {time.monotonic() - started:.0f} s", highlight=False)

@@ -33,3 +33,8 @@ def test_without_a_margin_that_is_good_enough_the_best_one_is_chosen() -> None:
     margin = chosen_margin({"one": scored(1, -3, -0.5)}, MIXTURE)
     assert margin.accuracy == pytest.approx(1 / 2)
     assert margin.margin == pytest.approx(0.26)
+
+
+def test_rows_of_senses_that_no_corpus_shows_count_less() -> None:
+    margin = chosen_margin({"one": scored(1), "unseen": scored(-1)}, MIXTURE)
+    assert margin == pytest.approx((0.0, 1.0, 1 / 1.25))

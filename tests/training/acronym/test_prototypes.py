@@ -65,7 +65,19 @@ def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
     rows = [RowScores(row, torch.tensor([0.0, -9.0]), similarity, torch.zeros(2), no)]
     assert best_long_forms(rows, Mixture(1, 0, 0)) == ["a"]
     assert best_long_forms(rows, Mixture(0, 10, 0, unseen=0.7)) == ["a"]
-    assert best_long_forms(rows, best_mixture([rows])) == ["b"]
+    assert best_long_forms(rows, best_mixture({"casi": rows})) == ["b"]
+
+
+def test_rows_of_senses_that_no_corpus_shows_count_less_in_the_choice_of_weights() -> None:
+    def rows(gold: str, n: int) -> list[RowScores]:
+        # Only written sentences show b; a raised cosine decides.
+        row, written = Row("PD", Span(0, 2), ("a", "b"), gold), torch.tensor([False, True])
+        return [RowScores(row, torch.zeros(2), torch.tensor([0.5, 0.4]), torch.zeros(2), written)] * n
+
+    known, unseen = rows("a", 2) + rows("b", 1), rows("b", 3)
+    chosen = best_mixture({"casi": known, "unseen": unseen})
+    assert best_long_forms(known, chosen) == ["a"] * 3
+    assert best_long_forms(known, best_mixture({"casi": known, "written": unseen})) == ["b"] * 3
 
 
 def test_a_prototype_is_also_stored_under_the_dictionarys_spelling() -> None:

@@ -90,6 +90,6 @@ def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -
     # The vectors of y are nearer to x than to the written sentence unless that is raised.
     (first,) = {tuple(s.similarity.tolist()) for s in scored}
     assert first[0] > first[1]
-    mixture = best_mixture([scored])
+    mixture = best_mixture({"casi": scored})
     assert mixture.written > 0
     assert best_long_forms(scored, mixture) == ["y"] * 3
