@@ -9,7 +9,8 @@ zero-shot release uses cosines of sentence vectors (scorers.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -42,12 +43,18 @@ class _Occurrence(NamedTuple):
     span: Span
     sentence: Span
     short_form: str
+    entry: str
+    """what is looked up: the short form, or where it is a plural its singular"""
 
     def expansion(
         self, best: LongForm, source: Literal["text", "dictionary"], candidates: tuple[LongForm, ...] = ()
     ) -> Expansion:
+        best, *others = (self._in_number(form) for form in (best, *candidates))
         start, end = self.span.start, self.span.end
-        return Expansion(start, end, self.short_form, best.long_form, best.score, source, candidates)
+        return Expansion(start, end, self.short_form, best.long_form, best.score, source, tuple(others))
+
+    def _in_number(self, form: LongForm) -> LongForm:
+        return form if self.entry == self.short_form else LongForm(plural(form.long_form), form.score)
 
 
 class AcronymModel:
@@ -92,12 +99,11 @@ class AcronymModel:
         undefined: list[_Occurrence] = []
         for report, text in enumerate(batch):
             defined = definitions(text)
-            for occurrence in _occurrences(text, report):
-                short_form = occurrence.short_form
-                if short_form in defined:
-                    long_form = LongForm(defined[short_form], 1.0)
+            for occurrence in _occurrences(text, report, (defined, self.dictionary)):
+                if occurrence.entry in defined:
+                    long_form = LongForm(defined[occurrence.entry], 1.0)
                     expansions[report].append(occurrence.expansion(long_form, "text"))
-                elif short_form in self.dictionary and not _in_capitals(text, occurrence.sentence):
+                elif occurrence.entry in self.dictionary and not _in_capitals(text, occurrence.sentence):
                     undefined.append(occurrence)
         for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
             candidates = () if decided([one.score for one in best], self.margin) else best
@@ -115,7 +121,7 @@ class AcronymModel:
     def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[LongForm, ...]]:
         """The dictionary's best CANDIDATES long forms of each occurrence, best first."""
         questions = [
-            question(batch[o.report], o.span, o.sentence, self.dictionary[o.short_form]) for o in occurrences
+            question(batch[o.report], _of_entry(o), o.sentence, self.dictionary[o.entry]) for o in occurrences
         ]
         best = []
         for asked, scores in zip(questions, self.scorer.scores(questions), strict=True):
@@ -140,10 +146,36 @@ def load_dictionary(path: Path) -> dict[str, list[str]]:
     return dictionary
 
 
-def _occurrences(text: str, report: int) -> Iterator[_Occurrence]:
+def plural(long_form: str) -> str:
+    """The plural of a noun phrase in English; one in -s is taken for a plural, but for -ss and -sis."""
+    for ending, replaced in (("ss", "sses"), ("sis", "ses"), ("s", "s"), ("x", "xes"), ("ch", "ches")):
+        if long_form.endswith(ending):
+            return long_form.removesuffix(ending) + replaced
+    if re.search("[^aeiou]y$", long_form):
+        return long_form.removesuffix("y") + "ies"
+    return long_form + "s"
+
+
+def _occurrences(text: str, report: int, known: Sequence[Container[str]]) -> Iterator[_Occurrence]:
+    """Those of all short forms. `known`: where an entry is looked up, as it stands first."""
     for sentence in sentences(text):
         for span in short_forms(text, sentence):
-            yield _Occurrence(report, span, sentence, text[span.start : span.end])
+            short_form = text[span.start : span.end]
+            forms = (short_form, _singular(short_form))
+            entry = next((form for form in forms if any(form in where for where in known)), short_form)
+            yield _Occurrence(report, span, sentence, short_form, entry)
+
+
+def _singular(short_form: str) -> str:
+    """Without the s of a plural: LFT for LFTs."""
+    stem = short_form.removesuffix("s")
+    return stem if len(stem) > 1 and stem.isupper() else short_form
+
+
+def _of_entry(occurrence: _Occurrence) -> Span:
+    """The span without the s of a plural."""
+    start = occurrence.span.start
+    return Span(start, start + len(occurrence.entry))
 
 
 def _in_capitals(text: str, sentence: Span) -> bool:

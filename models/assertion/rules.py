@@ -86,9 +86,9 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
         return Assertion()
     matches = _matches_of(sentence, clinical)
     kinds = _kinds_before(sentence, [m for m in reversed(matches) if m.end <= first], first)
-    # A mention may begin with the person who has the effect: "hubby snores", unlike "snapping at my kids". In a
-    # clinical sentence it may begin with a negation, "no hepatotoxicity"; in a post that is an effect as it
-    # stands, "no appetite".
+    # A mention may begin with the person who has the effect: "hubby snores", unlike "snapping at my kids". In
+    # a clinical sentence it may begin with a negation, "no hepatotoxicity"; in a post such a mention is an
+    # effect as it stands, "no appetite".
     inside = {m.kind for m in matches if m.start == first and m.end < last}
     kinds |= inside & {"other", "relative", *(("negated", "negated_until_comma") if clinical else ())}
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)

@@ -31,9 +31,8 @@ SIMILARITY = (10.0, 20.0, 30.0, 45.0)
 PRIOR = (0.0, 0.4, 0.7, 1.0)
 UNSEEN = (0.1, 0.3, 0.5)
 WRITTEN_RAISED = (0.0, 0.05, 0.1, 0.15, 0.2)
-#: Weight, beside 1 of each other source, of rows that are scored as if only written sentences had their senses.
-#: Such senses are rare: 18 of 337 definitions in abstracts have one. With weight 1 the release preferred
-#: them, "side of bed" for SOB.
+#: Weights of sources that count less than others. Senses that only written sentences show are rare: 18 of 337
+#: definitions in abstracts have one. Where they counted like others, SOB became "side of bed".
 SOURCE_WEIGHTS = {"unseen": 0.25}
 #: Mixtures that show what each part of the score contributes.
 ABLATIONS = {

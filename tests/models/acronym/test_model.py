@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.acronym.model import AcronymModel, decided, load_dictionary
+from models.acronym.model import AcronymModel, decided, load_dictionary, plural
 from models.acronym.questions import CONTEXT
 from models.encoder.model import Encoder
 from models.types import Expansion, Span
@@ -40,6 +40,37 @@ def test_a_definition_applies_to_every_occurrence_and_overrides_the_dictionary(m
         ("MS", "Morbus Schlatter", 1.0, "text")
     ] * 3
     assert [e.start for e in expansions] == [18, text.index("MS hurt"), text.index("MS is")]
+
+
+def test_a_plural_is_looked_up_by_its_singular_and_expanded_in_the_plural(model: AcronymModel) -> None:
+    texts = [
+        "She gets HAs every week.",
+        "Deep vein thrombosis (DVT) recurred; three DVTs in all.",
+        "The HAS.",
+    ]
+    headaches, clots, none = model.predict(texts)
+    assert [(e.start, e.end, e.short_form, e.long_form) for e in headaches] == [(9, 12, "HAs", "headaches")]
+    assert [(e.short_form, e.long_form) for e in clots] == [
+        ("DVT", "Deep vein thrombosis"), ("DVTs", "Deep vein thromboses"),
+    ]  # fmt: skip
+    assert none == []
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        ("liver function test", "liver function tests"),
+        ("liver function tests", "liver function tests"),
+        ("biopsy", "biopsies"),
+        ("X-ray", "X-rays"),
+        ("abscess", "abscesses"),
+        ("prosthesis", "prostheses"),
+        ("chest x", "chest xes"),
+        ("patch", "patches"),
+    ],
+)
+def test_the_plural_of_a_long_form(one: str, several: str) -> None:
+    assert plural(one) == several
 
 
 def test_a_definition_applies_to_its_own_text_only(model: AcronymModel) -> None:

@@ -149,6 +149,9 @@ def test_in_a_clinical_sentence_relatives_donors_and_animals_are_others(marked: 
 
 def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
     assert assertion_of("She had no [rash].", clinical=True) == NEGATED
+    assert assertion_of("[No hepatotoxicity] occurred with isoniazid.", clinical=True) == NEGATED
+    assert assertion_of("[Absence of rash] was noted.", clinical=True) == NEGATED
+    assert assertion_of("Zoloft: [no appetite] at all.") == ASSERTED
     assert assertion_of("Lamotrigine may cause [rash].", clinical=True) == HYPOTHETICAL
 
 
