@@ -153,6 +153,7 @@ def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
     assert assertion_of("[Absence of rash] was noted.", clinical=True) == NEGATED
     assert assertion_of("Zoloft: [no appetite] at all.") == ASSERTED
     assert assertion_of("Lamotrigine may cause [rash].", clinical=True) == HYPOTHETICAL
+    assert assertion_of("Gold may cause rash, and our patient had [nephrosis].", clinical=True) == ASSERTED
 
 
 @pytest.mark.parametrize(
