@@ -320,8 +320,10 @@ def _run(command: list[str], log: Path, timeout_s: float) -> None:
 def _complaint(log: Path) -> str:
     text = re.sub(r"\x1b\[[\d;]*m", "", log.read_text(errors="replace"))  # Maven colours even a file.
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if "ERROR" in line or "Exception" in line]
-    return (errors or lines[-1:] or ["it said nothing"])[0]
+    # A broker also names exceptions that it gets over, before the one that ends it.
+    signs = (PORT_TAKEN, "FATAL", "ERROR", "Exception")
+    found = [line for sign in signs for line in lines if sign in line]
+    return (found or lines[-1:] or ["it said nothing"])[0]
 
 
 def _is_free(port: int) -> bool:

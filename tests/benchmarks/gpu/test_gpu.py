@@ -23,6 +23,7 @@ def test_searches_are_compared_with_those_of_the_first_device() -> None:
         assert (row["same_neighbours"], row["cosines_differ_by"]) == (1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_every_stage_is_measured_in_both_number_formats_and_compared(tmp_path: Path) -> None:
     amount = replace(QUICK, records={"posts": 2, "sentences": 2, "questions": 1})
     rows = stages(Setup(tmp_path, amount), "cpu")["rows"]

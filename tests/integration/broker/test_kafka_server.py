@@ -16,7 +16,14 @@ from aiokafka import (  # type: ignore[import-untyped,unused-ignore]
 )
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic  # type: ignore[import-untyped,unused-ignore]
 
-from tests.integration.kafka_server import KafkaUnavailable, LocalKafka, find_kafka, own_kafka
+from tests.integration.kafka_server import (
+    PORT_TAKEN,
+    KafkaUnavailable,
+    LocalKafka,
+    _complaint,
+    find_kafka,
+    own_kafka,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -94,8 +101,24 @@ def test_a_port_that_is_taken_after_the_look_is_replaced(monkeypatch: pytest.Mon
     try:
         kafka = own_kafka()
     except KafkaUnavailable as reason:
+        for first in taken:
+            first.close()
         pytest.skip(str(reason))
     (first,) = taken
     with first:
         assert int(kafka.bootstrap.rpartition(":")[2]) != first.getsockname()[1]
         kafka.stop()
+
+
+def test_what_ended_a_broker_is_told_and_not_what_it_got_over(tmp_path: Path) -> None:
+    log = tmp_path / "broker.log"
+    log.write_text(
+        "INFO registerBroker: event failed with NotControllerException\n"
+        "ERROR [KafkaServer id=1] Fatal error during startup\n"
+        f"java.net.BindException: {PORT_TAKEN}\n"
+    )
+    assert PORT_TAKEN in _complaint(log)
+    log.write_text("INFO a NotControllerException\nERROR no space left on device\n")
+    assert _complaint(log) == "ERROR no space left on device"
+    log.write_text("")
+    assert _complaint(log) == "it said nothing"
