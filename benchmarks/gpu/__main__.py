@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import faiss
 import torch
 import typer
 
@@ -16,6 +17,7 @@ from benchmarks.gpu.search import search
 from benchmarks.gpu.stages import stages
 from benchmarks.machine import print_and_write, provenance
 from benchmarks.speed.setup import FULL, QUICK, Setup
+from streams.settings import Settings
 from training.common.program import DeviceName, device_of
 from training.common.program_help import run_program
 
@@ -32,6 +34,10 @@ def main(
     result: Annotated[Path | None, typer.Option("--json", help="folder for the results")] = None,
 ) -> None:
     place = device_of(device).type
+    if Settings().device != "cpu":
+        raise typer.BadParameter("unset PV_DEVICE: what is compared with must be on the processor")
+    if place == "cuda" and not getattr(faiss, "get_num_gpus", int)():
+        raise typer.BadParameter("FAISS has no GPU here: install the extra gpu in the place of cpu")
     sizes, repeats = ((1000, 2000), 1) if quick else (SIZES, REPEATS)
     programs: dict[str, Any] = {
         "search": lambda: search(sizes, repeats, ("cpu", place)),

@@ -25,12 +25,12 @@ def stages(setup: Setup, device: str) -> dict[str, Any]:
     rows = {}
     for stage in STAGES:
         settings = {
-            "cpu": Settings(),
             "exact": Settings(dtype="float32"),
             "gpu_float32": Settings(device=device, dtype="float32"),
             "gpu_bfloat16": Settings(device=device, dtype="bfloat16"),
         }
-        models = {name: load_task(stage.name, own).current.model for name, own in settings.items()}
+        models = {"cpu": setup.models[stage.name].model}
+        models |= {name: load_task(stage.name, own).current.model for name, own in settings.items()}
         for (topic, name), records in setup.before.items():
             if name != stage.name:
                 continue

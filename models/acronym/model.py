@@ -148,7 +148,9 @@ def load_dictionary(path: Path) -> dict[str, list[str]]:
 
 def plural(long_form: str) -> str:
     """The plural of a noun phrase in English; one in -s is taken for a plural, but for -ss and -sis."""
-    for ending, replaced in (("ss", "sses"), ("sis", "ses"), ("s", "s"), ("x", "xes"), ("ch", "ches")):
+    for ending, replaced in (
+        ("ss", "sses"), ("sis", "ses"), ("s", "s"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"),
+    ):  # fmt: skip
         if long_form.endswith(ending):
             return long_form.removesuffix(ending) + replaced
     if re.search("[^aeiou]y$", long_form):

@@ -205,13 +205,15 @@ def _stacked(scored: Sequence[RowScores]) -> _Stacked:
     )
 
 
-def best_mixture(sources: Mapping[str, list[RowScores]]) -> Mixture:
-    """The weights with the best mean accuracy over the sources, by SOURCE_WEIGHTS; of equal ones the first of
-    the grid, which is the simplest.
+def best_mixture(
+    sources: Mapping[str, list[RowScores]], weights: Mapping[str, float] = SOURCE_WEIGHTS
+) -> Mixture:
+    """The weights with the best mean accuracy over the sources, which count by `weights`, others 1; of equal
+    ones the first of the grid, which is the simplest.
     """
     parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, WRITTEN_RAISED)
     grid = [Mixture(a, b, c, d, written=raised) for a, b, c, d, raised in parts]
-    stacked = [(SOURCE_WEIGHTS.get(name, 1.0), _stacked(part)) for name, part in sources.items() if part]
+    stacked = [(weights.get(name, 1.0), _stacked(part)) for name, part in sources.items() if part]
     return max(grid, key=lambda m: sum(weight * part.accuracy(m) for weight, part in stacked))
 
 

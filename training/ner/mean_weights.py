@@ -39,7 +39,7 @@ def check_alike(releases: Sequence[Release]) -> None:
         raise ReleaseError(f"{first.version} is no tagger")
     if len(releases) == 1:
         return
-    split = first.manifest.configuration["training"]["split"]
+    split, begun = first.manifest.configuration["training"]["split"], _head(first)
     for release in releases:
         if _stated(release) != _stated(first):
             raise ReleaseError(
@@ -48,7 +48,7 @@ def check_alike(releases: Sequence[Release]) -> None:
         check_split(release, Settings(split=split))
         if not release.manifest.configuration["training"].get("eight_bit"):
             raise ReleaseError(f"{release.version}: only layers stored by --eight-bit have a mean")
-        if torch.cosine_similarity(_head(release), _head(first), dim=0) < LEAST_COSINE:
+        if torch.cosine_similarity(_head(release), begun, dim=0) < LEAST_COSINE:
             raise ReleaseError(
                 f"{release.version}: its head did not begin with the weights of that of {first.version}; "
                 "start both runs from one release"

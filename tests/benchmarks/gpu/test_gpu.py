@@ -6,7 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import faiss
 import pytest
+import torch
 import typer
 
 from benchmarks.gpu.__main__ import main
@@ -47,3 +49,16 @@ def test_the_figures_name_what_they_were_made_with(tmp_path: Path) -> None:
 def test_unknown_parts_are_refused() -> None:
     with pytest.raises(typer.BadParameter, match=r"unknown parts \['memory'\]"):
         main(parts="search,memory", device="cpu")
+
+
+def test_a_baseline_on_the_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PV_DEVICE", "cuda")
+    with pytest.raises(typer.BadParameter, match="unset PV_DEVICE"):
+        main(parts="search", device="cpu", quick=True)
+
+
+def test_a_faiss_without_a_gpu_is_not_measured_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0, raising=False)
+    with pytest.raises(typer.BadParameter, match="FAISS has no GPU here"):
+        main(parts="search", device="cuda", quick=True)

@@ -67,6 +67,7 @@ def test_a_plural_is_looked_up_by_its_singular_and_expanded_in_the_plural(model:
         ("prosthesis", "prostheses"),
         ("chest x", "chest xes"),
         ("patch", "patches"),
+        ("skin rash", "skin rashes"),
     ],
 )
 def test_the_plural_of_a_long_form(one: str, several: str) -> None:
