@@ -6,11 +6,11 @@ the end of the sentence. Pseudo-triggers, longer expressions that contain a trig
 matched first and have no scope. An effect that has ended ("no longer dizzy") did happen and is not negated.
 
 The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
-used. Kinds of rows: `negated`, `negated_until_comma`, `possible`, `feared`, `other` (experiencer) and
-`relative` have their scope after the trigger; `negated_after`, `possible_after` and `other_after` before it,
-and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on both sides. `stop`,
-`new_clause`, `writer`, `patient`, `comma` and `punctuation` are terminators. `pseudo` and `list` (commas of
-an enumeration) have no effect but to prevent other matches.
+used. Kinds of rows: `negated`, `negated_until_comma`, `negated_aside`, `possible`, `feared`, `other`
+(experiencer) and `relative` have their scope after the trigger; `negated_after`, `possible_after` and
+`other_after` before it, and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on
+both sides. `stop`, `new_clause`, `writer`, `patient`, `patient_clause`, `onset`, `comma` and `punctuation`
+are terminators. `pseudo` and `list` (commas of an enumeration) have no effect but to prevent other matches.
 
 In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
 are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
@@ -37,6 +37,7 @@ _WINDOW = 300
 _WORDS_AFTER = {
     "negated": 8,
     "negated_until_comma": 6,
+    "negated_aside": 8,
     "possible": 14,
     "feared": 10,
     "other": 25,
@@ -45,11 +46,12 @@ _WORDS_AFTER = {
 }
 #: Words that may be between an effect and a trigger after it.
 _WORDS_BEFORE = {"negated_after": 2, "possible_after": 2, "other_after": 6, "relative_after": 6, "cancel": 5}
-_EVENT = frozenset({"negated", "negated_until_comma", "possible", "feared"})
+_NEGATED = frozenset({"negated", "negated_until_comma", "negated_aside"})
+_EVENT = _NEGATED | {"possible", "feared"}
 #: Kinds of rows that are read in posts alone, and in clinical sentences alone.
 _IN_POSTS = frozenset({"other", "other_after"})
 _RELATIVE = frozenset({"relative", "relative_after"})
-_IN_CLINICAL = _RELATIVE | {"patient"}
+_IN_CLINICAL = _RELATIVE | {"patient", "patient_clause", "onset", "negated_aside"}
 #: Kinds whose scope each terminator ends; that of another experiencer ends only where the writer is named.
 _ENDED_BY = {
     "stop": _EVENT,
@@ -57,7 +59,9 @@ _ENDED_BY = {
     "writer": frozenset({"other"}) | _RELATIVE,
     "patient": _RELATIVE,
     "comma": frozenset({"negated_until_comma", "feared"}),
-    "punctuation": frozenset({"negated", "negated_until_comma", "feared"}),
+    "punctuation": _NEGATED | {"feared"},
+    "patient_clause": _EVENT | _RELATIVE,
+    "onset": frozenset({"negated_aside"}),
 }
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
@@ -90,9 +94,9 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
     # a clinical sentence it may begin with a negation, "no hepatotoxicity"; in a post such a mention is an
     # effect as it stands, "no appetite".
     inside = {m.kind for m in matches if m.start == first and m.end < last}
-    kinds |= inside & {"other", "relative", *(("negated", "negated_until_comma") if clinical else ())}
+    kinds |= inside & {"other", "relative", *(_NEGATED if clinical else ())}
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
-    negated = "cancel" not in kinds and not kinds.isdisjoint(("negated", "negated_until_comma"))
+    negated = "cancel" not in kinds and not kinds.isdisjoint(_NEGATED)
     return Assertion(
         negated=negated or "negated_after" in kinds,
         hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),

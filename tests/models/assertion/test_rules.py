@@ -157,6 +157,35 @@ def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "A woman with no history of mania developed a [manic episode] on fluoxetine.",
+        "Four courses without any complication had passed before he experienced [hypersensitivity].",
+        "No other possible cause of the [gynaecomastia] was found.",
+        "He had [neutropenia] 0.5 x 10(9)/L.",
+        "Prilocaine has not previously been described to cause [tinnitus].",
+        "Statins can cause myalgia; she presented with [jaundice].",
+        "Statins may cause myalgia, and the patient then developed [jaundice].",
+    ],
+)
+def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: str) -> None:
+    assert assertion_of(sentence, clinical=True) == ASSERTED
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("He took it without [rash] and developed cough.", NEGATED),
+        ("No patient developed [rash].", NEGATED),
+        ("She had no history of [seizures].", NEGATED),
+        ("Stop the infusion if the patient developed [urticaria].", HYPOTHETICAL),
+    ],
+)
+def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expected: Assertion) -> None:
+    assert assertion_of(sentence, clinical=True) == expected
+
+
+@pytest.mark.parametrize(
     "marked",
     [
         "my mum came out in [hives] on amoxicillin",
