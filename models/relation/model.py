@@ -27,7 +27,7 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
-from models.relation.sentence_head import SENTENCE_ADAPTER, SentenceHead
+from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -135,8 +135,10 @@ class RelationModel:
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )
         head = None
-        if SENTENCE_ADAPTER in release.manifest.files:
-            head = SentenceHead.load(release, configuration["below"], device=device, dtype=dtype)
+        if SENTENCE_HEAD in release.manifest.files:
+            head = SentenceHead.load(
+                release, spaces.encoder.dimension, configuration.get("below", 0), device=device, dtype=dtype
+            )
         return cls(
             spaces,
             support,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import random
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from models.ner.status import StatusHead
 from models.releases.manifest import Release, ReleaseError
 from models.types import LABELS
 from training.common import adapter
+from training.common.averaging import LastEpochs
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
 from training.common.loop import Trainee, steps_of, warmup_linear
@@ -69,7 +69,7 @@ class TaggerTrainee(Trainee):
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._number = 0
-        self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=settings.average)
+        self._last_epochs = LastEpochs(settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
         heads = [h for h in (self.event_head, self.status_head) if h is not None]
@@ -95,7 +95,7 @@ class TaggerTrainee(Trainee):
         self._freeze_encoder(not self._phase.encoder)
         losses = self.one_pass(batches, self._loss, number)
         self._freeze_encoder(False)
-        self._last_epochs.append(self.weights())
+        self._last_epochs.add(self.weights())
         return losses
 
     def validate(self, number: int) -> dict[str, float]:
@@ -112,18 +112,15 @@ class TaggerTrainee(Trainee):
 
     def kept_weights(self) -> list[dict[str, Tensor]]:
         """The means over the last epochs."""
-        return [
-            {name: torch.stack([epoch[i][name] for epoch in self._last_epochs]).mean(0) for name in module}
-            for i, module in enumerate(self._last_epochs[-1])
-        ]
+        return self._last_epochs.mean()
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"rng": random_state(self.rng), "last_epochs": list(self._last_epochs)}
+        return super().state() | {"rng": random_state(self.rng), "last_epochs": self._last_epochs.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         set_random_state(self.rng, state["rng"])
-        self._last_epochs.extend(state["last_epochs"])
+        self._last_epochs.restore(state["last_epochs"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+import typer
 from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
@@ -36,7 +37,13 @@ from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import pairs
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, with_support, write_above
 from training.relation.data import Corpus, examples, read
-from training.relation.heads.sentence import SentenceSpace, taught_texts, texts_of
+from training.relation.heads.sentence import (
+    SentenceSpace,
+    read_event_head,
+    taught_texts,
+    texts_of,
+    write_event_head,
+)
 from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import head_of
 from training.relation.settings import Objective, Settings, SupportSizes
@@ -122,8 +129,8 @@ class Trainer:
     def with_sentence_head(
         self, model: RelationModel, corpus: Corpus, found: Sequence[GoldText]
     ) -> RelationModel:
-        """The model with a sentence head, which is trained and written, and the threshold of its
-        probability that is best. `found`: training sentences without an event in which the model finds pairs.
+        """The model with a sentence head, which is trained and written. `found`: training sentences without
+        an event in which the model finds pairs.
         """
         encoder, settings = model.spaces.encoder, self.settings
         assert isinstance(encoder, SplitEncoder)
@@ -131,7 +138,6 @@ class Trainer:
         space = SentenceSpace(settings, encoder, texts, self.folder, self.device)
         self._fit(space, "sentence")
         model.sentence_head = space.save(self.folder, settings.frozen_layers(encoder.model))
-        choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
         return model
 
     def _started(self, objective: Objective) -> tuple[Tensor, TokenHead | None]:
@@ -150,6 +156,8 @@ class Trainer:
             )
         if self.settings.keep_support:
             names = manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD}
+        elif SENTENCE_HEAD in manifest.files and SENTENCE_ADAPTER not in manifest.files:
+            names.add(SENTENCE_HEAD)
         for name in names:
             shutil.copyfile(release.file(name), self.folder / name)
         tensors = read_tensors(release.file("support.safetensors"))
@@ -166,8 +174,10 @@ class Trainer:
         space.encoder = Encoder.load(
             self.settings.base, adapter=self.folder / ADAPTER, device=str(self.device)
         )
-        scores = ", ".join(f"{k} {v:.4f}" for k, v in space.validate().items())
+        scores = ", ".join(f"{k} {v:.4f}" for k, v in space.scores().items())
         console.print(f"as it is stored: {scores}", highlight=False)
+        if self.settings.event:
+            write_event_head(space.event, self.folder)
         head = head_of(space.head) if self.settings.cross_entropy else None
         return space.dense.weight.detach().T.contiguous().cpu(), head
 
@@ -214,6 +224,10 @@ def make(
             found = [e.gold for e in entities.negatives]
         if settings.sentence_epochs and (trainer.folder / UPPER_ADAPTER).exists():
             model = trainer.with_sentence_head(model, corpus, found)
+        elif (trainer.folder / SENTENCE_HEAD).exists():
+            model.sentence_head = read_event_head(trainer.folder, model.spaces.encoder.dimension)
+        if model.sentence_head is not None:
+            choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
         return _published(trainer, objective, sizes, model, corpus, data, root)
 
 
@@ -248,7 +262,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings, corpus, model.sentence_head is not None),
+        training_data=_sources(settings, corpus),
         canary=CANARY,
         scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
         root=root,
@@ -257,9 +271,10 @@ def _published(
     )
 
 
-def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[TrainingData]:
-    """What a release was trained on; `sentences`: whether it has a sentence head."""
-    taught = {t.id: t for t in [*corpus.train, *(taught_texts(settings) if sentences else [])]}.values()
+def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
+    """What a release was trained on."""
+    of_head = taught_texts(settings) if settings.sentence_epochs else []
+    taught = {t.id: t for t in [*corpus.train, *of_head]}.values()
     own = [ade_corpus(settings.split), ADE_NEGATIVES, *teaching_sources(taught)]
     first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
     if settings.pretrained:
@@ -268,5 +283,17 @@ def _sources(settings: Settings, corpus: Corpus, sentences: bool) -> list[Traini
 
 
 def pretrained_sources(settings: Settings) -> list[TrainingData]:
-    """What the weights of `--pretrained` learned; raises typer.BadParameter as `read_sources`."""
-    return read_sources(Path(settings.pretrained), settings.base, settings.split)
+    """What the weights of `--pretrained` learned; raises typer.BadParameter as `read_sources`, and for a
+    folder that is no release with CLNER's encoder for this base and split.
+    """
+    first = Path(settings.pretrained)
+    if not first.is_dir():
+        return read_sources(first, settings.base, settings.split)
+    manifest = open_release(first).manifest
+    split = manifest.configuration.get("training", {}).get("split")
+    fits = (manifest.task, manifest.base, split) == ("relation", settings.base, settings.split)
+    if not fits or ADAPTER not in manifest.files:
+        raise typer.BadParameter(
+            f"{first} is no relation release over {settings.base} and {settings.split} with CLNER's encoder"
+        )
+    return manifest.training_data

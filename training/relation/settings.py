@@ -20,7 +20,7 @@ Decode = Literal["sequence", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What determines the weights of a run; the defaults are those of the bundled release."""
+    """What determines the weights of a run; the defaults are those of the bundled release's first run."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     split: Annotated[
@@ -33,8 +33,8 @@ class Settings:
     pretrained: Annotated[
         str,
         typer.Option(
-            help="weights that CLNER begins with: the --output of training.pretraining; with --rank 0 and "
-            "--pair-rank 0"
+            help="weights that CLNER begins with: the --output of training.pretraining, or the folder of a "
+            "release whose CLNER is trained further; with --rank 0 and --pair-rank 0"
         ),
     ] = ""
     keep_support: Annotated[
@@ -48,6 +48,9 @@ class Settings:
     precision: PrecisionOption = "auto"
     # Entities: CLNER.
     epochs: Annotated[int, typer.Option(help="maximum epochs of CLNER; paper: 20")] = 8
+    average: Annotated[
+        int, typer.Option(min=1, help="the weights are averaged over so many of the last epochs of CLNER")
+    ] = 1
     patience: Annotated[
         int, typer.Option(help="epochs without a better validation score after which training stops")
     ] = 3
@@ -75,6 +78,14 @@ class Settings:
         float, typer.Option(help="weight of a cross-entropy in addition to Eq. 6; paper: 0")
     ] = 1.0
     contrast: Annotated[float, typer.Option(help="weight of Eq. 6")] = 1.0
+    event: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="weight of a cross-entropy over whether the sentence reports an event; above 0 its head is "
+            "kept and relations use it; paper: 0",
+        ),
+    ] = 0.0
     vote: Annotated[Vote, typer.Option(help="vote of the neighbours; paper: majority")] = "majority"
     decode: Annotated[
         Decode,

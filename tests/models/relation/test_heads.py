@@ -61,7 +61,7 @@ def with_sentence_head(model: RelationModel, head: EventHead, threshold: float =
         model.spaces,
         model.support,
         replace(model.voting, threshold=threshold),
-        sentence_head=SentenceHead(upper, head),
+        sentence_head=SentenceHead(head, upper),
     )
 
 
@@ -154,7 +154,7 @@ def test_the_threshold_holds_for_the_votes_without_a_sentence_head(model: Relati
 def test_a_word_without_pieces_has_no_event(model: RelationModel) -> None:
     upper = model.spaces.upper
     assert upper is not None
-    head = SentenceHead(upper, EventHead(model.encoder.dimension))
+    head = SentenceHead(EventHead(model.encoder.dimension), upper)
     assert head.probabilities(model.spaces.encode([[]])) == [0.0]
     assert head.probabilities([]) == []
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import typer
 from safetensors.torch import load_file, save_file
 
@@ -89,6 +90,27 @@ def test_a_run_begins_with_pretrained_weights_and_stores_whole_layers_in_8_bits(
     assert lower[bias].float().mean() == pytest.approx(0.01, abs=3e-3)
     assert not any(name.startswith("encoder.layer.0.") for name in upper)
     assert any(name.endswith(".delta") for name in upper)
+
+
+def test_a_run_begins_with_the_weights_of_a_release(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
+    run: dict[str, Any] = {
+        "data": corpus, "base": tiny_bert, "pair_epochs": 1, "batch": 4, "width": 8, "words": 60,
+        "dimension": 6, "pair_dimension": 6, "precision": "float32", "rank": 0, "pair_rank": 0,
+    }  # fmt: skip
+    main(output=tmp_path / "first", lr=1e-2, epochs=2, **run)
+    first = only_release(tmp_path / "first")
+    further = run | {"pretrained": str(first.path), "output": tmp_path / "further"}
+    main(lr=0.0, epochs=1, **further)
+    release = only_release(tmp_path / "further")
+    ours, theirs = (load_file(r.file(ADAPTER)) for r in (release, first))
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert first.manifest.training_data[0] in release.manifest.training_data
+    with pytest.raises(typer.BadParameter, match=r"no relation release over .* and ade_group_1"):
+        main(**further | {"split": "ade_group_1"})
+    main(output=tmp_path / "plain", objective="cldr", **run | {"pair_rank": 4})
+    with pytest.raises(typer.BadParameter, match="with CLNER's encoder"):
+        main(**further | {"pretrained": str(only_release(tmp_path / "plain").path)})
 
 
 def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(

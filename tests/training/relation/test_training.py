@@ -60,6 +60,41 @@ def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus)
     assert all("embeddings" not in n and "LayerNorm" not in n and n.endswith(".weight") for n in names)
 
 
+def test_clner_keeps_the_mean_of_the_last_epochs_and_goes_on_from_its_own_weights(
+    settings: Settings, texts: Corpus
+) -> None:
+    space = EntitySpace(replace(settings, average=2, epochs=3, event=1.0), texts)
+    ends = []
+    for number in (1, 2, 3):
+        space.epoch(number)
+        space.validate(number)
+        ends.append(space.weights())
+    for module, kept in enumerate(space.kept_weights()):
+        assert kept
+        for name, tensor in kept.items():
+            assert torch.allclose(tensor, (ends[1][module][name] + ends[2][module][name]) / 2)
+            assert torch.equal(space.weights()[module][name], ends[2][module][name])
+    scored = space.validate(3)
+    space.load_weights(space.kept_weights())
+    assert scored == space.scores()
+
+
+def test_a_killed_run_of_clner_has_the_mean_of_an_unbroken_one(
+    settings: Settings, texts: Corpus, tmp_path: Path
+) -> None:
+    own = replace(settings, average=2, epochs=3)
+    whole = TrainingLoop(EntitySpace(own, texts), asdict(own))
+    whole.run()
+    stopped = TrainingLoop(EntitySpace(own, texts), asdict(own), tmp_path)
+    next(stopped.epochs())
+    resumed = TrainingLoop(EntitySpace(own, texts), asdict(own), tmp_path)
+    resumed.run()
+    assert whole.kept is not None
+    assert resumed.kept is not None
+    for one, other in zip(whole.kept, resumed.kept, strict=True):
+        assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
+
+
 def test_the_cross_entropy_is_an_option_that_the_paper_has_not(settings: Settings, texts: Corpus) -> None:
     space = EntitySpace(replace(settings, cross_entropy=0.0), texts)
     other = EntitySpace(settings, texts)

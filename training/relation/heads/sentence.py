@@ -24,6 +24,7 @@ from models.ner.head import EventHead
 from models.relation.model import LABELS
 from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import UPPER_ADAPTER
+from models.releases.tensors import read_tensors
 from models.text import word_texts
 from models.types import ADE
 from training.common import adapter
@@ -31,8 +32,8 @@ from training.common.batching import by_length, length_batches
 from training.common.corpora import GoldText
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.evaluation.relation import PROPORTION
 from training.relation.data import POOL, Corpus, train_layers
+from training.relation.heads.sentence_scores import best_f1
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts, sample
 
@@ -150,24 +151,22 @@ class SentenceSpace(Trainee):
         """Writes the head as a release holds it, and gives it as it will be loaded."""
         base = Encoder.load(self.settings.base).model
         save_file(adapter.quantized(base, self.upper.model), folder / SENTENCE_ADAPTER)
-        tensors = {name: t.detach().cpu().half().contiguous() for name, t in self.head.state_dict().items()}
-        save_file(tensors, folder / SENTENCE_HEAD)
+        write_event_head(self.head, folder)
         place = str(self.device)
         whole = Encoder.load(self.settings.base, adapter=folder / SENTENCE_ADAPTER, device=place)
-        head = EventHead(whole.dimension)
-        head.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-        return SentenceHead(UpperLayers(whole, below), head.to(self.device))
+        head = read_event_head(folder, whole.dimension).head.to(self.device)
+        return SentenceHead(head, UpperLayers(whole, below))
 
 
-def best_f1(logits: np.ndarray[Any, Any], events: np.ndarray[Any, Any]) -> float:
-    """The highest F1 of any threshold; 0 without an event. Sentences without an event are weighted such that
-    both kinds are in the corpus' proportion.
-    """
-    n_events = int(events.sum())
-    if not n_events:
-        return 0.0
-    weight = PROPORTION * n_events / max(1, len(events) - n_events)
-    order = np.argsort(-logits, kind="stable")
-    right = events[order].cumsum()
-    found = np.where(events[order], 1.0, weight).cumsum()
-    return float((2 * right / (found + n_events)).max())
+def write_event_head(head: EventHead, folder: Path) -> None:
+    """Writes the head in 16 bits, as a release holds it."""
+    tensors = {name: t.detach().cpu().half().contiguous() for name, t in head.state_dict().items()}
+    save_file(tensors, folder / SENTENCE_HEAD)
+
+
+def read_event_head(folder: Path, dimension: int) -> SentenceHead:
+    """The head that was written, without upper layers of its own."""
+    head = EventHead(dimension)
+    tensors = read_tensors(folder / SENTENCE_HEAD)
+    head.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return SentenceHead(head)

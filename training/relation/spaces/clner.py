@@ -1,22 +1,29 @@
 """CLNER in training: an encoder and a dense layer by a supervised contrastive loss over the words of a batch
 (Theodoropoulos et al. 2021, Eq. 6).
 
-Two things are not the paper's: sentences without an adverse event are trained on too (their drugs are left
-out), and a cross-entropy over the tags may be added.
+Three things are not the paper's: sentences without an adverse event are trained on too (their drugs are left
+out), and two cross-entropies may be added, over the tags and over whether the sentence reports an event.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER
+from models.ner.head import EventHead
+from models.releases.store import open_release
+from models.types import ADE
 from training.common import adapter
+from training.common.averaging import LastEpochs
 from training.common.batching import by_length
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
@@ -31,6 +38,7 @@ from training.relation.data import (
     train_layers,
     word_states,
 )
+from training.relation.heads.sentence_scores import best_f1
 from training.relation.knn_scores import Queries, tag_scores
 from training.relation.settings import Settings
 from training.relation.spaces.losses import word_contrast
@@ -52,19 +60,20 @@ class EntitySpace(Trainee):
         torch.manual_seed(settings.seed)
         self.settings, self.device = settings, torch.device(device)
         self.epochs, self.patience = settings.epochs, settings.patience
-        weights = Path(settings.pretrained) if settings.pretrained else None
-        plain = Encoder.load(settings.base, weights=weights)
+        plain = first_encoder(settings)
         self.encoder = adapter.trainable(plain, 0)
         train_layers(self.encoder, 0, linear=settings.rank > 0)
         self.dense = nn.Linear(self.encoder.dimension, settings.width, bias=False)
         self.head = nn.Linear(self.encoder.dimension, len(TAGS))
         self.head.requires_grad_(settings.cross_entropy > 0)
+        self.event = EventHead(self.encoder.dimension)
+        self.event.requires_grad_(settings.event > 0)
         drugs = known_drugs(corpus.train) if settings.ignore_drugs else []
         self.train = [e for e in examples(corpus.train, plain) if e.pieces]
         self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
         self.valid = Queries(examples(corpus.valid, plain), examples(corpus.valid_negatives, plain))
         per_epoch = len(self.train) + min(settings.negatives, len(self.negatives))
-        dense = adapter.trained_parameters(self.dense) + adapter.trained_parameters(self.head)
+        dense = [p for head in self.modules()[1:] for p in adapter.trained_parameters(head)]
         groups: list[dict[str, Any]] = [
             {"params": adapter.trained_parameters(self.encoder.model), "lr": settings.lr},
             {"params": dense, "lr": DENSE_LR},
@@ -72,16 +81,19 @@ class EntitySpace(Trainee):
         self.optimizer = torch.optim.Adam(groups, fused=True)
         steps = steps_of(settings.epochs, per_epoch, self._batch(per_epoch))
         self.schedule = warmup_linear(self.optimizer, max(settings.epochs, steps))
+        self._last_epochs = LastEpochs(settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
-        return self.encoder.model, self.dense, self.head
+        return self.encoder.model, self.dense, self.head, self.event
 
     def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * 1000 + number)
         generator = torch.Generator().manual_seed(self.settings.seed * 1000 + number)
         data = self.train + rng.sample(self.negatives, min(self.settings.negatives, len(self.negatives)))
         batches = sentence_batches(data, self._batch(len(data)), rng)
-        return self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
+        losses = self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
+        self._last_epochs.add(self.weights())
+        return losses
 
     def _batch(self, sentences: int) -> int:
         """The size of a batch that holds the set number of sentences with an event, and their share of those
@@ -93,11 +105,15 @@ class EntitySpace(Trainee):
         """The weighted losses of a batch; `generator` draws the words that are compared."""
         with mixed(self.settings.precision, self.device):
             hidden = self.encoder.forward([e.pieces for e in batch])
-        states = word_states(hidden, batch)
+        whole = word_states(hidden, batch)
         tags = torch.cat([torch.from_numpy(e.tags) for e in batch]).to(self.device)
-        states, tags = states[tags != UNKNOWN], tags[tags != UNKNOWN]
+        states, tags = whole[tags != UNKNOWN], tags[tags != UNKNOWN]
         weights = self.settings
         loss = 0 * states.sum()
+        if weights.event:
+            events = torch.tensor([float(has_event(e)) for e in batch], device=self.device)
+            found = self.event_logits(whole, batch)
+            loss = loss + weights.event * nn.functional.binary_cross_entropy_with_logits(found, events)
         if weights.contrast:
             contrast = word_contrast(
                 self.dense(states), tags, weights.samples, generator, weights.temperature
@@ -107,26 +123,79 @@ class EntitySpace(Trainee):
             loss = loss + weights.cross_entropy * nn.functional.cross_entropy(self.head(states), tags)
         return loss
 
+    def event_logits(self, states: Tensor, batch: Sequence[Example]) -> Tensor:
+        """(sentences,) from the states of their words, (words, d), sentence after sentence."""
+        own = torch.split(states, [len(e.tags) for e in batch])
+        inside = pad_sequence([states.new_ones(len(rows)) for rows in own], batch_first=True) > 0
+        logits: Tensor = self.event(pad_sequence(list(own), batch_first=True), inside)
+        return logits
+
     def vectors(self, data: Sequence[Example]) -> Tensor:
         """(words, width) on the CPU, sentence after sentence."""
+        return self._vectors(encoded(self.encoder, data, self.settings.precision))
+
+    def _vectors(self, states: Tensor) -> Tensor:
         with torch.no_grad():
-            found: Tensor = self.dense(encoded(self.encoder, data, self.settings.precision))
+            found: Tensor = self.dense(states)
             return found.cpu()
 
     def validate(self, number: int = 0) -> dict[str, float]:
-        """Strict F1 of the mentions by seven neighbours, and effects in sentences without an event."""
+        """Strict F1 of the mentions by seven neighbours, and effects in sentences without an event, with the
+        mean of the last epochs' weights.
+        """
+        trained = self.weights()
+        self.load_weights(self.kept_weights())
+        scores = self.scores()
+        self.load_weights(trained)
+        return scores
+
+    def kept_weights(self) -> list[dict[str, Tensor]]:
+        """The means over the last epochs."""
+        return self._last_epochs.mean() or self.weights()
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"last_epochs": self._last_epochs.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self._last_epochs.restore(state["last_epochs"])
+
+    def scores(self) -> dict[str, float]:
+        """As `validate`, with the weights as they are."""
         rng = random.Random(self.settings.seed)
         sample = rng.sample(self.train, min(SAMPLE, len(self.train)))
         sample += rng.sample(self.negatives, min(len(sample) // 5, len(self.negatives)))
         tags = torch.cat([torch.from_numpy(e.tags) for e in sample])
         support = self.vectors(sample)[tags != UNKNOWN]
-        queries = self.vectors(self.valid.examples)
+        data = self.valid.examples
+        states = encoded(self.encoder, data, self.settings.precision)
+        queries = self._vectors(states)
         found = tag_scores(support, tags[tags != UNKNOWN], queries, self.valid, [K_WORDS], self.settings.vote)
-        return found[K_WORDS]
+        scores = found[K_WORDS]
+        if self.settings.event and data:
+            with torch.no_grad():
+                logits = self.event_logits(states, data).cpu().numpy()
+            scores["sentence F1"] = best_f1(logits, np.array([has_event(e) for e in data]))
+        return scores
 
     def adapter(self) -> dict[str, Tensor]:
         """The encoder's difference from its base as a release holds it."""
         return adapter.stored(Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank)
+
+
+def first_encoder(settings: Settings) -> Encoder:
+    """The base with the weights that the run begins with: its own, or those of a file or a release."""
+    first = Path(settings.pretrained)
+    if not settings.pretrained:
+        return Encoder.load(settings.base)
+    if first.is_dir():
+        return Encoder.load(settings.base, adapter=open_release(first).file(ADAPTER))
+    return Encoder.load(settings.base, weights=first)
+
+
+def has_event(example: Example) -> bool:
+    """Whether the sentence has an effect."""
+    return any(m.label == ADE for m in example.gold.mentions)
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:

@@ -67,6 +67,26 @@ def test_a_release_may_start_with_the_encoders_of_another_and_add_a_sentence_hea
         trained(corpus, tiny_bert, tmp_path / "other", start=start, split="ade_group_1")
 
 
+def test_clner_may_learn_the_head_of_sentences_itself_and_a_release_keeps_it(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    own = trained(corpus, tiny_bert, tmp_path / "own", event=1.0)
+    assert SENTENCE_HEAD in own.manifest.files
+    assert SENTENCE_ADAPTER not in own.manifest.files
+    model: Any = load(own, dtype="float32").model
+    assert model.sentence_head.upper is None
+    assert model.voting.event_threshold == own.manifest.configuration["event_threshold"]
+    encoded = model.spaces.encode([["Clozapine", "caused", "agranulocytosis"], []])
+    first, empty = model.sentence_head.probabilities(encoded)
+    assert 0 < first < 1
+    assert empty == 0
+    continued = trained(corpus, tiny_bert, tmp_path / "continued", start=str(own.path))
+    assert continued.file(SENTENCE_HEAD).read_bytes() == own.file(SENTENCE_HEAD).read_bytes()
+    replaced = trained(corpus, tiny_bert, tmp_path / "replaced", start=str(own.path), sentence_epochs=1)
+    assert SENTENCE_ADAPTER in replaced.manifest.files
+    assert replaced.file(SENTENCE_HEAD).read_bytes() != own.file(SENTENCE_HEAD).read_bytes()
+
+
 def test_a_sentence_head_may_be_added_to_a_release_whose_support_and_votes_stay(
     release: Release, corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:

@@ -16,7 +16,8 @@ from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
 from models.text import word_texts
 from training.relation.data import Corpus, read
-from training.relation.heads.sentence import SentenceSpace, best_f1, taught_texts, texts_of
+from training.relation.heads.sentence import SentenceSpace, taught_texts, texts_of
+from training.relation.heads.sentence_scores import best_f1
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts
 
