@@ -101,8 +101,8 @@ class RelationModel:
         sentence_head: SentenceHead | None = None,
         device: str = "cpu",
     ) -> None:
-        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes. With
-        `sentence_head` the encoder must be split.
+        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes. With a
+        `sentence_head` that has layers of its own the encoder must be split.
         """
         self.spaces = spaces
         self.support = support

@@ -1,39 +1,51 @@
-"""The mean of the weights after the last epochs of a run (Izmailov et al. 2018)."""
+"""Training whose result is the mean of the weights after the last epochs (Izmailov et al. 2018)."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
 
-Weights = list[dict[str, Tensor]]
+from training.common.loop import Trainee
 
 
-class LastEpochs:
-    """The weights after the last `number` epochs: of each module its tensors by name."""
+class AveragingTrainee(Trainee):
+    """A trainee that keeps the mean of its last epochs' weights and goes on from its own."""
 
-    def __init__(self, number: int) -> None:
-        self._weights: deque[Weights] = deque(maxlen=number)
+    def __init__(self, average: int) -> None:
+        """`average`: over how many epochs."""
+        self._last_epochs: deque[list[dict[str, Tensor]]] = deque(maxlen=average)
 
-    def add(self, weights: Weights) -> None:
-        """Those after one more epoch."""
-        self._weights.append(weights)
+    def end_epoch(self) -> None:
+        """To be called at the end of each epoch."""
+        self._last_epochs.append(self.weights())
 
-    def mean(self) -> Weights:
-        """The mean of each tensor; empty before the first epoch."""
-        if not self._weights:
-            return []
+    def kept_weights(self) -> list[dict[str, Tensor]]:
+        """The means over the last epochs; before the first one the weights as they are."""
+        if not self._last_epochs:
+            return self.weights()
         return [
-            {name: torch.stack([epoch[i][name] for epoch in self._weights]).mean(0) for name in module}
-            for i, module in enumerate(self._weights[-1])
+            {name: torch.stack([epoch[i][name] for epoch in self._last_epochs]).mean(0) for name in module}
+            for i, module in enumerate(self._last_epochs[-1])
         ]
 
-    def state(self) -> list[Weights]:
-        """What `restore` takes."""
-        return list(self._weights)
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Inside, the modules have the kept weights."""
+        trained = self.weights()
+        self.load_weights(self.kept_weights())
+        try:
+            yield
+        finally:
+            self.load_weights(trained)
 
-    def restore(self, state: Sequence[Sequence[Mapping[str, Tensor]]]) -> None:
-        """Continues from `state`."""
-        self._weights.extend([dict(module) for module in epoch] for epoch in state)
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"last_epochs": list(self._last_epochs)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self._last_epochs.extend(state["last_epochs"])

@@ -26,10 +26,10 @@ from models.ner.status import StatusHead
 from models.releases.manifest import Release, ReleaseError
 from models.types import LABELS
 from training.common import adapter
-from training.common.averaging import LastEpochs
+from training.common.averaging import AveragingTrainee
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
-from training.common.loop import Trainee, steps_of, warmup_linear
+from training.common.loop import steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example
 from training.ner.losses import losses_of
@@ -40,7 +40,7 @@ from training.ner.settings import Phase, Settings, names_of, phases_of
 POOL = 20
 
 
-class TaggerTrainee(Trainee):
+class TaggerTrainee(AveragingTrainee):
     """An encoder and a tagging head, trained on `data`."""
 
     def __init__(
@@ -54,6 +54,7 @@ class TaggerTrainee(Trainee):
         """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served, with
         `transitions` where it decodes whole sentences.
         """
+        super().__init__(settings.average)
         torch.manual_seed(settings.seed)
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
@@ -69,7 +70,6 @@ class TaggerTrainee(Trainee):
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._number = 0
-        self._last_epochs = LastEpochs(settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
         heads = [h for h in (self.event_head, self.status_head) if h is not None]
@@ -95,32 +95,25 @@ class TaggerTrainee(Trainee):
         self._freeze_encoder(not self._phase.encoder)
         losses = self.one_pass(batches, self._loss, number)
         self._freeze_encoder(False)
-        self._last_epochs.add(self.weights())
+        self.end_epoch()
         return losses
 
     def validate(self, number: int) -> dict[str, float]:
         """The mean over the corpora first, then each corpus."""
         self._number = number
-        trained = self.weights()
-        self.load_weights(self.kept_weights())
-        scores = self._score(self.released())
-        self.load_weights(trained)
+        with self.averaged():
+            scores = self._score(self.released())
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
     def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
         return "not the last epoch" if self.settings.keep == "last" and self._number < self.epochs else ""
 
-    def kept_weights(self) -> list[dict[str, Tensor]]:
-        """The means over the last epochs."""
-        return self._last_epochs.mean()
-
     def state(self) -> dict[str, Any]:
-        return super().state() | {"rng": random_state(self.rng), "last_epochs": self._last_epochs.state()}
+        return super().state() | {"rng": random_state(self.rng)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         set_random_state(self.rng, state["rng"])
-        self._last_epochs.restore(state["last_epochs"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
         """What a release holds of the model as it is now: file name to tensors, in 16 bits."""

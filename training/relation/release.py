@@ -176,7 +176,7 @@ class Trainer:
         )
         scores = ", ".join(f"{k} {v:.4f}" for k, v in space.scores().items())
         console.print(f"as it is stored: {scores}", highlight=False)
-        if self.settings.event:
+        if space.event is not None:
             write_event_head(space.event, self.folder)
         head = head_of(space.head) if self.settings.cross_entropy else None
         return space.dense.weight.detach().T.contiguous().cpu(), head

@@ -8,7 +8,7 @@ out), and two cross-entropies may be added, over the tags and over whether the s
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ from models.ner.head import EventHead
 from models.releases.store import open_release
 from models.types import ADE
 from training.common import adapter
-from training.common.averaging import LastEpochs
+from training.common.averaging import AveragingTrainee
 from training.common.batching import by_length
-from training.common.loop import Trainee, steps_of, warmup_linear
+from training.common.loop import steps_of, warmup_linear
 from training.common.precision import mixed
 from training.relation.data import (
     TAGS,
@@ -51,12 +51,13 @@ DENSE_LR = 1e-3
 K_WORDS = 7
 
 
-class EntitySpace(Trainee):
+class EntitySpace(AveragingTrainee):
     """The embedding space of entities: encoder, dense layer and, for the cross-entropy, a linear head."""
 
     scores_untrained = True
 
     def __init__(self, settings: Settings, corpus: Corpus, device: torch.device | str = "cpu") -> None:
+        super().__init__(settings.average)
         torch.manual_seed(settings.seed)
         self.settings, self.device = settings, torch.device(device)
         self.epochs, self.patience = settings.epochs, settings.patience
@@ -66,8 +67,7 @@ class EntitySpace(Trainee):
         self.dense = nn.Linear(self.encoder.dimension, settings.width, bias=False)
         self.head = nn.Linear(self.encoder.dimension, len(TAGS))
         self.head.requires_grad_(settings.cross_entropy > 0)
-        self.event = EventHead(self.encoder.dimension)
-        self.event.requires_grad_(settings.event > 0)
+        self.event = EventHead(self.encoder.dimension) if settings.event else None
         drugs = known_drugs(corpus.train) if settings.ignore_drugs else []
         self.train = [e for e in examples(corpus.train, plain) if e.pieces]
         self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
@@ -81,10 +81,10 @@ class EntitySpace(Trainee):
         self.optimizer = torch.optim.Adam(groups, fused=True)
         steps = steps_of(settings.epochs, per_epoch, self._batch(per_epoch))
         self.schedule = warmup_linear(self.optimizer, max(settings.epochs, steps))
-        self._last_epochs = LastEpochs(settings.average)
 
     def modules(self) -> Sequence[nn.Module]:
-        return self.encoder.model, self.dense, self.head, self.event
+        heads = self.dense, self.head, self.event
+        return [self.encoder.model, *(head for head in heads if head is not None)]
 
     def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * 1000 + number)
@@ -92,7 +92,7 @@ class EntitySpace(Trainee):
         data = self.train + rng.sample(self.negatives, min(self.settings.negatives, len(self.negatives)))
         batches = sentence_batches(data, self._batch(len(data)), rng)
         losses = self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
-        self._last_epochs.add(self.weights())
+        self.end_epoch()
         return losses
 
     def _batch(self, sentences: int) -> int:
@@ -110,9 +110,9 @@ class EntitySpace(Trainee):
         states, tags = whole[tags != UNKNOWN], tags[tags != UNKNOWN]
         weights = self.settings
         loss = 0 * states.sum()
-        if weights.event:
+        if self.event is not None:
             events = torch.tensor([float(has_event(e)) for e in batch], device=self.device)
-            found = self.event_logits(whole, batch)
+            found = self.event_logits(self.event, whole, batch)
             loss = loss + weights.event * nn.functional.binary_cross_entropy_with_logits(found, events)
         if weights.contrast:
             contrast = word_contrast(
@@ -123,11 +123,12 @@ class EntitySpace(Trainee):
             loss = loss + weights.cross_entropy * nn.functional.cross_entropy(self.head(states), tags)
         return loss
 
-    def event_logits(self, states: Tensor, batch: Sequence[Example]) -> Tensor:
+    @staticmethod
+    def event_logits(head: EventHead, states: Tensor, batch: Sequence[Example]) -> Tensor:
         """(sentences,) from the states of their words, (words, d), sentence after sentence."""
         own = torch.split(states, [len(e.tags) for e in batch])
         inside = pad_sequence([states.new_ones(len(rows)) for rows in own], batch_first=True) > 0
-        logits: Tensor = self.event(pad_sequence(list(own), batch_first=True), inside)
+        logits: Tensor = head(pad_sequence(list(own), batch_first=True), inside)
         return logits
 
     def vectors(self, data: Sequence[Example]) -> Tensor:
@@ -143,22 +144,8 @@ class EntitySpace(Trainee):
         """Strict F1 of the mentions by seven neighbours, and effects in sentences without an event, with the
         mean of the last epochs' weights.
         """
-        trained = self.weights()
-        self.load_weights(self.kept_weights())
-        scores = self.scores()
-        self.load_weights(trained)
-        return scores
-
-    def kept_weights(self) -> list[dict[str, Tensor]]:
-        """The means over the last epochs."""
-        return self._last_epochs.mean() or self.weights()
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"last_epochs": self._last_epochs.state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        self._last_epochs.restore(state["last_epochs"])
+        with self.averaged():
+            return self.scores()
 
     def scores(self) -> dict[str, float]:
         """As `validate`, with the weights as they are."""
@@ -172,9 +159,9 @@ class EntitySpace(Trainee):
         queries = self._vectors(states)
         found = tag_scores(support, tags[tags != UNKNOWN], queries, self.valid, [K_WORDS], self.settings.vote)
         scores = found[K_WORDS]
-        if self.settings.event and data:
+        if self.event is not None and data:
             with torch.no_grad():
-                logits = self.event_logits(states, data).cpu().numpy()
+                logits = self.event_logits(self.event, states, data).cpu().numpy()
             scores["sentence F1"] = best_f1(logits, np.array([has_event(e) for e in data]))
         return scores
 
