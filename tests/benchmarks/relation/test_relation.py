@@ -18,7 +18,7 @@ from torch import Tensor
 from benchmarks.relation import __main__ as speed
 from benchmarks.relation import false as relation_false
 from benchmarks.relation import folds as relation_folds
-from benchmarks.relation import spaces
+from benchmarks.relation import spaces, written
 from benchmarks.relation import tables as relation_tables
 from models.scores import F1
 from models.types import ADE, DRUG
@@ -110,6 +110,23 @@ def test_false_relations_are_counted_by_verdict(tmp_path: Path) -> None:
     table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t?\n", encoding="utf-8")
     with pytest.raises(ValueError, match="neg-1: said is 0 or 1"):
         relation_false.read_verdicts(table)
+
+
+def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> None:
+    data = written.corpus()
+    assert all(any(m.label == ADE for m in t.mentions) for t in data.test)
+    assert not any(m.label == ADE for t in data.negatives for m in t.mentions)
+    known = {t.text for t in data.training}
+    assert not any(t.text in known for t in data.records)
+    text = GoldText(
+        "own-1", "rash after Zoloft", (GoldMention(11, 17, DRUG), GoldMention(0, 4, ADE)), ((0, 1),)
+    )
+    small = written.Corpus("two", [], [text], [GoldText("own-2", "Zoloft against a rash", ())])
+    model: Any = relation_folds.EveryPair(tagger(Zoloft=DRUG, rash=ADE))
+    found = written.figures(model, small)
+    assert found["re_strict_macro_f1"]["value"] == 1
+    assert found["false_relations_per_1000"]["value"] == 1000
+    assert "re_corpus_f1" not in found
 
 
 def test_a_mean_over_folds_has_a_standard_deviation_and_baselines() -> None:

@@ -1,0 +1,68 @@
+"""What do releases find in the held-out clinical sentences of the teaching corpus?
+
+The sentences are synthetic and other than case reports: none is trained on, but a release that learned from
+the teaching corpus knows sentences that were written like them. The scores are those of `pvstream evaluate
+relation`, with its baselines.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.machine import print_and_write, provenance
+from models.scores import bootstrap
+from models.types import ADE
+from streams.releases.opening import load_release
+from streams.settings import Settings
+from training.common.program_help import run_program
+from training.evaluation.relation import LABELS, PRIMARY, Corpus, measure
+from training.teaching.readers import gold_texts
+
+PART = "teaching corpus, held-out clinical sentences"
+
+
+def corpus() -> Corpus:
+    """Those with an effect are the test part, the others those without an event."""
+    texts = gold_texts("clinical", "held_out", labels=LABELS)
+    events = [any(m.label == ADE for m in t.mentions) for t in texts]
+    test, negatives = ([t for t, e in zip(texts, events, strict=True) if e == own] for own in (True, False))
+    return Corpus(PART, gold_texts("clinical", "train", labels=LABELS), test, negatives)
+
+
+def figures(model: Any, data: Corpus) -> dict[str, dict[str, Any]]:
+    """Score to value, interval and baseline; without the one in the proportion of the ADE corpus."""
+    result = measure(model, data)
+    measures = [m for m in result.measures if m.name != PRIMARY]
+    intervals = bootstrap(result.counts, measures)
+    return {
+        m.name: {
+            "value": round(m.of(result.counts), 4),
+            "95 % interval": " to ".join(f"{v:.4f}" for v in intervals[m.name]),
+            "baseline": round(m.of(result.baseline), 4),
+            "what is counted": m.definition,
+            "what the baseline is": result.baseline_definitions[m.name],
+        }
+        for m in measures
+    }
+
+
+def main(
+    release: Annotated[
+        list[Path] | None, typer.Option(help="a relation release, repeatable; by default the bundled one")
+    ] = None,
+    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
+) -> None:
+    data, rows = corpus(), dict[str, dict[str, Any]]()
+    for path in release or [None]:
+        loaded = load_release("relation", path, Settings(dtype="float32"))
+        own = figures(loaded.model, data)
+        rows |= {f"{loaded.version}, {name}": row for name, row in own.items()}
+    found = {"data": PART, "sentences with an effect": len(data.test), "without": len(data.negatives)}
+    print_and_write(found | {"rows": rows} | provenance("relation.written"), result)
+
+
+if __name__ == "__main__":
+    run_program(main)
