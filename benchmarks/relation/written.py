@@ -56,7 +56,7 @@ def main(
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     data, rows = corpus(), dict[str, dict[str, Any]]()
-    for path in release or [None]:
+    for path in release or (None,):
         loaded = load_release("relation", path, Settings(dtype="float32"))
         own = figures(loaded.model, data)
         rows |= {f"{loaded.version}, {name}": row for name, row in own.items()}

@@ -23,7 +23,8 @@ from benchmarks.relation import tables as relation_tables
 from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
-from training.common.corpora import GoldText
+from training.common.corpora import GoldMention, GoldText
+from training.evaluation.relation import Corpus
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
 from training.relation import release as relation
@@ -121,7 +122,7 @@ def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> 
     text = GoldText(
         "own-1", "rash after Zoloft", (GoldMention(11, 17, DRUG), GoldMention(0, 4, ADE)), ((0, 1),)
     )
-    small = written.Corpus("two", [], [text], [GoldText("own-2", "Zoloft against a rash", ())])
+    small = Corpus("two", [], [text], [GoldText("own-2", "Zoloft against a rash", ())])
     model: Any = relation_folds.EveryPair(tagger(Zoloft=DRUG, rash=ADE))
     found = written.figures(model, small)
     assert found["re_strict_macro_f1"]["value"] == 1
