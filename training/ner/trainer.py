@@ -26,10 +26,9 @@ from models.ner.status import StatusHead
 from models.releases.manifest import Release, ReleaseError
 from models.types import LABELS
 from training.common import adapter
-from training.common.averaging import AveragingTrainee
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
-from training.common.loop import steps_of, warmup_linear
+from training.common.loop import AveragingTrainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example
 from training.ner.losses import losses_of

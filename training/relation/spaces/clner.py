@@ -23,9 +23,8 @@ from models.ner.head import EventHead
 from models.releases.store import open_release
 from models.types import ADE
 from training.common import adapter
-from training.common.averaging import AveragingTrainee
 from training.common.batching import by_length
-from training.common.loop import steps_of, warmup_linear
+from training.common.loop import AveragingTrainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.relation.data import (
     TAGS,
