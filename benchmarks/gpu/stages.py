@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,12 @@ from streams.stage import Stage
 TOLERANCE = 0.1
 
 
-def stages(setup: Setup, device: str) -> dict[str, Any]:
-    """The stages on the processor, in its number format and with all workers, and on the GPU in both formats,
-    with one thread. Answers are compared with those of the processor in 32 bits.
+def stages(setup: Setup, device: str, names: Collection[str]) -> dict[str, Any]:
+    """The named stages on the processor, in its number format and with all workers, and on the GPU in both
+    formats, with one thread. Answers are compared with those of the processor in 32 bits.
     """
     rows = {}
-    for stage in STAGES:
+    for stage in (s for s in STAGES if s.name in names):
         settings = {
             "exact": Settings(dtype="float32"),
             "gpu_float32": Settings(device=device, dtype="float32"),

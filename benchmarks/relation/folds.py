@@ -18,15 +18,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 
 from benchmarks.folds import summary as over_folds
 from benchmarks.machine import provenance, write_atomically
-from models.relation.neighbours import Vote
 from models.releases.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
+from training.common.program import Device, Run, device_of, program
 from training.common.program_help import run_program
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
@@ -59,7 +60,7 @@ COMPARABLE = (
     "entities is one of the gold mentions' pairs, in the paper any two words of the sentence; here the tags "
     "of a sentence are decoded together, in the paper each word's by itself"
 )
-DEFAULT = Settings()
+ALL = "1,2,3,4,5,6,7,8,9,10"
 PLAIN = "plain fine-tuning: CONORM-NER's head, whole encoder, every pair of its mentions linked"
 
 
@@ -98,13 +99,18 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
 
 
 def fold_row(
-    objective: Objective, settings: Settings, sizes: SupportSizes, data: Path, run: Path | None
+    objective: Objective,
+    settings: Settings,
+    sizes: SupportSizes,
+    data: Path,
+    run: Path | None,
+    device: torch.device,
 ) -> dict[str, Any]:
     """Trains on one fold; scores on its test part, each with its baseline, and costs."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         own = run / settings.split if run else None
-        release = relation.make(objective, settings, sizes, data, Path(folder), own)
+        release = relation.make(objective, settings, sizes, data, Path(folder), own, device)
         seconds = time.monotonic() - started
         scores = release.manifest.scores
         size = sum(f.size for f in release.manifest.files.values()) / 1e6
@@ -175,43 +181,38 @@ def _rounded(evaluation: Evaluation) -> dict[str, float]:
     return scores
 
 
+@program
 def main(
+    settings: Settings,
+    sizes: SupportSizes,
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
-    folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
+    folds: Annotated[str, typer.Option(help="their numbers, with commas; `--split` is not used")] = ALL,
     grouped: Annotated[
         bool, typer.Option(help="use parts that share no abstract instead of the papers' folds")
     ] = False,
     plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: none")] = 8,
-    run: Annotated[
-        Path | None, typer.Option(help="folder of checkpoints, from which a killed fold resumes")
-    ] = None,
+    run: Run = None,
+    device: Device = "auto",
     objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
-    epochs: Annotated[int, typer.Option(help="maximum epochs of CLNER")] = DEFAULT.epochs,
-    pair_epochs: Annotated[int, typer.Option(help="maximum epochs of CLDR or CLGS")] = DEFAULT.pair_epochs,
-    cross_entropy: Annotated[float, typer.Option(help="weight of cross-entropy")] = DEFAULT.cross_entropy,
-    vote: Annotated[Vote, typer.Option(help="vote of the neighbours")] = DEFAULT.vote,
-    negatives: Annotated[int, typer.Option(help="sentences without an event, by epoch")] = DEFAULT.negatives,
-    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini",
-    seed: Annotated[int, typer.Option(help="seed of weights, order and samples")] = 42,
 ) -> None:
-    settings = Settings(
-        base=base, seed=seed, precision=resolved("auto"), epochs=epochs, pair_epochs=pair_epochs,
-        cross_entropy=cross_entropy, vote=vote, negatives=negatives,
-    )  # fmt: skip
-    sizes = SupportSizes()
+    if not set(folds.split(",")) <= set(ALL.split(",")):
+        raise typer.BadParameter(f"--folds {folds}: numbers from 1 to 10 are wanted")
+    place = device_of(device)
+    settings = replace(settings, precision=resolved(settings.precision, place))
     origin = origin_of(objective, settings, sizes, grouped)
     done = stored_folds(result, origin)
-    for fold in range(1, folds + 1):
+    for fold in folds.split(","):
         split = f"{GROUPS if grouped else FOLDS}{fold}"
-        if str(fold) not in done:
-            done[str(fold)] = row = fold_row(objective, replace(settings, split=split), sizes, data, run)
+        if fold not in done:
+            own = replace(settings, split=split)
+            done[fold] = row = fold_row(objective, own, sizes, data, run, place)
             write_results(result, origin, done)
             console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
-        if plain and "plain" not in done[str(fold)]:
-            done[str(fold)]["plain"] = plain_scores(split, plain, seed, data)
+        if plain and "plain" not in done[fold]:
+            done[fold]["plain"] = plain_scores(split, plain, settings.seed, data)
             write_results(result, origin, done)
-            console.print(f"fold {fold}, plain fine-tuning: {done[str(fold)]['plain']}")
+            console.print(f"fold {fold}, plain fine-tuning: {done[fold]['plain']}")
     console.print(summary(done))
 
 

@@ -28,10 +28,11 @@ def test_searches_are_compared_with_those_of_the_first_device() -> None:
 @pytest.mark.slow
 def test_every_stage_is_measured_in_both_number_formats_and_compared(tmp_path: Path) -> None:
     amount = replace(QUICK, records={"posts": 2, "sentences": 2, "questions": 1})
-    rows = stages(Setup(tmp_path, amount), "cpu")["rows"]
+    names = ["ner", "acronym", "relation", "normalization"]
+    rows = stages(Setup(tmp_path, amount), "cpu", names)["rows"]
     assert set(rows) == {
         "ner of posts", "acronym of sentences", "relation of sentences", "normalization of posts",
-        "normalization of sentences", "summarization of questions",
+        "normalization of sentences",
     }  # fmt: skip
     for row in rows.values():
         # The same computation as what it is compared with.
@@ -49,6 +50,8 @@ def test_the_figures_name_what_they_were_made_with(tmp_path: Path) -> None:
 def test_unknown_parts_are_refused() -> None:
     with pytest.raises(typer.BadParameter, match=r"unknown parts \['memory'\]"):
         main(parts="search,memory", device="cpu")
+    with pytest.raises(typer.BadParameter, match=r"unknown stages \['tagger'\]"):
+        main(parts="stages", only="ner,tagger", device="cpu")
 
 
 def test_a_baseline_on_the_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,3 +65,5 @@ def test_a_faiss_without_a_gpu_is_not_measured_as_one(monkeypatch: pytest.Monkey
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0, raising=False)
     with pytest.raises(typer.BadParameter, match="FAISS has no GPU here"):
         main(parts="search", device="cuda", quick=True)
+    with pytest.raises(typer.BadParameter, match="FAISS has no GPU here"):
+        main(parts="stages", only="ner,normalization", device="cuda", quick=True)

@@ -31,11 +31,11 @@ from training.relation import release as relation
 from training.relation.linear_probe import probe
 from training.relation.settings import Settings, SupportSizes
 
-SMALL = {"epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
+SMALL = {"folds": "1", "device": "cpu", "epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
 
 
 def folds(corpus: Path, base: str, result: Path, **options: Any) -> dict[str, Any]:
-    relation_folds.main(data=corpus, result=result, folds=1, base=base, **(SMALL | options))
+    relation_folds.main(data=corpus, result=result, base=base, **(SMALL | options))
     content: dict[str, Any] = json.loads(result.read_bytes())
     return content
 
@@ -56,6 +56,8 @@ def test_folds_that_are_in_the_file_are_not_trained_again(
     monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
     with pytest.raises(typer.BadParameter, match="code"):
         folds(corpus, tiny_bert, result)
+    with pytest.raises(typer.BadParameter, match="--folds 0"):
+        folds(corpus, tiny_bert, result, folds="0")
 
 
 def test_plain_fine_tuning_is_measured_on_the_same_part_without_shared_abstracts(
