@@ -12,6 +12,7 @@ relations run only for sentences that have both a drug and an effect.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -246,9 +247,13 @@ class RelationModel:
     def _mentions(
         self, text: str, spans: list[Span], names: list[str], shares: Floats
     ) -> list[tuple[Mention, int]]:
-        """The mentions of a sentence, each with the position of its last word."""
+        """The mentions of a sentence, each with the position of its last word; none is an effect that is
+        named as the cause of another ("sepsis-induced").
+        """
         mentions = []
         for label, first, after in spans_of(names):
+            if label == ADE and _AS_CAUSE.match(text, spans[after - 1].end - 1):
+                continue
             start, end = spans[first].start, spans[after - 1].end
             surface = text[start:end]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
@@ -294,6 +299,11 @@ class RelationModel:
         asked = sorted(set(asked))
         found = self.sentence_head.probabilities([encoded[i] for i in asked])
         return dict(zip(asked, found, strict=True))
+
+
+#: From the last character of a name on. Of 578 such names in training sentences of the ADE corpus 577 are
+#: drugs.
+_AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
 
 
 def _split(batch: Sequence[str]) -> list[_Sentence]:

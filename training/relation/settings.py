@@ -20,7 +20,7 @@ Decode = Literal["sequence", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What determines the weights of a run; the defaults are those of the bundled release."""
+    """What determines the weights of a run; docs/train.md has the options of the bundled release."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
     split: Annotated[

@@ -36,7 +36,8 @@ from training.relation.settings import Settings, SupportSizes
 
 console = Console()
 MAX_BYTES = 8_000_000
-K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (1, 3, 5, 7, 9)
+#: Of pairs at least the paper's five, which a relation names as its reasons and whose share is its score.
+K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (5, 7, 9, 11)
 #: The paper's values, used where no other is better on validation.
 PAPER_WORDS, PAPER_PAIRS = 7, 5
 #: Weight of the tag transitions in relation to the votes.

@@ -63,6 +63,13 @@ def test_words_get_the_tags_of_their_nearest_training_words(model: RelationModel
     assert all(m.score == 1.0 for m in tagged.mentions)
 
 
+def test_a_cause_of_another_effect_is_no_effect(model: RelationModel) -> None:
+    texts = ["Rash after ibuprofen.", "Rash-induced fever after ibuprofen.", "Rash - related fever."]
+    found = [[m.text for m in tagged.mentions if m.label == ADE] for tagged in model.predict(texts)]
+    assert found[0] == ["Rash"]
+    assert not any(text.startswith("Rash") for text in found[1] + found[2])
+
+
 def test_a_pair_is_related_if_its_nearest_training_pair_is(model: RelationModel) -> None:
     (tagged,) = model.predict([SENTENCE])
     (relation,) = tagged.relations

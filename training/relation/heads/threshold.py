@@ -17,7 +17,7 @@ from training.relation.knn_scores import PAIR_SCORES
 
 console = Console()
 #: Thresholds that are tried; of equally good ones the highest is used.
-THRESHOLDS = tuple(round(0.05 * i, 2) for i in range(20))
+THRESHOLDS = (*(round(0.05 * i, 2) for i in range(20)), 0.96, 0.97, 0.98, 0.99)
 #: Below any probability.
 _EVERY_SENTENCE = -1.0
 

@@ -24,6 +24,7 @@ from models.releases.tensors import read_tensors
 from tests.training.relation.test_program import only_release
 from training.relation.__main__ import main
 from training.relation.data import TAGS
+from training.relation.support_set import PAPER_PAIRS
 
 SIZES: dict[str, Any] = {"width": 8, "rank": 4, "pair_rank": 4, "dimension": 6, "pair_dimension": 6}
 
@@ -132,10 +133,11 @@ def test_a_release_that_states_neither_share_nor_threshold_answers_by_its_neighb
     assert old.predict(texts) == new.predict(texts)
 
 
-def test_the_bundled_release_has_no_heads_and_passes_its_canary_check() -> None:
+def test_the_bundled_release_has_both_heads_and_passes_its_canary_check() -> None:
     opened = open_release(bundled("relation"))
     model: Any = load(opened, dtype="float32").model
-    assert model.support.head is None
-    assert model.sentence_head is None
-    assert (model.voting.words_share, model.voting.threshold) == (1.0, 0.5)
-    assert model.voting.event_threshold is None
+    assert model.support.head.weight.shape == (len(TAGS), model.encoder.dimension)
+    assert 0 < model.voting.words_share < 1
+    assert model.sentence_head.upper is None
+    assert 0.5 < model.voting.event_threshold < 1
+    assert model.voting.k_pairs >= PAPER_PAIRS
