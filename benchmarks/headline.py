@@ -94,6 +94,9 @@ TRIPLETS = "He et al. 2024, a multilingual base"
 DICTIONARY = "longest match of the training mentions"
 EVERY_PAIR = "link every pair of predicted mentions"
 FOLDS = "ADE corpus, the papers' 10 folds"
+#: The recipe before the bundled one, which was trained on five folds only.
+UNTAUGHT = "{FOLDS}, trained without written sentences"
+TAUGHT = "ADE corpus, folds 1 to 5 of the papers' 10"
 NOT_PUBLIC = "no, its data (SMM4H 2023) is not public"
 
 #: One row for each question that a reader asks first.
@@ -132,14 +135,14 @@ HEADLINES: tuple[Row, ...] = (
         "not given", "none", "no",
     ),
     Row(
-        "relation", FOLDS, "mentions predicted, strict relation F1",
-        "relation_ade_folds", "re_strict_macro_f1", EVERY_PAIR,
-        "0.792", SPERT, "yes, the same folds and the usual counting",
+        "relation", TAUGHT, "mentions predicted, strict relation F1",
+        "relation_ade_folds_taught", "re_strict_macro_f1", EVERY_PAIR,
+        "0.792", SPERT, "in part, five of the same folds and the usual counting",
     ),
     Row(
-        "relation", f"{FOLDS}, with sentences without an event in the corpus' proportion",
+        "relation", f"{TAUGHT}, with sentences without an event in the corpus' proportion",
         "strict relation F1",
-        "relation_ade_folds", "re_corpus_f1", EVERY_PAIR,
+        "relation_ade_folds_taught", "re_corpus_f1", EVERY_PAIR,
         "not given", CLDR, "no, papers leave out the sentences without an event",
     ),
     Row(
@@ -169,17 +172,28 @@ HEADLINES: tuple[Row, ...] = (
 #: Further published figures, and the score of ours that is nearest to each.
 FURTHER: tuple[Row, ...] = (
     Row(
-        "relation", FOLDS, "drugs and effects, strict macro F1",
-        "relation_ade_folds", "ner_strict_macro_f1", DICTIONARY,
-        "0.883", CLDR, "in part, the tags of a sentence are decoded together here and word by word there",
+        "relation", TAUGHT, "drugs and effects, strict macro F1",
+        "relation_ade_folds_taught", "ner_strict_macro_f1", DICTIONARY,
+        "0.883", CLDR, "in part, five of the folds, and tags are decoded together here, word by word there",
     ),
     Row(
-        "relation", FOLDS, "relations, counted as the authors of CLDR do",
+        "relation", TAUGHT, "relations, counted as the authors of CLDR do",
+        "relation_ade_folds_taught", "re_strict_f1_authors", EVERY_PAIR,
+        "0.800", CLDR, "in part, five of the same folds; a relation with a wrong mention is not also a miss",
+    ),
+    Row(
+        "relation", UNTAUGHT, "relations, counted as the authors of CLDR do",
         "relation_ade_folds", "re_strict_f1_authors", EVERY_PAIR,
         "0.800", CLDR, "yes, the same folds and counting: a relation with a wrong mention is not also a miss",
     ),
     Row(
-        "relation", FOLDS, "mentions given, relation F1",
+        "relation", f"{UNTAUGHT}, with sentences without an event in the corpus' proportion",
+        "strict relation F1",
+        "relation_ade_folds", "re_corpus_f1", EVERY_PAIR,
+        "not given", CLDR, "no, papers leave out the sentences without an event",
+    ),
+    Row(
+        "relation", UNTAUGHT, "mentions given, relation F1",
         "relation_ade_folds", "re_given_f1", "link every pair of gold mentions",
         "0.865", CLDR, "in part, pairs of gold mentions here and any two words of the sentence there",
     ),

@@ -68,14 +68,14 @@ def main(
         "release": release.version,
         "its weight": SOURCE_WEIGHTS["unseen"],
         **baselines,
-        "sentences": len(_sentences()),
+        "sentences": len(sentences_of(SENTENCES)),
     }
     print_and_write(figures | provenance("acronym.rare_senses") | {"rows": rows}, result)
 
 
-def read_sentences(model: AcronymModel) -> tuple[int, int]:
-    """How many of the short forms of sentences.tsv are expanded, and how many of them rightly."""
-    asked = _sentences()
+def read_sentences(model: AcronymModel, table: Path = SENTENCES) -> tuple[int, int]:
+    """How many of the short forms of a table of sentences are expanded, and how many of them rightly."""
+    asked = sentences_of(table)
     expanded = right = 0
     for (_, short_form, forms), found in zip(asked, model.predict([a[0] for a in asked]), strict=True):
         long_forms = [e.long_form.lower() for e in found if e.short_form == short_form and not e.candidates]
@@ -84,8 +84,9 @@ def read_sentences(model: AcronymModel) -> tuple[int, int]:
     return expanded, right
 
 
-def _sentences() -> list[tuple[str, str, str]]:
-    return [(r[0], r[1], r[2]) for r in read_tsv(SENTENCES, ("sentence", "short_form", "long_forms"))]
+def sentences_of(table: Path) -> list[tuple[str, str, str]]:
+    """Sentence, short form in it, and the right long forms in lower case with bars between them."""
+    return [(r[0], r[1], r[2]) for r in read_tsv(table, ("sentence", "short_form", "long_forms"))]
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from training.acronym.written import extended_dictionary, sense_parts, with_dict
 from training.common.long_forms import key
 from training.common.loop import TrainingLoop
 from training.common.program_help import run_program
-from training.evaluation.acronym import Row, read_casi, split_casi
+from training.evaluation.acronym import Row, casi_parts
 from training.teaching.readers import acronym_contexts
 
 Sense = tuple[str, str]
@@ -175,13 +175,14 @@ def main(
     torch.set_num_threads(1)
     contexts = acronym_contexts("train")
     dictionary = extended_dictionary(load_dictionary(CLINICAL), contexts)
-    rows = read_casi(data / "acronyms/casi_dev.csv")
+    training, rest = casi_parts(data / "acronyms")
+    rows = training + rest
     known = {(c.short_form, key(c.long_form)) for c in contexts}
     every = {sense_of(row) for row in rows}
     covered = {(short, form) for short, form in every if (short, key(form)) in known}
     network = network_without(data, SHIPPED, covered, run)
     examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, SEED)
-    held_out = encode_rows(network, "casi", with_dictionary_forms(split_casi(rows)[1], dictionary))
+    held_out = encode_rows(network, "casi", with_dictionary_forms(rest, dictionary))
     own = {sense_of(row)[0]: row.senses for row in rows}
     found: dict[str, list[Found]] = {name: [] for name in SENTENCES}
     for part in sense_parts(covered, SEED)[:parts]:

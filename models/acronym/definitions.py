@@ -6,9 +6,9 @@ import re
 
 from models.types import Span
 
-# "5-FU" and "IL-2" are one short form; "MTX-induced" and "anti-TNF" contain one.
+# "5-FU", "IL-2" and "C&S" are one short form; "MTX-induced" and "anti-TNF" contain one.
 _SHORT_FORM = re.compile(
-    r"(?<!\w)(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*(?!\w)"
+    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
 )
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10

@@ -31,6 +31,8 @@ CLINICAL = Path(__file__).with_name("clinical.tsv")
 #: Share of capital letters from which on a sentence is in capitals: every short word then looks like an
 #: acronym.
 _CAPITALS = 0.7
+#: Words, other than short forms, of a sentence that can be in capitals.
+_SENTENCE = 3
 #: Long forms that an undecided expansion names.
 CANDIDATES = 3
 
@@ -103,10 +105,14 @@ class AcronymModel:
                 if occurrence.entry in defined:
                     long_form = LongForm(defined[occurrence.entry], 1.0)
                     expansions[report].append(occurrence.expansion(long_form, "text"))
-                elif occurrence.entry in self.dictionary and not _in_capitals(text, occurrence.sentence):
+                elif occurrence.entry in self.dictionary and not self._in_capitals(text, occurrence.sentence):
                     undefined.append(occurrence)
         for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
             candidates = () if decided([one.score for one in best], self.margin) else best
+            if best[0].long_form == occurrence.entry:
+                # It is a word in capitals or a name here, and stands for nothing else.
+                continue
+            candidates = tuple(form for form in candidates if form.long_form != occurrence.entry)
             expansions[occurrence.report].append(occurrence.expansion(best[0], "dictionary", candidates))
         return [sorted(own, key=lambda e: e.start) for own in expansions]
 
@@ -117,6 +123,16 @@ class AcronymModel:
     def choose_many(self, rows: Sequence[tuple[str, Span, Sequence[str]]]) -> list[list[float]]:
         """`choose` for many rows in one batch; the whole text is the context."""
         return self.scorer.scores([question(t, span, Span(0, len(t)), long) for t, span, long in rows])
+
+    def _in_capitals(self, text: str, sentence: Span) -> bool:
+        """Whether a sentence is in capitals, by its words other than short forms; a heading before short
+        forms ("LUNGS: CTA.") is none.
+        """
+        found = re.findall(r"[^\W\d_]{2,}", text[sentence.start : sentence.end])
+        words = [word for word in found if word not in self.dictionary]
+        letters = "".join(words)
+        shouted = sum(c.isupper() for c in letters) > _CAPITALS * len(letters)
+        return shouted and len(words) >= _SENTENCE
 
     def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[LongForm, ...]]:
         """The dictionary's best CANDIDATES long forms of each occurrence, best first."""
@@ -178,8 +194,3 @@ def _of_entry(occurrence: _Occurrence) -> Span:
     """The span without the s of a plural."""
     start = occurrence.span.start
     return Span(start, start + len(occurrence.entry))
-
-
-def _in_capitals(text: str, sentence: Span) -> bool:
-    letters = [c for c in text[sentence.start : sentence.end] if c.isalpha()]
-    return sum(c.isupper() for c in letters) > _CAPITALS * len(letters)

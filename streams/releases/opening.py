@@ -13,6 +13,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from models.drugs.classes import bundled_classes
 from models.redaction import redact
 from models.releases.loading import Loaded, load
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
@@ -106,12 +107,15 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
 
 def load_opened(release: Release, settings: Settings) -> Loaded:
     """The model of an opened release after its canary check, which runs at the release's own threshold of an
-    event; then with the threshold of these settings. Raises ReleaseError.
+    event and without drug classes; then with these settings. Raises ReleaseError.
     """
     loaded = load(release, device=settings.device, dtype=settings.dtype)
     if release.task == "ner" and settings.post_threshold is not None:
         tagger: Any = loaded.model
         tagger.decoding.event_below = settings.post_threshold
+    if release.task == "relation" and settings.drug_classes:
+        relation: Any = loaded.model
+        relation.drug_classes = bundled_classes()
     return loaded
 
 

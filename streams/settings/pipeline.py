@@ -122,6 +122,11 @@ class PipelineSettings(SettingsWithSecrets):
     events and no withdrawal symptoms for it; by default the threshold of the release, whose manifest states
     what each threshold would do. Set it alike on all workers of the stage: a record does not state it."""
 
+    drug_classes: bool = False
+    """Whether the relation stage takes the name of a drug class in a clinical sentence ("antibiotics", "oral
+    contraceptives") for a drug. Its training corpus marks named drugs only, so without it such a sentence has
+    no event. Set it alike on all workers of the stage: a record does not state it."""
+
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
 

@@ -16,13 +16,14 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.acronym.m_network import MNetwork
-from models.acronym.model import load_dictionary
+from models.acronym.model import AcronymModel, load_dictionary
 from models.acronym.prototypes import WRITTEN, Prototypes
-from models.acronym.scorers import HEAD
+from models.acronym.scorers import HEAD, TrainedScorer
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
-from models.releases.manifest import Release, Score, TrainingData
+from models.releases.manifest import Release, ReleaseError, Score, TrainingData
+from models.releases.store import open_release
 from training.acronym.data import CORPORA, MADE_OF, read_training, split_by_acronym
 from training.acronym.margin import Margin
 from training.acronym.settings import ReleaseOptions, Settings
@@ -37,6 +38,7 @@ from training.acronym.usage_examples import (
 )
 from training.acronym.written import extended_dictionary
 from training.common import adapter
+from training.common.long_forms import casi_senses
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.acronym import HELD_OUT, SEED, SPLITS
@@ -105,17 +107,23 @@ def make(
     run: Path | None = None,
     device: torch.device | str = "cpu",
 ) -> Release:
-    """Trains, builds prototypes where they are asked for, scores, and writes a release under `output`."""
-    trainee = train(settings, data, run, device)
+    """Trains, or takes the network of a release, builds prototypes where they are asked for, scores, and
+    writes a release under `output`.
+    """
     contexts = acronym_contexts("train") if options.written and options.usage_examples else []
-    dictionary = extended_dictionary(load_dictionary(options.dictionary), contexts)
+    senses = [(short, form) for (short, _), form in casi_senses().items()] if options.usage_examples else []
+    dictionary = extended_dictionary(load_dictionary(options.dictionary), contexts, senses)
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
         write_dictionary(dictionary, folder / "dictionary.tsv")
-        network = write_network(trainee, folder, options.share)
-        configuration: dict[str, Any] = {"share": options.share} if options.share != 1 else {}
+        share = options.share
+        if options.like:
+            network, settings, share = network_of(open_release(Path(options.like)), folder)
+        else:
+            network = write_network(train(settings, data, run, device), folder, share)
+        configuration: dict[str, Any] = {"share": share} if share != 1 else {}
         if options.usage_examples:
-            outputs = CachedOutputs(network, run, asdict(settings) | {"share": options.share})
+            outputs = CachedOutputs(network, run, asdict(settings) | {"share": share})
             examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
@@ -157,6 +165,23 @@ def write_network(trainee: AcronymTrainee, folder: Path, share: float = 1.0) -> 
         weights=weights if weights.exists() else None,
     )
     return MNetwork(encoder, head)
+
+
+def network_of(release: Release, folder: Path) -> tuple[MNetwork, Settings, float]:
+    """The trained network of a release, whose files are copied into the folder, with the settings that it was
+    trained with and the share of the change that is in it. Raises ReleaseError for a release without one.
+    """
+    configuration = release.manifest.configuration
+    model = AcronymModel.load(release)
+    if not isinstance(model.scorer, TrainedScorer):
+        raise ReleaseError(f"{release.version}: it has no trained network")
+    for name in {HEAD, ADAPTER, WEIGHTS} & release.manifest.files.keys():
+        shutil.copyfile(release.file(name), folder / name)
+    record: dict[str, Any] = {
+        k: ",".join(v) if isinstance(v, list) else v for k, v in configuration["training"].items()
+    }
+    stated: dict[str, Any] = {"base": release.manifest.base, "max_pieces": configuration["max_pieces"]}
+    return model.scorer.network, Settings(**record, **stated), configuration.get("share", 1.0)
 
 
 def encoder_files(trainee: AcronymTrainee) -> dict[str, dict[str, Tensor]]:

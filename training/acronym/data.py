@@ -20,7 +20,7 @@ from models.types import Span
 from training.acronym.phrases import rows_of_phrases
 from training.acronym.written import extended_dictionary, spellings, written_rows
 from training.common.corpora import read_ade, read_ade_abstracts, read_ade_negatives, read_negative_abstracts
-from training.evaluation.acronym import Row, read_casi, read_sdu, split_casi
+from training.evaluation.acronym import Row, casi_parts, read_sdu
 from training.teaching.readers import acronym_contexts
 
 CORPORA = {
@@ -68,7 +68,7 @@ def read_training(data: Path, corpus: str) -> list[Row]:
     if corpus == "phrases":
         return rows_of_phrases(read_ade_texts(data, held_out=False), load_dictionary(CLINICAL), seed=0)
     if corpus == "casi":
-        return split_casi(read_casi(folder / "casi_dev.csv"))[0]
+        return casi_parts(folder)[0]
     return read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
 
 

@@ -94,6 +94,10 @@ class ReleaseOptions:
     written: Annotated[
         bool, typer.Option(help="add prototypes and long forms from sentences of the teaching corpus")
     ] = True
+    like: Annotated[
+        str,
+        typer.Option(help="folder of a release whose network is kept; its dictionary and prototypes are new"),
+    ] = ""
     share: Annotated[
         float,
         typer.Option(help="factor of the adapter's change in the release, 0 to 1; prototypes may need less"),

@@ -19,14 +19,18 @@ PARTS = 5
 
 
 def extended_dictionary(
-    dictionary: Mapping[str, Sequence[str]], contexts: Iterable[AcronymContext]
+    dictionary: Mapping[str, Sequence[str]],
+    contexts: Iterable[AcronymContext],
+    senses: Iterable[tuple[str, str]] = (),
 ) -> dict[str, list[str]]:
-    """The dictionary extended by the long forms of the sentences that it lacks in any spelling."""
+    """The dictionary extended by the long forms of the sentences, and by `senses` (short form, long form),
+    that it lacks in any spelling.
+    """
     forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
-    for context in contexts:
-        own = forms.setdefault(context.short_form, [])
-        if key(context.long_form) not in map(key, own):
-            own.append(context.long_form)
+    for short_form, long_form in [*((c.short_form, c.long_form) for c in contexts), *senses]:
+        own = forms.setdefault(short_form, [])
+        if key(long_form) not in map(key, own):
+            own.append(long_form)
     return dict(sorted(forms.items()))
 
 

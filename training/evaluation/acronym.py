@@ -17,6 +17,7 @@ import numpy as np
 from models.acronym.surface_features import undotted
 from models.scores import Counts, RecordMeasure, accuracy_at, ratio
 from models.types import Span
+from training.common.long_forms import casi_senses
 from training.evaluation.result import Result
 
 SPLITS = ("casi", "sdu22_scientific", "sdu22_legal")
@@ -63,7 +64,7 @@ def read(data: Path, split: str, limit: int) -> Corpus:
     """The rows of a split with the most frequent sense of each acronym."""
     folder = data / "acronyms"
     if split == "casi":
-        training, rows = split_casi(read_casi(folder / "casi_dev.csv"))
+        training, rows = casi_parts(folder)
         known = majority(training)
         # An acronym of which all rows are held out has no training rows.
         chosen = [known.get(undotted(row.short_form), row.senses[0]) for row in rows]
@@ -92,6 +93,19 @@ def read_casi(path: Path) -> list[Row]:
         if at is not None:
             rows.append(Row(row["text"], at, tuple(sorted(senses[row["acronym_"]])), row["expansion"]))
     return rows
+
+
+def casi_parts(folder: Path) -> tuple[list[Row], list[Row]]:
+    """Training and held-out rows of CASI, with their senses as the dictionary calls them."""
+    training, held_out = split_casi(read_casi(folder / "casi_dev.csv"))
+    return [_as_in_dictionary(row) for row in training], [_as_in_dictionary(row) for row in held_out]
+
+
+def _as_in_dictionary(row: Row) -> Row:
+    short = undotted(row.short_form)
+    known = casi_senses()
+    senses = sorted({known.get((short, sense), sense) for sense in row.senses})
+    return row._replace(senses=tuple(senses), gold=known.get((short, row.gold), row.gold))
 
 
 def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -> tuple[list[Row], list[Row]]:

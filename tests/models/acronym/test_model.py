@@ -153,6 +153,12 @@ def test_in_a_sentence_of_capitals_only_definitions_are_used(model: AcronymModel
     ]
 
 
+def test_a_heading_in_capitals_is_no_sentence_in_capitals(mini: Encoder) -> None:
+    model = AcronymModel(mini, {"TEN": ("toxic epidermal necrolysis",), "C&S": ("culture and sensitivity",)})
+    (skin, urine) = model.predict(["SKIN: TEN.", "URINE C&S pending."])
+    assert [e.long_form for e in skin + urine] == ["toxic epidermal necrolysis", "culture and sensitivity"]
+
+
 def test_below_the_margin_an_expansion_has_its_best_candidates(mini: Encoder) -> None:
     text = "A patient with MS and optic neuritis; TEN was seen."
     (sure,) = AcronymModel(mini, DICTIONARY, margin=0.0).predict([text])
@@ -164,6 +170,16 @@ def test_below_the_margin_an_expansion_has_its_best_candidates(mini: Encoder) ->
     assert (ms.long_form, ms.score) == (ms.candidates[0].long_form, ms.candidates[0].score)
     # One long form is no choice.
     assert ten.candidates == ()
+
+
+def test_an_acronym_that_stands_for_nothing_else_is_left_as_it_is(mini: Encoder) -> None:
+    """A long form that is the short form itself, for words in capitals and names."""
+    text = "Stage IA disease was treated with TEN."
+    # It has cosine 1 with itself, so it is the best of both.
+    (found,) = AcronymModel(mini, {"IA": ("IA", "intra-articular")}, margin=0.0).predict([text])
+    assert found == []
+    (undecided,) = AcronymModel(mini, {"MS": ("morphine sulfate", "MS")}, margin=1.0).predict(["Give MS."])
+    assert all("MS" not in [c.long_form for c in e.candidates] for e in undecided)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from models.drugs import DrugLexicon
+from models.drugs.classes import bundled_classes
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
@@ -19,6 +20,7 @@ from models.relation.model import LABELS, RelationModel, Voting
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces
 from models.releases.loading import Loaded, as_json
+from models.releases.store import bundled, open_release
 from models.text import word_texts
 from models.types import ADE, DRUG, Mention, TaggedText
 
@@ -68,6 +70,20 @@ def test_a_cause_of_another_effect_is_no_effect(model: RelationModel) -> None:
     found = [[m.text for m in tagged.mentions if m.label == ADE] for tagged in model.predict(texts)]
     assert found[0] == ["Rash"]
     assert not any(text.startswith("Rash") for text in found[1] + found[2])
+
+
+def test_a_class_is_read_as_a_drug_where_that_is_asked_for() -> None:
+    """With the support set of the bundled release, whose corpus marks named drugs only."""
+    bundled_model = RelationModel.load(open_release(bundled("relation")))
+    text = "A severe rash and fever occurred in a woman taking an oral contraceptive."
+    (without,) = bundled_model.predict([text])
+    assert without.relations == ()
+    bundled_model.drug_classes = bundled_classes()
+    (found,) = bundled_model.predict([text])
+    drugs = [m for m in found.mentions if m.label == DRUG]
+    assert [(m.text, text[m.start : m.end]) for m in drugs] == [("oral contraceptive", "oral contraceptive")]
+    assert {found.mentions[r.tail].text for r in found.relations} == {"severe rash", "fever"}
+    assert {found.mentions[r.head].text for r in found.relations} == {"oral contraceptive"}
 
 
 def test_a_pair_is_related_if_its_nearest_training_pair_is(model: RelationModel) -> None:

@@ -189,3 +189,9 @@ def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
 ) -> None:
     tagger: Any = load_at_start("ner", None, Settings(post_threshold=threshold)).current.model
     assert tagger.decoding.event_below == expected
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_drug_classes_are_read_where_they_are_asked_for(asked: bool) -> None:
+    relation: Any = load_at_start("relation", None, Settings(drug_classes=asked)).current.model
+    assert (relation.drug_classes is not None) is asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 import typer
 
 from models.acronym.model import AcronymModel
@@ -12,8 +13,9 @@ from models.acronym.prototypes import WRITTEN, PrototypeEntry
 from models.acronym.scorers import TrainedScorer
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
-from models.releases.manifest import Release
+from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from tests.training.acronym.corpus import DICTIONARY, write_dictionary
 from training.acronym import assemble
 from training.acronym.__main__ import main
@@ -71,10 +73,43 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     assert set(configuration["margin_chosen_on"]) == {"margin", "coverage", "accuracy"}
     # UNSURED SENSE is a class of CASI and never offered as a long form.
     assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
-    assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance")
+    assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance", "posterior descending")
     assert model.dictionary["NEW"] == ("never ever well",)
     written = [(u.long_form, u.rows) for u in offered_prototypes(model) if u.source == WRITTEN]
     assert sorted(written) == [("never ever well", 0), ("pain drug", 0), ("panda dance", 0)]
+    # Long forms of CASI that this dictionary lacks.
+    assert model.dictionary["PE"] == ("pulmonary embolism",)
+    assert "FISH" in model.dictionary["FISH"]
+    check_like(release, folder, dictionary, tmp_path / "like")
+
+
+def check_like(release: Release, data: Path, dictionary: Path, output: Path) -> None:
+    """A release made from the network of another one, with the same dictionary and corpora, is as the other
+    one.
+    """
+    main(data=data, dictionary=dictionary, output=output, like=str(release.path))
+    again = only_release(output)
+    assert {n: f.sha256 for n, f in again.manifest.files.items() if n != "prototypes.safetensors"} == {
+        n: f.sha256 for n, f in release.manifest.files.items() if n != "prototypes.safetensors"
+    }
+    ours_at, theirs_at = (read_tensors(r.file("prototypes.safetensors"))["vectors"] for r in (again, release))
+    assert torch.allclose(ours_at, theirs_at, atol=1e-3)
+    ours, theirs = again.manifest.configuration, release.manifest.configuration
+    assert ours["training"] == theirs["training"]
+    assert ours["margin"] == theirs["margin"]
+
+
+def test_a_release_without_a_network_is_not_taken_further(
+    tiny_bert: str, folder: Path, dictionary: Path, tmp_path: Path
+) -> None:
+    main(output=tmp_path / "zero", base=tiny_bert, dictionary=dictionary, zero_shot=True)
+    with pytest.raises(ReleaseError, match="no trained network"):
+        main(
+            data=folder,
+            output=tmp_path,
+            dictionary=dictionary,
+            like=str(only_release(tmp_path / "zero").path),
+        )
 
 
 def check_manifest(release: Release) -> None:
@@ -97,8 +132,8 @@ def check_answers(model: AcronymModel) -> None:
     assert isinstance(model.scorer, TrainedScorer)
     expansions, single = model.predict(["a pain with PD today; ONE and XYZ too", "ONE only"])
     assert [(e.short_form, e.source) for e in expansions] == [("PD", "dictionary"), ("ONE", "dictionary")]
-    assert expansions[0].long_form in [*DICTIONARY["PD"], "panda dance"]
-    assert 1 / 4 <= expansions[0].score <= 1
+    assert expansions[0].long_form in model.dictionary["PD"]
+    assert 1 / 5 <= expansions[0].score <= 1
     assert (expansions[1].long_form, expansions[1].score) == ("only this", 1.0)
     assert single[0].score == 1.0
 

@@ -11,9 +11,11 @@ import pytest
 
 from models.types import Span
 from tests.training.fakes import Chooser
+from training.common.long_forms import SENSES, casi_senses
 from training.evaluation.acronym import (
     AT_COVERAGE,
     Row,
+    casi_parts,
     choices,
     counts,
     locate,
@@ -58,6 +60,28 @@ def test_the_held_out_rows_of_casi_have_their_share_of_every_sense(tmp_path: Pat
     assert counts["a"] in {11, 12, 13}
     assert counts["b"] in {2, 3, 4}
     assert counts["c"] in {5, 6, 7}
+
+
+def test_the_senses_of_casi_are_called_as_in_the_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "acronyms").mkdir()
+    senses = ["pulmonary embolus", "pleural effusion", "UNSURED SENSE"]
+    rows = [("PE", senses[i % 3]) for i in range(30)] + [("IT", "GENERAL ENGLISH")] * 10
+    read = casi(rows, tmp_path / "acronyms/casi_dev.csv")
+    training, held = casi_parts(tmp_path / "acronyms")
+    found = {(row.short_form, row.gold) for row in training + held}
+    assert found == {
+        ("PE", "pulmonary embolism"), ("PE", "pleural effusion"), ("PE", "UNSURED SENSE"), ("IT", "IT"),
+    }  # fmt: skip
+    assert all(row.gold in row.senses for row in training + held)
+    # The rows are held out by their own senses, so that the parts stay as they were.
+    assert [row.text for row in held] == [row.text for row in split_casi(read)[1]]
+
+
+def test_the_table_of_casi_senses_names_other_long_forms_only() -> None:
+    table = casi_senses()
+    assert table["FISH", "GENERAL ENGLISH"] == "FISH"
+    lines = SENSES.read_text(encoding="utf-8").splitlines()
+    assert len(lines) - 1 == len(table) > 50
 
 
 def test_the_split_of_casi_is_the_same_each_time_and_another_for_another_seed(tmp_path: Path) -> None:
