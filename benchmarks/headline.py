@@ -95,7 +95,7 @@ DICTIONARY = "longest match of the training mentions"
 EVERY_PAIR = "link every pair of predicted mentions"
 FOLDS = "ADE corpus, the papers' 10 folds"
 #: The recipe before the bundled one, which was trained on five folds only.
-UNTAUGHT = "{FOLDS}, trained without written sentences"
+UNTAUGHT = f"{FOLDS}, trained without written sentences"
 TAUGHT = "ADE corpus, folds 1 to 5 of the papers' 10"
 NOT_PUBLIC = "no, its data (SMM4H 2023) is not public"
 
