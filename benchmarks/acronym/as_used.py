@@ -26,7 +26,7 @@ from training.common.long_forms import key
 from training.common.program_help import run_program
 from training.evaluation.acronym import Row, casi_parts, majority
 
-#: Sentences written for this measurement, before the release that follows it was made.
+#: Sentences written for this measurement, before the bundled release was made.
 NOTES = Path(__file__).with_name("notes.tsv")
 BATCH = 64
 RIGHT, WRONG, NOTHING = "right", "wrong", "nothing"

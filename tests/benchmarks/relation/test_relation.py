@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -16,9 +17,9 @@ import typer
 from torch import Tensor
 
 from benchmarks.relation import __main__ as speed
+from benchmarks.relation import classes, spaces, written
 from benchmarks.relation import false as relation_false
 from benchmarks.relation import folds as relation_folds
-from benchmarks.relation import spaces, written
 from benchmarks.relation import tables as relation_tables
 from models.scores import F1
 from models.types import ADE, DRUG
@@ -113,6 +114,29 @@ def test_false_relations_are_counted_by_verdict(tmp_path: Path) -> None:
     table.write_text(f"{header}\nneg-1\t0\t7\t18\t22\t?\n", encoding="utf-8")
     with pytest.raises(ValueError, match="neg-1: said is 0 or 1"):
         relation_false.read_verdicts(table)
+
+
+def test_relations_of_drug_classes_are_counted_and_printed_beside_those_of_named_drugs(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(corpus, data)
+    with (data / "ade/negatives.txt").open("a", encoding="utf-8") as file:
+        # As many abstracts as it takes that one of them is held out.
+        file.writelines(
+            f"{n} NEG A severe rash and fever developed in a woman taking antibiotics {n} .\n"
+            for n in range(9000, 9020)
+        )
+    classes.main(data=data, result=tmp_path / "classes.json")
+    figures = json.loads((tmp_path / "classes.json").read_bytes())
+    named, both = (
+        figures["rows"][name]["false_relations_per_1000"] for name in ("named drugs", "classes too")
+    )
+    assert figures["relations in addition"] > 0
+    assert both > named
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("neg-")]
+    assert len(lines) == figures["relations in addition"]
+    assert any("\tantibiotics\tfever\t" in line for line in lines)
 
 
 def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> None:
