@@ -69,7 +69,8 @@ def test_the_held_out_posts_are_all_package_data() -> None:
     }
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packaged = settings["tool"]["setuptools"]["package-data"]["training"]
-    assert set(packaged) == held_out, "name the held-out posts in package-data: the gate compares on them"
+    posts = {name for name in packaged if name.startswith("teaching/")}
+    assert posts == held_out, "name the held-out posts in package-data: the gate compares on them"
 
 
 def test_the_held_out_posts_have_every_kind_but_one() -> None:
