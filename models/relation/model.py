@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,9 +27,10 @@ from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
-from models.relation.neighbours import Floats, Numbers, SupportSet, Vote, decode_tags, votes
+from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
@@ -38,32 +38,6 @@ from models.text import sentences, words
 from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
 
 LABELS = (DRUG, ADE)
-
-
-@dataclass(frozen=True, slots=True)
-class Voting:
-    """How many neighbours vote on a word and on a pair, how the votes on a word are weighted, and what else
-    counts.
-    """
-
-    k_words: int
-    k_pairs: int
-    vote: Vote = "majority"
-    words_share: float = 1.0
-    """of the votes in the probability of a word's tag, from 0 to 1; the rest is that of the token head"""
-    threshold: float = 0.5
-    """a pair is related where its share of the votes is higher; in a release with a sentence head that states
-    no `event_threshold`, where that share times the probability of an event is higher"""
-    event_threshold: float | None = None
-    """and where the probability that its sentence reports an event is higher"""
-
-    def related(self, share: float, event: float) -> bool:
-        """Whether a pair with this share of the votes, in a sentence that reports an event with this
-        probability, is related.
-        """
-        if self.event_threshold is None:
-            return share * event > self.threshold
-        return share > self.threshold and event > self.event_threshold
 
 
 class _Sentence(NamedTuple):
@@ -146,7 +120,7 @@ class RelationModel:
         return cls(
             spaces,
             support,
-            _voting(release),
+            voting_of(release),
             lexicon=DrugLexicon.load(release.file("drugs.tsv")),
             sentence_head=head,
             device=device,
@@ -258,14 +232,16 @@ class RelationModel:
         """The mentions of a sentence, each with the position of its last word; none is an effect that is
         named as the cause of another ("sepsis-induced").
         """
+        classes: dict[int, int] = {}
+        if self.drug_classes is not None:
+            classes = self.drug_classes.spans([text[s.start : s.end] for s in spans])
         mentions = []
         for label, first, after in spans_of(names):
             if label == ADE and _AS_CAUSE.match(text, spans[after - 1].end - 1):
                 continue
             start, end = spans[first].start, spans[after - 1].end
-            if self.drug_classes is not None and label == DRUG:
-                names_at = self.drug_classes.spans([text[s.start : s.end] for s in spans])
-                start = min(start, spans[names_at.get(after - 1, first)].start)
+            if label == DRUG:
+                start = min(start, spans[classes.get(after - 1, first)].start)
             surface = text[start:end]
             generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
             score = round(float(shares[first:after].mean()), 4)
@@ -342,19 +318,6 @@ def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:
         len(tags_of(LABELS)),
         spaces.encoder.dimension,
     )
-
-
-def _voting(release: Release) -> Voting:
-    """The votes of a release; one without `words_share`, `threshold` and `event_threshold` leaves words and
-    pairs to the neighbours alone.
-    """
-    configuration = release.manifest.configuration
-    vote = configuration.get("vote", "majority")
-    if vote not in ("majority", "similarity"):
-        raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
-    names = ("words_share", "threshold", "event_threshold")
-    further = {name: configuration[name] for name in names if name in configuration}
-    return Voting(configuration["k_words"], configuration["k_pairs"], vote, **further)
 
 
 def _pair_ids(path: Path) -> list[str]:

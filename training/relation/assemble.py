@@ -22,9 +22,10 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER
 from models.encoder.word_pieces import WordPieces
-from models.relation.model import RelationModel, Voting
+from models.relation.model import RelationModel
 from models.relation.neighbours import Floats, TokenHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
+from models.relation.voting import Voting
 from models.releases.manifest import Release
 from models.text import word_texts
 from training.common import adapter

@@ -16,9 +16,10 @@ from models.drugs.classes import bundled_classes
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
-from models.relation.model import LABELS, RelationModel, Voting
+from models.relation.model import LABELS, RelationModel
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.voting import Voting
 from models.releases.loading import Loaded, as_json
 from models.releases.store import bundled, open_release
 from models.text import word_texts

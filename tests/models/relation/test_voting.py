@@ -9,9 +9,10 @@ import pytest
 
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
-from models.relation.model import LABELS, RelationModel, Voting
+from models.relation.model import LABELS, RelationModel
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.voting import Voting
 
 TAGS = tags_of(LABELS)
 B_DRUG, B_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE")

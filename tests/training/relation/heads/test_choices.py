@@ -11,8 +11,8 @@ import torch
 
 from models.encoder.split.layer_split import EncodedSentence
 from models.encoder.word_pieces import WordPieces
-from models.relation.model import Voting
 from models.relation.neighbours import TokenHead
+from models.relation.voting import Voting
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.corpora import GoldMention, GoldText
 from training.relation.data import TAGS, UNKNOWN, Example

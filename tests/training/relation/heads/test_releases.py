@@ -13,10 +13,11 @@ import typer
 
 from models.drift import REFERENCE
 from models.encoder.weights import ADAPTER
-from models.relation.model import RelationModel, Voting
+from models.relation.model import RelationModel
 from models.relation.neighbours import HEAD
 from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
+from models.relation.voting import Voting
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import bundled, open_release
