@@ -13,10 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.acronym.frequencies import CLINICAL, SenseFrequencies
 from models.acronym.model import AcronymModel
 from models.releases.store import bundled, open_release
 from models.tables import read_tsv
-from training.acronym.prototypes import SOURCE_WEIGHTS, accuracy, best_mixture, build_prototypes
+from training.acronym.prototypes import SOURCE_WEIGHTS, accuracy, best_mixture
 from training.acronym.usage_examples import (
     CachedOutputs,
     score_on_definitions,
@@ -40,16 +41,15 @@ def main(
     release = open_release(bundled("acronym"))
     model: Any = AcronymModel.load(release)
     outputs = CachedOutputs(model.scorer.network, None, {})
-    examples = usage_examples(outputs, data, model.dictionary, acronym_contexts("train"), SEED)
+    estimated = SenseFrequencies.load(CLINICAL)
+    examples = usage_examples(outputs, data, model.dictionary, acronym_contexts("train"), estimated, SEED)
     validation = validation_scores(examples, SEED)
-    casi, used, defined, written = examples
-    counted = {"casi": casi.rows, "ade": defined.rows}
     rows = {}
     baselines = {}
     for weight in WEIGHTS:
         mixture = best_mixture(validation, {"unseen": weight})
-        made = build_prototypes([casi, used, written], mixture, counted)
-        model.scorer.prototypes = with_dictionary_spellings(made, model.dictionary)
+        made = with_dictionary_spellings(examples.prototypes(mixture), model.dictionary)
+        model.scorer.prototypes = made
         tests = {
             "CASI, test": manifest_scores("acronym", model, data, ["casi"])[0],
             "definitions, held-out abstracts": score_on_definitions(model, data, model.dictionary),

@@ -20,6 +20,8 @@ import torch
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.acronym import frequencies
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.model import CLINICAL, load_dictionary
 from training.acronym.assemble import write_network
@@ -126,19 +128,16 @@ def measured(
     """
     rest = examples.without(part)
     mixture = best_mixture(validation_scores(rest, SEED, covered - part))
-    sources, counted = (
-        [rest.casi, rest.used, rest.written],
-        {"casi": rest.casi.rows, "ade": rest.defined.rows},
-    )
+    sources, usage = [rest.casi, rest.used, rest.written], rest.usage
     every = joined(examples.casi, held_out)
     asked = every.part([i for i, row in enumerate(every.rows) if sense_of(row) in part])
     seen = held_out.without(part)
     return Found(
         [sense_of(row) for row in asked.rows],
         [len(own[sense_of(row)[0]]) for row in asked.rows],
-        correct(scored_by(sources, narrowed(asked, own), counted), mixture),
-        correct(scored_by(sources, asked, counted), mixture),
-        correct(scored_by(sources, narrowed(seen, own), counted), mixture),
+        correct(scored_by(sources, narrowed(asked, own), usage), mixture),
+        correct(scored_by(sources, asked, usage), mixture),
+        correct(scored_by(sources, narrowed(seen, own), usage), mixture),
     )
 
 
@@ -181,7 +180,8 @@ def main(
     every = {sense_of(row) for row in rows}
     covered = {(short, form) for short, form in every if (short, key(form)) in known}
     network = network_without(data, SHIPPED, covered, run)
-    examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, SEED)
+    estimated = SenseFrequencies.load(frequencies.CLINICAL)
+    examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, estimated, SEED)
     held_out = encode_rows(network, "casi", with_dictionary_forms(rest, dictionary))
     own = {sense_of(row)[0]: row.senses for row in rows}
     found: dict[str, list[Found]] = {name: [] for name in SENTENCES}

@@ -6,9 +6,9 @@ import re
 
 from models.types import Span
 
-# "5-FU", "IL-2" and "C&S" are one short form; "MTX-induced" and "anti-TNF" contain one.
+# "5-FU", "IL-2", "C&S" and "s/p" are one short form; "MTX-induced", "anti-TNF" and "PET/CT" contain some.
 _SHORT_FORM = re.compile(
-    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
+    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
 )
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
@@ -18,7 +18,7 @@ _MAX_WORDS = 2
 def short_forms(text: str, sentence: Span) -> list[Span]:
     """The spans of a sentence of `text` that look like short forms, in text order."""
     spans = (Span(*match.span()) for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end))
-    return [s for s in spans if _has_form_of_acronym(text[s.start : s.end])]
+    return [s for s in spans if "/" in text[s.start : s.end] or _has_form_of_acronym(text[s.start : s.end])]
 
 
 def definitions(text: str) -> dict[str, str]:

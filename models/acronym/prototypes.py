@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.surface_features import undotted
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
@@ -53,7 +54,8 @@ class Mixture(NamedTuple):
     unseen: float = 0.5
     """cosine of a long form without a prototype"""
     smoothing: float = 0.5
-    """added to the number of rows of every long form"""
+    """added to the number of rows of every long form, on average over those of a short form: more where the
+    long form is estimated to be frequent"""
     written: float = 0.0
     """added to the cosine of a long form of which all prototypes are of source WRITTEN"""
 
@@ -61,13 +63,20 @@ class Mixture(NamedTuple):
 class Prototypes:
     """The prototypes of a release; immutable."""
 
-    def __init__(self, entries: Sequence[PrototypeEntry], vectors: Tensor, mixture: Mixture) -> None:
+    def __init__(
+        self,
+        entries: Sequence[PrototypeEntry],
+        vectors: Tensor,
+        mixture: Mixture,
+        frequencies: SenseFrequencies | None = None,
+    ) -> None:
         """`vectors`: (entries, dimension). Raises ValueError where their number is another."""
         if len(entries) != len(vectors):
             raise ValueError(f"{len(entries)} entries do not fit {len(vectors)} vectors")
         self.entries = tuple(entries)
         self.vectors = nn.functional.normalize(vectors.float(), dim=-1)
         self.mixture = mixture
+        self.frequencies = frequencies or SenseFrequencies()
         self._rows: dict[tuple[str, str], list[int]] = {}
         self._sources: dict[str, list[str]] = {}
         for row, entry in enumerate(self.entries):
@@ -77,13 +86,15 @@ class Prototypes:
                 sources.append(entry.source)
 
     @classmethod
-    def load(cls, table: Path, vectors: Path, mixture: Mixture) -> Prototypes:
+    def load(
+        cls, table: Path, vectors: Path, mixture: Mixture, frequencies: SenseFrequencies | None = None
+    ) -> Prototypes:
         """Raises ReleaseError or ValueError where the files are malformed or do not fit each other."""
         entries = [PrototypeEntry(row[0], row[1], row[2], int(row[3])) for row in read_tsv(table, COLUMNS)]
         tensors = read_tensors(vectors)
         if set(tensors) != {"vectors"} or len(tensors["vectors"]) != len(entries):
             raise ReleaseError(f"{vectors.name} does not hold one vector for each row of {table.name}")
-        return cls(entries, tensors["vectors"], mixture)
+        return cls(entries, tensors["vectors"], mixture, frequencies)
 
     def n_known(self, short_form: str, long_forms: Sequence[str]) -> int:
         """How many of the long forms have a prototype."""
@@ -110,18 +121,21 @@ class Prototypes:
         return [bool(own) and all(self.entries[i].source == WRITTEN for i in own) for own in rows]
 
     def priors(self, short_form: str, long_forms: Sequence[str]) -> list[float]:
-        """Logarithm of each long form's share of the rows, averaged over the sources; 0 for all long forms of
-        an unknown short form.
+        """Logarithm of each long form's share of the rows, averaged over the sources; of a short form that no
+        source counts, of its estimated share, and 0 for all long forms where there is none.
         """
         short = undotted(short_form)
         sources = self._sources.get(short, [])
-        smoothing = self.mixture.smoothing
+        expected = self.frequencies.shares(short, long_forms)
+        if not sources:
+            return [math.log(share) if self.frequencies.rates(short) else 0.0 for share in expected]
+        smoothing = self.mixture.smoothing * len(long_forms)
         shares = [0.0] * len(long_forms)
         for source in sources:
             rows = [self._rows_in(source, short, form) for form in long_forms]
-            total = sum(rows) + smoothing * len(rows)
-            shares = [s + (n + smoothing) / total for s, n in zip(shares, rows, strict=True)]
-        return [math.log(s / len(sources)) if sources else 0.0 for s in shares]
+            total = sum(rows) + smoothing
+            shares = [s + (n + smoothing * e) / total for s, n, e in zip(shares, rows, expected, strict=True)]
+        return [math.log(s / len(sources)) for s in shares]
 
     def _rows_in(self, source: str, short_form: str, long_form: str) -> int:
         entries = (self.entries[i] for i in self._rows.get((short_form, long_form), ()))
@@ -131,9 +145,9 @@ class Prototypes:
         self, short_form: str, long_forms: Sequence[str], scores: Sequence[float], vector: Tensor
     ) -> list[float]:
         """The weighted sum of the head's `scores`, the similarities to `vector` and the priors, for each long
-        form; the head's scores alone where no long form has a prototype.
+        form; the head's scores alone where no long form has a prototype or an estimated share.
         """
-        if not self.n_known(short_form, long_forms):
+        if not self.n_known(short_form, long_forms) and not self.frequencies.rates(short_form):
             return list(scores)
         m = self.mixture
         parts = zip(

@@ -10,7 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from models.acronym import prototypes
+from models.acronym import frequencies, prototypes
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import Head, HeadConfig, MNetwork
 from models.acronym.prototypes import Mixture, Prototypes
 from models.acronym.questions import Question
@@ -68,11 +69,14 @@ class TrainedScorer:
         head = Head(encoder.dimension, config)
         head.load_state_dict(stored)
         known = None
-        if prototypes.TABLE in release.manifest.files:
+        files = release.manifest.files
+        if prototypes.TABLE in files:
+            stated = frequencies.TABLE in files
             known = Prototypes.load(
                 release.file(prototypes.TABLE),
                 release.file(prototypes.VECTORS),
                 Mixture(**configuration["mixture"]),
+                SenseFrequencies.load(release.file(frequencies.TABLE)) if stated else None,
             )
         return cls(MNetwork(encoder, head), known)
 

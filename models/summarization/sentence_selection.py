@@ -7,8 +7,11 @@ import re
 from models.text import sentences
 from models.types import Span
 
+#: Not "Was in hospital" or "Have been told", statements whose subject was left out.
 _QUESTION_START = re.compile(
-    r"^(?:who|whom|whose|what|when|where|why|which|how|is|are|am|was|were|do|does|did|can|could|should|shall|"
+    r"^(?!(?:am|was|were|have|had|has) (?:in|at|on|to|been|had|an?|diagnosed|told|given|put|prescribed|"
+    r"taking|having|trying|recently|just|feeling|getting)\b)"
+    r"(?:who|whom|whose|what|when|where|why|which|how|is|are|am|was|were|do|does|did|can|could|should|shall|"
     r"will|would|may|might|has|have|had|any(?:one|body)?)\b",
     re.IGNORECASE,
 )

@@ -15,6 +15,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from models.acronym import frequencies
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.model import AcronymModel, load_dictionary
 from models.acronym.prototypes import WRITTEN, Prototypes
@@ -124,7 +126,8 @@ def make(
         configuration: dict[str, Any] = {"share": share} if share != 1 else {}
         if options.usage_examples:
             outputs = CachedOutputs(network, run, asdict(settings) | {"share": share})
-            examples = usage_examples(outputs, data, dictionary, contexts, settings.seed)
+            estimated = SenseFrequencies.load(frequencies.CLINICAL)
+            examples = usage_examples(outputs, data, dictionary, contexts, estimated, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, folder)

@@ -14,6 +14,7 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
 from models.acronym.questions import Question, question
@@ -27,8 +28,8 @@ FOLDS = 5
 BATCH = 64
 # The grid of weights.
 NETWORK = (0.0, 0.25, 0.5, 1.0)
-SIMILARITY = (10.0, 20.0, 30.0, 45.0)
-PRIOR = (0.0, 0.4, 0.7, 1.0)
+SIMILARITY = (10.0, 15.0, 20.0, 30.0, 45.0)
+PRIOR = (0.0, 0.4, 0.7, 1.0, 1.5)
 UNSEEN = (0.1, 0.3, 0.5)
 WRITTEN_RAISED = (0.0, 0.05, 0.1, 0.15, 0.2)
 #: Weights of sources that count less than others. Senses that only written sentences show are rare: 18 of 337
@@ -83,25 +84,28 @@ def encode_rows(network: MNetwork, source: str, rows: Sequence[Row], with_logits
     return EncodedRows(source, list(rows), logits, near)
 
 
-def build_prototypes(
-    parts: Sequence[EncodedRows], mixture: Mixture, counted: Mapping[str, Sequence[Row]]
-) -> Prototypes:
-    """One of each long form in each source: the mean of its rows' unit vectors.
+class Usage(NamedTuple):
+    """What is known of how often a short form has each long form."""
 
-    How often a long form is meant is counted in the rows of `counted`, by source: 0 where it is in none.
-    """
+    counted: Mapping[str, Sequence[Row]] = {}
+    """the rows that are counted, by source; a long form that they lack has 0"""
+    estimated: SenseFrequencies = SenseFrequencies()
+
+
+def build_prototypes(parts: Sequence[EncodedRows], mixture: Mixture, usage: Usage) -> Prototypes:
+    """One of each long form in each source: the mean of its rows' unit vectors."""
     uses, vectors = [], []
     for part in parts:
         unit = torch.nn.functional.normalize(part.near, dim=-1)
         members: dict[tuple[str, str], list[int]] = {}
         for i, row in enumerate(part.rows):
             members.setdefault(sense_of(row), []).append(i)
-        counts = Counter(sense_of(row) for row in counted.get(part.source, ()))
+        counts = Counter(sense_of(row) for row in usage.counted.get(part.source, ()))
         for sense, indices in sorted(members.items()):
             uses.append(PrototypeEntry(*sense, part.source, counts[sense]))
             vectors.append(unit[indices].mean(0))
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, 1)
-    return Prototypes(uses, stacked, mixture)
+    return Prototypes(uses, stacked, mixture, usage.estimated)
 
 
 def sense_of(row: Row) -> tuple[str, str]:
@@ -130,21 +134,21 @@ class RowScores(NamedTuple):
     """whether the long form has no other prototypes than those of written sentences"""
 
 
-def cross_validated(part: EncodedRows, seed: int, more: Sequence[EncodedRows] = ()) -> list[RowScores]:
+def cross_validated(
+    part: EncodedRows, seed: int, more: Sequence[EncodedRows], estimated: SenseFrequencies
+) -> list[RowScores]:
     """Each row scored by the prototypes of the other folds and of `more`, in which nothing is counted."""
     scored = []
     for held in folds(part.rows, seed):
         inside = set(held)
         rest = part.part([i for i in range(len(part.rows)) if i not in inside])
-        scored += scored_by([rest, *more], part.part(held), {part.source: rest.rows})
+        scored += scored_by([rest, *more], part.part(held), Usage({part.source: rest.rows}, estimated))
     return scored
 
 
-def scored_by(
-    sources: Sequence[EncodedRows], asked: EncodedRows, counted: Mapping[str, Sequence[Row]]
-) -> list[RowScores]:
+def scored_by(sources: Sequence[EncodedRows], asked: EncodedRows, usage: Usage) -> list[RowScores]:
     """The rows of `asked` scored by prototypes of `sources`."""
-    prototypes = build_prototypes(sources, Mixture(unseen=float("nan")), counted)
+    prototypes = build_prototypes(sources, Mixture(unseen=float("nan")), usage)
     rows = zip(asked.rows, asked.logits, asked.near, strict=True)
     return [row_scores(prototypes, row, logits, near) for row, logits, near in rows]
 

@@ -14,14 +14,25 @@ import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
+from models.acronym import frequencies
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
-from models.acronym.prototypes import COLUMNS, TABLE, VECTORS, WRITTEN, PrototypeEntry, Prototypes
+from models.acronym.prototypes import (
+    COLUMNS,
+    TABLE,
+    VECTORS,
+    WRITTEN,
+    Mixture,
+    PrototypeEntry,
+    Prototypes,
+)
 from models.releases.manifest import Score
 from training.acronym.data import read_training, read_written_out, sample_rows
 from training.acronym.margin import Margin, chosen_margin
 from training.acronym.prototypes import (
     EncodedRows,
     RowScores,
+    Usage,
     ablation_table,
     best_mixture,
     build_prototypes,
@@ -31,7 +42,13 @@ from training.acronym.prototypes import (
     scored_by,
     sense_of,
 )
-from training.acronym.written import scored_as_unseen, spellings, with_dictionary_forms, written_rows
+from training.acronym.written import (
+    scored_as_unseen,
+    spellings,
+    validation_sentences,
+    with_dictionary_forms,
+    written_rows,
+)
 from training.common.checkpoint import Checkpoint
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, choices, majority, scores
@@ -70,6 +87,9 @@ class UsageExamples(NamedTuple):
     used: EncodedRows
     defined: EncodedRows
     written: EncodedRows
+    sentences: EncodedRows
+    """written to validate; in no prototype"""
+    estimated: SenseFrequencies
 
     def without(self, senses: Set[tuple[str, str]]) -> UsageExamples:
         """Without these senses, but for the written sentences."""
@@ -77,7 +97,17 @@ class UsageExamples(NamedTuple):
             casi=self.casi.without(senses),
             used=self.used.without(senses),
             defined=self.defined.without(senses),
+            sentences=self.sentences.without(senses),
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What a release knows of how often senses are meant."""
+        return Usage({"casi": self.casi.rows, "ade": self.defined.rows}, self.estimated)
+
+    def prototypes(self, mixture: Mixture) -> Prototypes:
+        """Those of a release."""
+        return build_prototypes([self.casi, self.used, self.written], mixture, self.usage)
 
 
 def usage_examples(
@@ -85,6 +115,7 @@ def usage_examples(
     data: Path,
     dictionary: Mapping[str, Sequence[str]],
     contexts: Sequence[AcronymContext],
+    estimated: SenseFrequencies,
     seed: int,
 ) -> UsageExamples:
     """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from."""
@@ -96,22 +127,26 @@ def usage_examples(
         used=outputs("used", "ade", sample_rows(texts.used, ROWS_PER_LONG_FORM, seed), with_logits=False),
         defined=outputs("defined", "ade", texts.defined),
         written=outputs("written", WRITTEN, shown, with_logits=False),
+        sentences=outputs("sentences", "sentences", validation_sentences(dictionary)),
+        estimated=estimated,
     )
 
 
 def validation_scores(
     examples: UsageExamples, seed: int, covered: Set[tuple[str, str]] | None = None
 ) -> dict[str, list[RowScores]]:
-    """Rows scored by prototypes that they are not in: rows of known senses, definitions, and rows of senses
-    as if only written sentences showed them; of `covered`, by default of all with such sentences.
+    """Rows scored by prototypes that they are not in: rows of known senses, definitions, rows of senses as if
+    only written sentences showed them (of `covered`, by default of all with such sentences), and sentences
+    that were written to validate.
     """
-    casi, used, defined, written = examples
+    casi, used, defined, written, sentences, estimated = examples
     if covered is None:
         covered = {sense_of(row) for row in written.rows}
     found = {
-        "casi": cross_validated(casi, seed, [written]),
-        "ade": scored_definitions([used, written], defined, seed),
-        "unseen": scored_as_unseen(casi, [used, written], covered, seed),
+        "casi": cross_validated(casi, seed, [written], estimated),
+        "ade": scored_definitions([used, written], defined, estimated, seed),
+        "unseen": scored_as_unseen(casi, [used, written], covered, estimated, seed),
+        "sentences": scored_by([casi, used, written], sentences, examples.usage),
     }
     return {name: rows for name, rows in found.items() if rows}
 
@@ -126,19 +161,21 @@ def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Ma
     console.print(ablation_table(scored, mixture))
     margin = chosen_margin(scored, mixture)
     console.print(f"{mixture}, {margin}, {time.monotonic() - started:.0f} s", highlight=False)
-    casi, used, defined, written = examples
-    counted = {"casi": casi.rows, "ade": defined.rows}
-    return build_prototypes([casi, used, written], mixture, counted), margin
+    return examples.prototypes(mixture), margin
 
 
 def write_prototypes(prototypes: Prototypes, folder: Path) -> None:
-    """Writes the table and the vectors, in 16 bits, of a release."""
+    """Writes the tables and the vectors, in 16 bits, of a release."""
+    if prototypes.frequencies.words:
+        prototypes.frequencies.write(folder / frequencies.TABLE)
     lines = ["\t".join(COLUMNS), *("\t".join(map(str, use)) for use in prototypes.entries)]
     (folder / TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
     save_file({"vectors": prototypes.vectors.half().contiguous()}, folder / VECTORS)
 
 
-def scored_definitions(sources: Sequence[EncodedRows], defined: EncodedRows, seed: int) -> list[RowScores]:
+def scored_definitions(
+    sources: Sequence[EncodedRows], defined: EncodedRows, estimated: SenseFrequencies, seed: int
+) -> list[RowScores]:
     """Each definition scored by the prototypes of `sources`, with the sense priors of the other folds of
     definitions.
     """
@@ -146,7 +183,7 @@ def scored_definitions(sources: Sequence[EncodedRows], defined: EncodedRows, see
     for held in folds(defined.rows, seed):
         inside = set(held)
         counted = [row for i, row in enumerate(defined.rows) if i not in inside]
-        scored += scored_by(sources, defined.part(held), {defined.source: counted})
+        scored += scored_by(sources, defined.part(held), Usage({defined.source: counted}, estimated))
     return scored
 
 
@@ -160,7 +197,8 @@ def with_dictionary_spellings(prototypes: Prototypes, dictionary: Mapping[str, S
             if form != use.long_form and key(form) == key(use.long_form):
                 uses.append(PrototypeEntry(use.short_form, form, use.source, use.rows))
                 vectors.append(vector)
-    return Prototypes(uses, torch.stack(vectors) if vectors else prototypes.vectors, prototypes.mixture)
+    stacked = torch.stack(vectors) if vectors else prototypes.vectors
+    return Prototypes(uses, stacked, prototypes.mixture, prototypes.frequencies)
 
 
 def score_on_definitions(model: Any, data: Path, dictionary: Mapping[str, Sequence[str]]) -> Score:

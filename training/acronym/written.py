@@ -6,14 +6,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import Path
 
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.prototypes import WRITTEN
 from models.acronym.surface_features import undotted
-from training.acronym.prototypes import EncodedRows, RowScores, scored_by, sense_of
+from models.tables import read_tsv
+from training import common
+from training.acronym.prototypes import EncodedRows, RowScores, Usage, scored_by, sense_of
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, locate
 from training.teaching.batches import AcronymContext
 
+#: Sentences that no model learns from: sentence, short form, and its right long forms with bars between them.
+SENTENCES = Path(common.__file__).with_name("acronym_sentences.tsv")
 #: Parts of the senses, each held out once, when the weight of written sentences is chosen.
 PARTS = 5
 
@@ -64,6 +70,21 @@ def written_rows(
     return rows
 
 
+def validation_sentences(dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """Sentences with acronyms as frequent as in notes and case reports, written to validate: those that the
+    dictionary has several long forms of, the right one among them. A row's gold is the dictionary's spelling.
+    """
+    rows = []
+    for text, short_form, stated in read_tsv(SENTENCES, ("sentence", "short_form", "long_forms")):
+        forms = dictionary.get(short_form, ())
+        right = {key(form) for form in stated.split("|")}
+        gold = next((form for form in forms if key(form) in right), None)
+        span = locate(text, short_form)
+        if len(forms) > 1 and gold is not None and span is not None:
+            rows.append(Row(text, span, tuple(forms), gold))
+    return rows
+
+
 def with_dictionary_forms(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
     """The rows with the dictionary's other long forms of the acronym as further senses, as at inference."""
     out = []
@@ -87,7 +108,11 @@ def sense_parts(covered: Iterable[tuple[str, str]], seed: int) -> list[set[tuple
 
 
 def scored_as_unseen(
-    rows: EncodedRows, more: Sequence[EncodedRows], covered: Set[tuple[str, str]], seed: int
+    rows: EncodedRows,
+    more: Sequence[EncodedRows],
+    covered: Set[tuple[str, str]],
+    estimated: SenseFrequencies,
+    seed: int,
 ) -> list[RowScores]:
     """The rows of the senses `covered`, scored as if only written sentences had them: cross-validation in
     which one part of the senses at a time is removed from all other sources.
@@ -97,5 +122,5 @@ def scored_as_unseen(
         rest = rows.without(part)
         sources = [source if source.source == WRITTEN else source.without(part) for source in more]
         asked = rows.part([i for i, row in enumerate(rows.rows) if sense_of(row) in part])
-        scored += scored_by([rest, *sources], asked, {rows.source: rest.rows})
+        scored += scored_by([rest, *sources], asked, Usage({rows.source: rest.rows}, estimated))
     return scored

@@ -44,6 +44,14 @@ _HAVE = (
 )
 _OBJECT_MEDICINE = re.compile(rf"\b{_TAKE} (?P<pronoun>it|this|that|them|these|those){_AFTER}", re.IGNORECASE)
 _OBJECT_ILLNESS = re.compile(rf"\b{_HAVE} (?P<pronoun>it|this|that|them|these|those){_AFTER}", re.IGNORECASE)
+#: Words for the medicine that the writer names elsewhere; a pronoun beside them means another one ("take it
+#: with my blood thinner").
+_OTHER_MEDICINE = re.compile(
+    r"\b(?:with|and|or|besides|on top of) (?:my|the|his|her|these|those|other) (?:[\w-]+ )?"
+    r"(?:blood thinners?|medicines?|medications?|meds|pills?|tablets?|drugs?|antibiotics?|antidepressants?|"
+    r"statins?|insulin)\b",
+    re.IGNORECASE,
+)
 _SINGULAR = {"are": "is", "were": "was", "do": "does", "have": "has"}
 _PLURAL = re.compile(r"\w{3,}(?<![sui])s", re.IGNORECASE)
 _SINGULAR_S = re.compile(
@@ -82,6 +90,8 @@ def with_name(question: str, name: str, *, drug: bool) -> str | None:
     """The question with a name in place of the pronoun that refers to it; None where no pronoun certainly
     does. `drug`: whether the name is a medicine; else it is an illness.
     """
+    if drug and _OTHER_MEDICINE.search(question):
+        return None
     found = _SUBJECT.match(question)
     said = _OF_MEDICINE if drug else _OF_ILLNESS
     if found and re.match(rf"(?:{said})\b", found["said"], re.IGNORECASE):

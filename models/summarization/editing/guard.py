@@ -58,7 +58,8 @@ _SECOND = re.compile(
 )
 _PROCEDURE = re.compile(
     r"(?:surgery|operation|transplant(?:ation)?|replacement|removal|exam|tests?|scan|mri|vaccines?|"
-    r"vaccination|biopsy|therapy|treatment|bypass)$",
+    r"vaccination|biopsy|therapy|treatment|bypass|"
+    r"[cb]i?pap|pacemaker|stent|pump|implant|catheter|brace|hearing aids?|inhaler|monitor|machine|device)$",
     re.IGNORECASE,
 )
 #: Minimum probabilities of a name: found by its capitals alone; outside of the sentence; as the topic of the

@@ -14,8 +14,12 @@ _LEAST, _LEAST_CUT = 4, 3
 #: The subject line of a contact form whose line breaks are lost.
 _FIELD = re.compile(r".{0,200}?\bmessage\s?:\s?(?=\S)", re.IGNORECASE)
 _PREAMBLE = re.compile(
-    r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|"
-    r"my (?:only |main |second )?questions? (?:is|are|now is)|the question is|questions?|"
+    r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|anyway|anyhow|"
+    r"my (?:only |main |second )?questions?(?: (?:is|are|now is)|(?= ?:))|the question is|questions?|"
+    r"what i(?:['\u2019]d)? [^.?!:]{3,60}?(?: is|(?=:))"
+    r"(?= (?:if|whether)\b|:? (?:how|what|why|when|where|which|can|could|is|are|do|does|did|will|would|"
+    r"should|may)\b)|"
+    r"(?:may|might|can|could) i ask(?: you)?|"
     r"i(?: would|'d|\u2019d| d) (?:just |really )?(?:like|love|want) to (?:know|ask|find out|learn|hear)|"
     r"i (?:just |really )?(?:want|wanted|need|wish|would love) to (?:know|ask|find out|learn)|"
     r"i(?:'m| am| was)? ?(?:just |also )?(?:wonder(?:ing)?|(?:wanting|trying|hoping) to (?:know|find out))|"

@@ -22,13 +22,14 @@ from models.summarization.sentence_selection import is_question
 from models.types import Span
 
 _PATTERNS = {
-    "please": r"\bplease\b",
-    "wants_to_know": r"\bi (?:would|want|need|wish)|i'd like|\blike to know|want to know|wonder",
+    "please": r"\b(?:please|kindly)\b",
+    "wants_to_know": r"\bi (?:would|want|need|wish)|i['\u2019]d (?:like|be (?:glad|grateful|thankful))|"
+    r"\blike to know|want to know|wonder",
     "inverted": r"\b(?:can|could|is|are|does|do|will|should|would|may) "
     r"(?:it|this|that|they|he|she|i|my|you|we|there)\b",
     "question_word": r"\b(?:what|which|how|why|where|when|who)\b",
     "politeness": r"\b(?:thank|thanks|hello|hi|dear)\b",
-    "asks_for_advice": r"\b(?:help|advise|advice|information|info|know|tell|recommend|suggest)\b",
+    "asks_for_advice": r"\b(?:help|advise|advice|information|info|know|tell|explain|recommend|suggest)\b",
     "kind": r"\b(?:cause|side effect|safe|treat|cure|test|dose|interact)",
     "seeks": r"\b(?:look(?:ing)? for|find|search\w*|hop(?:e|ing) to|interested in|curious|concern\w*)\b",
     "pronoun": r"\b(?:it|this|that|these|those|them|they|he|she|one)\b",

@@ -90,6 +90,10 @@ _NO_NAME = re.compile(
     r"not|and|why|what|how|please|thank|thanks|hello|you|your|help|ever|still|never|really|mayo|asap",
     re.IGNORECASE,
 )
+#: In front of a name that the writer does not have: "no pain".
+_DENIED = re.compile(r"\b(?:no|without|nor|denie[sd])\s+(?:any )?\Z", re.IGNORECASE)
+_DENIED_REACH = 24
+_NEGATED_VERB = re.compile(r"\w+n['\u2019]t", re.IGNORECASE)
 #: People are what a question is for, not what it is about.
 _PERSON = re.compile(
     r"\b(?:sons?|daughters?|mother|father|(?:grand|god)\w+|mom|mum|dad|wife|husband|(?:boy|girl)?friends?|"
@@ -145,6 +149,8 @@ def candidates(message: Message) -> list[Focus]:
         ):
             continue
         if GENERAL.fullmatch(name.lower()):
+            continue
+        if _DENIED.search(message.text, max(0, span.start - _DENIED_REACH), span.start):
             continue
         if source != "drug" and (_PERSON.search(name) or _QUALITY.fullmatch(name)):
             continue
@@ -233,7 +239,8 @@ def _content(text: str, span: Span) -> list[Span]:
 
 
 def _ends_phrase(text: str, word: Span) -> bool:
-    return _is_function(text, word) or _NO_QUALITY.fullmatch(text[word.start : word.end]) is not None
+    own = text[word.start : word.end]
+    return _is_function(text, word) or bool(_NO_QUALITY.fullmatch(own) or _NEGATED_VERB.fullmatch(own))
 
 
 def _is_function(text: str, word: Span) -> bool:

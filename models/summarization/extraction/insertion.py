@@ -21,7 +21,7 @@ from models.types import Span
 
 _MEDICINE = (
     r"(?:medicines?|medications?|meds?|drugs?|pills?|tablets?|stuff|injections?|patch(?:es)?|inhaler|"
-    r"antibiotics?|supplements?|drops|cream|ointment|spray)"
+    r"antibiotics?|supplements?|drops|cream|ointment|spray|blood thinners?)"
 )
 _ILLNESS = r"(?:diseases?|conditions?|disorders?|syndromes?|illness(?:es)?|problems?|diagnosis|infections?)"
 _PATTERNS = {

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from benchmarks.acronym.as_used import NOTHING, RIGHT, WRONG, verdicts
+from benchmarks.acronym.as_used import (
+    NOTHING,
+    RECORDS,
+    RIGHT,
+    WRONG,
+    labelled_verdicts,
+    usual_verdicts,
+    verdicts,
+)
+from benchmarks.acronym.rare_senses import sentences_of
 from models.types import Expansion, LongForm, Span
 from training.evaluation.acronym import Row
 
@@ -48,3 +57,24 @@ def test_an_undecided_acronym_is_left_as_it_is() -> None:
     # An expansion elsewhere in the text does not count.
     elsewhere = [Row("PE is not the PE", Span(14, 16), ("pulmonary embolism",), "pulmonary embolism")]
     assert verdicts(Writer("pulmonary embolism"), elsewhere) == [NOTHING]
+
+
+def test_a_labelled_acronym_is_right_if_one_of_its_long_forms_is_written() -> None:
+    asked = [(TEXT, "PE", "pulmonary embolus|pulmonary embolism"), (TEXT, "DVT", "deep vein thrombosis")]
+    assert labelled_verdicts(Writer("Pulmonary embolism"), asked) == [RIGHT, NOTHING]
+    assert labelled_verdicts(Writer("pleural effusion"), asked) == [WRONG, NOTHING]
+
+
+def test_the_baseline_takes_the_most_frequent_long_form_of_the_dictionary() -> None:
+    class Known:
+        dictionary: ClassVar = {"PE": ("pleural effusion", "pulmonary embolism")}
+
+    model: Any = Known()
+    asked = [(TEXT, "PE", "pulmonary embolism"), (TEXT, "PE", "pleural effusion"), (TEXT, "XYZ", "unknown")]
+    assert usual_verdicts(model, asked) == [RIGHT, WRONG, NOTHING]
+
+
+def test_every_labelled_acronym_is_in_its_sentence() -> None:
+    asked = sentences_of(RECORDS)
+    assert len(asked) == len(set(asked)) > 400
+    assert all(short_form in text and long_forms for text, short_form, long_forms in asked)

@@ -92,6 +92,8 @@ def test_the_definitions_of_any_text_consist_of_its_words(text: str) -> None:
         ("given 5-FU and MTX.", ["5-FU", "MTX"]),
         ("HbA1c and mRNA", ["HbA1c", "mRNA"]),
         ("A B c", []),
+        ("SOB s/p CABG, H/O gout", ["SOB", "s/p", "CABG", "H/O"]),
+        ("PET/CT or and/or km/h", ["PET", "CT"]),
         ("the dose in ms, day 12", []),
     ],
 )

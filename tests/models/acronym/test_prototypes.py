@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.prototypes import COLUMNS, WRITTEN, Mixture, PrototypeEntry, Prototypes
 from models.releases.manifest import ReleaseError
 
@@ -50,6 +51,22 @@ def test_what_only_written_sentences_show_is_raised_and_they_count_in_no_prior()
     assert prototypes.similarities("MS", FORMS, torch.tensor([0.0, 2.0])) == pytest.approx([0, 1.1, 0.25])
     assert prototypes.only_written("MS", FORMS) == [False, True, False]
     assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx([4 / 6, 1 / 6, 1 / 6])
+
+
+def test_what_is_added_to_counts_follows_the_estimated_frequencies() -> None:
+    words = {("MS", "mitral stenosis"): "usual", ("MS", "morphine"): "rare", ("HA", "headache"): "usual"}
+    frequencies = SenseFrequencies(words)
+    mixture = Mixture(unseen=0.25, smoothing=1)
+    prototypes = Prototypes(ENTRIES, VECTORS, mixture, frequencies)
+    shares = frequencies.shares("MS", FORMS)
+    # Source a has 3 and 1 rows, source b none of the three.
+    expected = [((n + 3 * s) / 7 + s) / 2 for n, s in zip([3, 1, 0], shares, strict=True)]
+    assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx(expected)
+    # No source counts this one, and no prototype shows it.
+    forms = ("hyperactive", "headache")
+    assert [math.exp(p) for p in prototypes.priors("HA", forms)] == pytest.approx([0.3 / 1.3, 1 / 1.3])
+    near, far = prototypes.combined("HA", forms, [0.0, 0.0], torch.tensor([1.0, 0.0]))
+    assert near < far
 
 
 def test_the_score_is_the_weighted_sum_of_its_parts(prototypes: Prototypes) -> None:

@@ -114,7 +114,14 @@ def test_a_release_without_a_network_is_not_taken_further(
 
 def check_manifest(release: Release) -> None:
     """Files, scores, what it was trained on, and its settings."""
-    files = {"dictionary.tsv", "head.safetensors", "prototypes.tsv", "prototypes.safetensors", ADAPTER}
+    files = {
+        "dictionary.tsv",
+        "head.safetensors",
+        "prototypes.tsv",
+        "frequencies.tsv",
+        "prototypes.safetensors",
+        ADAPTER,
+    }
     assert set(release.manifest.files) == files
     scores = {"accuracy", "macro_f1", "authors_f1", "accuracy_defined"}
     at_coverage = {"accuracy_at_90", "accuracy_at_80", "accuracy_at_60"}

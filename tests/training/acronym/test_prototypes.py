@@ -13,6 +13,7 @@ from models.encoder.model import Encoder
 from models.types import Span
 from training.acronym.prototypes import (
     RowScores,
+    Usage,
     best_long_forms,
     best_mixture,
     build_prototypes,
@@ -33,7 +34,7 @@ def network(tiny_bert: str) -> MNetwork:
 def test_prototypes_are_means_of_unit_vectors_and_priors_count_only_the_given_rows(network: MNetwork) -> None:
     rows = [Row("a PD", Span(2, 4), ("x", "y"), "x"), Row("the PD hurt", Span(4, 6), ("x", "y"), "x")]
     encoded = encode_rows(network, "s", rows)
-    prototypes = build_prototypes([encoded], Mixture(), {"s": rows[:1]})
+    prototypes = build_prototypes([encoded], Mixture(), Usage({"s": rows[:1]}))
     (use,) = prototypes.entries
     assert use == PrototypeEntry("PD", "x", "s", 1)
     mean = torch.nn.functional.normalize(encoded.near, dim=-1).mean(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from models.acronym.frequencies import SenseFrequencies
 from models.acronym.prototypes import WRITTEN
 from models.types import Span
 from training.acronym.prototypes import EncodedRows, best_long_forms, best_mixture
@@ -13,6 +14,7 @@ from training.acronym.written import (
     scored_as_unseen,
     sense_parts,
     spellings,
+    validation_sentences,
     with_dictionary_forms,
     written_rows,
 )
@@ -84,7 +86,7 @@ def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -
     casi = EncodedRows("casi", corpus, [[0.0, 0.0]] * 6, near)
     shown = [Row("PD", Span(0, 2), senses, "y")]
     written = EncodedRows(WRITTEN, shown, [[0.0, 0.0]], torch.tensor([[0.0, 1.0]]))
-    scored = scored_as_unseen(casi, [written], {("PD", "y")}, 0)
+    scored = scored_as_unseen(casi, [written], {("PD", "y")}, SenseFrequencies(), 0)
     assert [s.row.gold for s in scored] == ["y"] * 3
     assert [s.only_written.tolist() for s in scored] == [[False, True]] * 3
     # The vectors of y are nearer to x than to the written sentence unless that is raised.
@@ -93,3 +95,12 @@ def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -
     mixture = best_mixture({"casi": scored})
     assert mixture.written > 0
     assert best_long_forms(scored, mixture) == ["y"] * 3
+
+
+def test_the_sentences_for_validation_have_a_sense_of_the_dictionary() -> None:
+    dictionary = {"LFT": ["lung function test", "liver function test"], "CT": ["computed tomography"]}
+    rows = validation_sentences(dictionary)
+    assert rows
+    # CT has one long form only.
+    assert {(row.short_form, row.gold) for row in rows} == {("LFT", "liver function test")}
+    assert all(row.senses == ("lung function test", "liver function test") for row in rows)

@@ -34,6 +34,7 @@ def test_a_name_takes_the_place_of_the_pronoun_that_means_it(
         ("Is it contagious?", True),
         ("What happens if you mix them?", True),
         ("Can I stop it and take it again?", True),
+        ("Can I take it with my blood thinner?", True),
         ("Why?", False),
     ],
 )

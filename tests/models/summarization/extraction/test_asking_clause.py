@@ -32,6 +32,12 @@ def shown(sentence: str) -> str:
         ("Please tell me if I have gout is it bad", "Please tell me if I have gout is it bad"),
         ("I would like to know about gout.", "I would like to know about gout."),
         ("I take it.", "I take it."),
+        ("My question: are the two safe together?", "Are the two safe together?"),
+        ("Anyway what should he eat and avoid?", "What should he eat and avoid?"),
+        ("What I want to know is can you have it twice?", "Can you have it twice?"),
+        ("What I keep wondering about: does this stunt growth?", "Does this stunt growth?"),
+        ("What I want to know is if it is safe.", "Is it safe?"),
+        ("What I take is a pill for gout.", "What I take is a pill for gout?"),
     ],
 )
 def test_preamble_and_thanks_are_cut_off(sentence: str, answer: str) -> None:

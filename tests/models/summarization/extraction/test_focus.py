@@ -35,6 +35,8 @@ def read(small: Encoder, text: str) -> Message:
         ("He is suffering from diabetic pain. He had numb.", {"diabetic pain": {"phrase", "cue"}}),
         # No part of a number.
         ("He was diagnosed with 16p-13.11 duplication. And 5.5 renal pain?", {}),
+        ("I have no kidney pain. Is it not gout?", {"gout": {"term"}}),
+        ("The lump isn't gout pain.", {"gout": {"term"}, "gout pain": {"phrase"}}),
         ("Is this disease an infection or a syndrome?", {}),
         ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),
         ("", {}),
