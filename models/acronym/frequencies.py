@@ -16,7 +16,8 @@ TABLE = "frequencies.tsv"
 CLINICAL = Path(__file__).with_name(TABLE)
 #: What a word stands for, before the shares of a short form are made to add up to 1: usual is what a reader
 #: expects without context, and at least about half of the uses.
-WEIGHTS = {"usual": 1.0, "common": 0.3, "occasional": 0.07, "rare": 0.01}
+RARE = "rare"
+WEIGHTS = {"usual": 1.0, "common": 0.3, "occasional": 0.07, RARE: 0.01}
 #: Of a long form without a word beside others that have one.
 UNRATED = WEIGHTS["common"]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from models.acronym.frequencies import SenseFrequencies
+from models.acronym.frequencies import RARE, SenseFrequencies
 from models.acronym.surface_features import undotted
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors
@@ -57,7 +57,7 @@ class Mixture(NamedTuple):
     """added to the number of rows of every long form, on average over those of a short form: more where the
     long form is estimated to be frequent"""
     written: float = 0.0
-    """added to the cosine of a long form of which all prototypes are of source WRITTEN"""
+    """added to the cosine of a long form of which all prototypes are of source WRITTEN, unless it is rare"""
 
 
 class Prototypes:
@@ -115,10 +115,14 @@ class Prototypes:
         return [c + self.mixture.written * r for c, r in zip(cosines, raised, strict=True)]
 
     def only_written(self, short_form: str, long_forms: Sequence[str]) -> list[bool]:
-        """Whether a long form has prototypes and all of them are of source WRITTEN."""
+        """Whether a long form has prototypes, all of them are of source WRITTEN, and it is not estimated to be
+        rare.
+        """
         short = undotted(short_form)
         rows = [self._rows.get((short, form), []) for form in long_forms]
-        return [bool(own) and all(self.entries[i].source == WRITTEN for i in own) for own in rows]
+        written = [bool(own) and all(self.entries[i].source == WRITTEN for i in own) for own in rows]
+        words = self.frequencies.words
+        return [w and words.get((short, form)) != RARE for w, form in zip(written, long_forms, strict=True)]
 
     def priors(self, short_form: str, long_forms: Sequence[str]) -> list[float]:
         """Logarithm of each long form's share of the rows, averaged over the sources; of a short form that no

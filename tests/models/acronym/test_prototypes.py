@@ -50,6 +50,8 @@ def test_what_only_written_sentences_show_is_raised_and_they_count_in_no_prior()
     prototypes = Prototypes(entries, vectors, Mixture(unseen=0.25, smoothing=1, written=0.1))
     assert prototypes.similarities("MS", FORMS, torch.tensor([0.0, 2.0])) == pytest.approx([0, 1.1, 0.25])
     assert prototypes.only_written("MS", FORMS) == [False, True, False]
+    rare = SenseFrequencies({("MS", "morphine"): "rare"})
+    assert not any(Prototypes(entries, vectors, prototypes.mixture, rare).only_written("MS", FORMS))
     assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx([4 / 6, 1 / 6, 1 / 6])
 
 
