@@ -115,7 +115,7 @@ class Prototypes:
         return [c + self.mixture.written * r for c, r in zip(cosines, raised, strict=True)]
 
     def only_written(self, short_form: str, long_forms: Sequence[str]) -> list[bool]:
-        """Whether a long form that is not estimated to be rare has prototypes, all of them of source WRITTEN."""
+        """Whether a long form has prototypes of source WRITTEN alone, and is not estimated to be rare."""
         short = undotted(short_form)
         rows = [self._rows.get((short, form), []) for form in long_forms]
         written = [bool(own) and all(self.entries[i].source == WRITTEN for i in own) for own in rows]
