@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import KafkaError, NodeNotReadyError, TopicAlreadyExistsError, for_code
 
 from streams.records import (
     Announcement,
@@ -39,6 +40,8 @@ MAX_MESSAGE = 1 << 20
 MAX_DEAD_MESSAGE = 2 << 20
 #: Seconds until every broker should list a new topic.
 LISTED_SECONDS = 30.0
+#: Seconds that a started admin client waits for the broker to name a node, and between two questions.
+NODE_SECONDS, _AGAIN_SECONDS = 20.0, 0.2
 #: Of two replicas both would have to be up.
 REPLICAS_FOR_TWO_INSYNC = 3
 
@@ -153,12 +156,26 @@ def by_name(name: str) -> Topic[Any]:
     raise TopicsError(f"no topic {name!r}; the topics are {', '.join(t.name for t in TOPICS)}")
 
 
+async def start_admin(admin: Any) -> None:
+    """Starts an aiokafka admin client and waits until the broker names a node. A Kafka that has just started,
+    or a busy one, may name none at first, and the client would fail with its first request. Raises
+    NodeNotReadyError where none is named for NODE_SECONDS, and as the client does.
+    """
+    await admin.start()
+    client, end = admin._client, time.monotonic() + NODE_SECONDS
+    while client.get_random_node() is None:
+        if time.monotonic() > end:
+            raise NodeNotReadyError("the broker names no node")
+        await asyncio.sleep(_AGAIN_SECONDS)
+        await client.force_metadata_update()
+
+
 @asynccontextmanager
 async def admin_client(settings: Settings) -> AsyncIterator[Any]:
     """An aiokafka admin client for the block."""
     client = AIOKafkaAdminClient(**settings.client())
-    await client.start()
     try:
+        await start_admin(client)
         yield client
     finally:
         await client.close()

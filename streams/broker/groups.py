@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -18,6 +17,7 @@ from aiokafka.errors import (
 )
 
 from streams.settings import Settings
+from streams.topics import admin_client
 
 T = TypeVar("T")
 #: A new cluster has no coordinator until it has created a topic for offsets, and a moved one reads it first.
@@ -60,12 +60,8 @@ async def describe_group(admin: Any, group: str) -> tuple[str, list[Member]]:
 
 async def have_members(settings: Settings, groups: Iterable[str]) -> bool:
     """Whether a process works in one of these groups; raises KafkaError."""
-    admin = AIOKafkaAdminClient(**settings.client())
-    try:
-        await admin.start()
+    async with admin_client(settings) as admin:
         return any([(await describe_group(admin, group))[1] for group in groups])
-    finally:
-        await admin.close()
 
 
 def _partitions(assignment: bytes) -> tuple[TopicPartition, ...]:

@@ -21,7 +21,7 @@ from streams.dead_letters.headers import describe_error
 from streams.monitoring.backlog import dead_letters_waiting
 from streams.monitoring.progress import Progress
 from streams.settings import Settings
-from streams.topics import table_name
+from streams.topics import start_admin, table_name
 
 log = logging.getLogger(__name__)
 #: Seconds between two requests for the ends of the partitions.
@@ -99,7 +99,7 @@ class LagWatch:
             admin = AIOKafkaAdminClient(**self._settings.client())
             await stack.enter_async_context(running_client(consumer))
             stack.push_async_callback(admin.close)
-            await admin.start()
+            await start_admin(admin)
             backlog_at = 0.0
             while True:
                 async with asyncio.timeout(TIMEOUT_SECONDS):

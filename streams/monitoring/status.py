@@ -97,7 +97,7 @@ async def read_status(
         admin = AIOKafkaAdminClient(**settings.client())
         await stack.enter_async_context(running_client(consumer))
         stack.push_async_callback(admin.close)
-        await admin.start()
+        await topics.start_admin(admin)
         answers = asyncio.create_task(ask_workers(workers))
         stages = await _stages(settings, consumer, admin, patience)
         waiting = await dead_letters_waiting(settings, consumer, admin, [t.name for t in _dead()])

@@ -41,3 +41,32 @@ async def test_a_broker_that_does_not_answer_while_topics_are_awaited_is_asked_a
     monkeypatch.setattr(topics, "partition_counts", counts)
     assert await topics.create(Settings(), (POSTS,)) == [POSTS.name]
     assert not answers
+
+
+class Unready:
+    """A client whose broker names no node before it was asked `questions` times."""
+
+    def __init__(self, questions: int) -> None:
+        self.questions, self.asked, self.started = questions, 0, False
+        self._client = self
+
+    async def start(self) -> None:
+        self.started = True
+
+    def get_random_node(self) -> int | None:
+        return 1 if self.asked >= self.questions else None
+
+    async def force_metadata_update(self) -> None:
+        self.asked += 1
+
+
+async def test_a_started_admin_client_waits_until_the_broker_names_a_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topics, "_AGAIN_SECONDS", 0.0)
+    admin = Unready(3)
+    await topics.start_admin(admin)
+    assert (admin.started, admin.asked) == (True, 3)
+    monkeypatch.setattr(topics, "NODE_SECONDS", 0.02)
+    with pytest.raises(NodeNotReadyError, match="names no node"):
+        await topics.start_admin(Unready(10**9))

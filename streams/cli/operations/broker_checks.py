@@ -43,7 +43,7 @@ async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
     admin = AIOKafkaAdminClient(**settings.client())
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
-            await admin.start()
+            await topics.start_admin(admin)
             cluster = await admin.describe_cluster()
     except (KafkaError, TimeoutError, OSError) as error:
         yield Finding("login", "fail", f"the broker refuses it: {_reason(error)}", _LOGIN)
