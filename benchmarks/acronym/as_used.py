@@ -60,13 +60,16 @@ def labelled_verdicts(model: Any, asked: Sequence[tuple[str, str, str]]) -> list
     """
     texts = list(dict.fromkeys(text for text, _, _ in asked))
     found = dict(zip(texts, model.predict(texts), strict=True))
-    verdicts_: list[str] = []
-    for text, short_form, long_forms in asked:
-        own = [e for e in found[text] if e.short_form in (short_form, f"{short_form}s") and not e.candidates]
-        right = {key(form) for form in long_forms.split("|")}
-        is_right = any(key(e.long_form) in right for e in own)
-        verdicts_.append((RIGHT if is_right else WRONG) if own else NOTHING)
-    return verdicts_
+    written = [
+        [e.long_form for e in found[text] if e.short_form in (short, f"{short}s") and not e.candidates]
+        for text, short, _ in asked
+    ]
+    return [_labelled_verdict(own, row[2]) for own, row in zip(written, asked, strict=True)]
+
+
+def _labelled_verdict(written: Sequence[str], right: str) -> str:
+    keys = {key(form) for form in right.split("|")}
+    return NOTHING if not written else RIGHT if any(key(form) in keys for form in written) else WRONG
 
 
 def usual_verdicts(model: AcronymModel, asked: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -74,14 +77,12 @@ def usual_verdicts(model: AcronymModel, asked: Sequence[tuple[str, str, str]]) -
     frequent, the first of equal ones.
     """
     estimated = SenseFrequencies.load(CLINICAL)
-    verdicts_: list[str] = []
-    for _, short_form, long_forms in asked:
+    found = []
+    for _, short_form, right in asked:
         forms = model.dictionary.get(short_form, ())
         shares = estimated.shares(short_form, forms)
-        best = forms[shares.index(max(shares))] if forms else None
-        right = {key(form) for form in long_forms.split("|")}
-        verdicts_.append(NOTHING if best is None else RIGHT if key(best) in right else WRONG)
-    return verdicts_
+        found.append(_labelled_verdict([forms[shares.index(max(shares))]] if forms else [], right))
+    return found
 
 
 def _shares(found: Sequence[str], what: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from models.types import Span
 
 # "5-FU", "IL-2", "C&S" and "s/p" are one short form; "MTX-induced", "anti-TNF" and "PET/CT" contain some.
 _SHORT_FORM = re.compile(
-    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
+    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|"
+    r"(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
 )
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10

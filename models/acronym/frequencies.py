@@ -14,9 +14,9 @@ from models.tables import read_tsv
 #: The file of a release, and the one beside this module, which was estimated for this project.
 TABLE = "frequencies.tsv"
 CLINICAL = Path(__file__).with_name(TABLE)
+RARE = "rare"
 #: What a word stands for, before the shares of a short form are made to add up to 1: usual is what a reader
 #: expects without context, and at least about half of the uses.
-RARE = "rare"
 WEIGHTS = {"usual": 1.0, "common": 0.3, "occasional": 0.07, RARE: 0.01}
 #: Of a long form without a word beside others that have one.
 UNRATED = WEIGHTS["common"]
@@ -51,4 +51,5 @@ class SenseFrequencies:
         """Of each of the long forms; they add up to 1, and are equal where nothing is known."""
         short = undotted(short_form)
         weights = [WEIGHTS.get(self.words.get((short, form), ""), UNRATED) for form in long_forms]
-        return [weight / sum(weights) for weight in weights]
+        total = sum(weights)
+        return [weight / total for weight in weights]

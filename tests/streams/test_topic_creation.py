@@ -59,6 +59,9 @@ class Unready:
     async def force_metadata_update(self) -> None:
         self.asked += 1
 
+    async def close(self) -> None:
+        self.started = False
+
 
 async def test_a_started_admin_client_waits_until_the_broker_names_a_node(
     monkeypatch: pytest.MonkeyPatch,
@@ -70,3 +73,20 @@ async def test_a_started_admin_client_waits_until_the_broker_names_a_node(
     monkeypatch.setattr(topics, "NODE_SECONDS", 0.02)
     with pytest.raises(NodeNotReadyError, match="names no node"):
         await topics.start_admin(Unready(10**9))
+
+
+async def test_every_command_gets_an_admin_client_that_knows_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = Unready(2)
+    monkeypatch.setattr(topics, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(topics, "AIOKafkaAdminClient", lambda **_: admin)
+    async with topics.admin_client(Settings()) as client:
+        assert client is admin
+        assert (admin.started, admin.asked) == (True, 2)
+    assert not admin.started
+    # A client that could not start is closed too.
+    monkeypatch.setattr(topics, "NODE_SECONDS", 0.0)
+    admin = Unready(10**9)
+    with pytest.raises(NodeNotReadyError):
+        async with topics.admin_client(Settings()):
+            pass
+    assert not admin.started

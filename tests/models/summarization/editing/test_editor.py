@@ -128,6 +128,8 @@ def test_a_kind_that_is_asked_in_words_gets_its_opening(
         # A medicine has no treatment, and an illness no ingredients.
         ("What is the treatment for Zoloft?", {"treatment": 0.9}),
         ("What are the ingredients of gout?", {"ingredients": 0.9}),
+        # A device is no illness.
+        ("What are the treatments for my CPAP?", {"treatment": 0.9}),
         # Another kind of person is asked for.
         ("Who treats gout?", {"treatment": 0.9}),
         # Not likely enough for a statement.

@@ -15,6 +15,7 @@ from models.summarization.medical_entities import OwnRecogniser
 from models.types import Span
 
 MELATONIN = Focus(Span(0, 9), "melatonin", {"drug"})
+WARFARIN = Focus(Span(0, 8), "warfarin", {"drug"})
 GOUT = Focus(Span(0, 4), "gout", {"term"})
 
 
@@ -32,6 +33,7 @@ def shown(question: str, focus: Focus, *, only: bool = True) -> str:
         ("Does it take long?", MELATONIN, "Melatonin: does it take long?"),
         ("Can it cause a rash?", GOUT, "Gout: can it cause a rash?"),
         ("Could be the pill?", MELATONIN, "Could be melatonin?"),
+        ("Can I take it with my blood thinner?", WARFARIN, "Can I take it with warfarin?"),
         ("Can this medicine cause a rash?", MELATONIN, "Can melatonin cause a rash?"),
         ("Is the pill box safe?", MELATONIN, "Melatonin: is the pill box safe?"),
         ("What else is there for this?", GOUT, "What else is there for gout?"),
