@@ -15,6 +15,7 @@ from models.summarization.editing.guard import STRICT, Limits
 from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
+from models.summarization.extraction.focus import KEY
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.types import ShortQuestion
 
@@ -80,7 +81,8 @@ def edited_clause(found: Extraction) -> ExtractedAnswer:
     kept, text = found.kept, found.kept.text
     if kept.sure and kept.chosen.lead is None and text.lower().startswith(f"{kept.names[0].text.lower()}: "):
         name, others = kept.names[0], kept.names[1:]
-        replaced = with_name(kept.chosen.text, name.text, drug="drug" in name.sources)
+        known = name.sources - {KEY}
+        replaced = with_name(kept.chosen.text, name.text, drug="drug" in known) if known else None
         if replaced is not None:
             text = f"{replaced} ({', '.join(f.text for f in others)})" if others else replaced
     message = found.message

@@ -11,7 +11,7 @@ from models.summarization.editing.guard import STRICT, Limits, allowed
 from models.summarization.editing.intent import NEGATION, NUMBER, PRONOUN, Intent, content
 from models.summarization.editing.openings import CONTENTS, CUES, INFORMATION, KINDS, Plan
 from models.summarization.editing.slots import Slot, slots
-from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.medical_entities import word_keys
 
 #: Minimum probability of a kind, maximum number of kinds for a message, and minimum probability of a second

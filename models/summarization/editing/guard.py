@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.summarization.editing.intent import NEGATION, NUMBER, Intent
 from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked
 from models.summarization.editing.slots import Slot
-from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import GENERAL, word_keys
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from models.summarization.editing.openings import CUES, listed
 from models.summarization.editing.slots import objects
 from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
-from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import word_keys
 from models.types import Span

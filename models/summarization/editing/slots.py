@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from models.summarization.extraction.candidates import Candidate
-from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.insertion import longest_name
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.types import Span
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from models.summarization.extraction.asking_clause import LONG, asking_clause
-from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.extraction.question_form import as_question
 from models.summarization.medical_entities import word_keys
@@ -70,7 +71,13 @@ FEATURES = (
     "short_behind_lead",
     "pronoun_behind_lead",
     "lead_lost",
+    "key_most",
+    "key_sum",
+    "key_share",
+    "lead_key_gain",
 )
+#: Features that releases without a model of key words lack.
+OF_KEY_WORDS = frozenset(("key_most", "key_sum", "key_share", "lead_key_gain"))
 _SHORT = 4
 _LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
@@ -204,6 +211,7 @@ def features(
                 float(place == 0 and own.n_words <= _TITLE and not own.has_mark and not own.cues[0]),
                 float(own.bag <= _HELP_WORDS),
                 *_lead_features(message, one, focus, own.n_words, own.cues[-1]),
+                *_key_features(message, one),
             ]
         )
     return rows
@@ -260,6 +268,30 @@ def _lead_features(
         pronoun,
         float(content <= _HELP_WORDS),
     ]
+
+
+def _key_features(message: Message, one: Candidate) -> list[float]:
+    """The highest probability of a key word in a candidate, the sum over its words, the share that these have
+    of the message's, and what the sentence in front adds to the sum.
+    """
+    own = key_sums(message, [one.part])
+    both = key_sums(message, [one.part, one.lead.part]) if one.lead else own
+    total = key_sums(message, [Span(0, len(message.text))])
+    return [
+        max(both.values(), default=0.0),
+        sum(both.values()),
+        sum(both.values()) / max(1e-6, sum(total.values())),
+        sum(both.values()) - sum(own.values()),
+    ]
+
+
+def key_sums(message: Message, parts: Sequence[Span]) -> dict[str, float]:
+    """The words of parts of a message with the highest probability of each."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for word, p in message.key_words(part):
+            found[word] = max(p, found.get(word, 0.0))
+    return found
 
 
 def _bag(sentence: str) -> set[str]:

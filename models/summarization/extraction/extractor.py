@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
 from models.summarization.extraction import candidates, focus, insertion
 from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
@@ -17,10 +18,12 @@ from models.summarization.extraction.insertion import (
     NONE,
     Insertable,
     choose,
+    distinct,
     filled,
     insertables,
     longest_name,
 )
+from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.summarization.medical_entities import OwnRecogniser
@@ -29,6 +32,8 @@ from models.types import ShortQuestion
 
 FOCUS_RANKER, ANSWER_RANKER = "focus_ranker.tsv", "answer_ranker.tsv"
 INSERTION_RANKER = "insertion_ranker.tsv"
+#: The weights of the key words, and their name in the file; older releases have none.
+KEY_WEIGHTS, KEY_TENSOR = "key_words.safetensors", "key_words"
 
 
 class Rankers(NamedTuple):
@@ -113,10 +118,11 @@ class Extractor:
         rankers: Rankers,
         thresholds: Thresholds,
         editor: Edits | None = None,
+        key_words: KeyWords | None = None,
     ) -> None:
         self.encoder, self.lexicons = encoder, lexicons
         self.rankers, self.thresholds = rankers, thresholds
-        self.editor = editor
+        self.editor, self.key_words = editor, key_words
 
     @classmethod
     def load(cls, release: Release, encoder: Encoder, editor: Edits | None = None) -> Extractor:
@@ -124,13 +130,21 @@ class Extractor:
         lexicons = OwnRecogniser.load(release)
         try:
             rankers = Rankers(
-                LinearRanker.load(release.file(FOCUS_RANKER), focus.FEATURES),
-                LinearRanker.load(release.file(ANSWER_RANKER), candidates.FEATURES),
-                LinearRanker.load(release.file(INSERTION_RANKER), insertion.FEATURES),
+                *(
+                    LinearRanker.load(release.file(file), own.FEATURES, own.OF_KEY_WORDS)
+                    for file, own in (
+                        (FOCUS_RANKER, focus),
+                        (ANSWER_RANKER, candidates),
+                        (INSERTION_RANKER, insertion),
+                    )
+                )
             )
             stored = release.manifest.configuration["thresholds"]
             thresholds = Thresholds(**{name: float(stored[name]) for name in Thresholds._fields})
-            return cls(encoder, lexicons, rankers, thresholds, editor)
+            key_words = None
+            if KEY_WEIGHTS in release.manifest.files:
+                key_words = KeyWords(read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float())
+            return cls(encoder, lexicons, rankers, thresholds, editor, key_words)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
@@ -143,7 +157,10 @@ class Extractor:
 
     def find(self, texts: Sequence[str]) -> list[Extraction]:
         """The extraction of each text; the score of an answer is its probability among the candidates."""
-        read = messages(self.encoder, self.lexicons, texts)
+        return self.found(messages(self.encoder, self.lexicons, texts, self.key_words))
+
+    def found(self, read: Sequence[Message]) -> list[Extraction]:
+        """That of messages that were read."""
         return [
             self._found(message, about)
             for message, about in zip(read, topics(self.encoder, read), strict=True)
@@ -157,7 +174,7 @@ class Extractor:
         offered = insertables(message, chosen, about.found, about.features, probabilities)
         inserted = sigmoids(self.rankers.insertion, offered)
         positions = choose(offered, inserted, self.thresholds.behind)
-        names = [longest_name(offered[i].focus, about.found) for i in positions]
+        names = distinct(longest_name(offered[i].focus, about.found) for i in positions)
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
         text = filled(
             chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
@@ -194,7 +211,7 @@ def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
     found = [focus.candidates(message) for message in read]
     names = iter(encoder.embed([f.text for own in found for f in own]).unbind())
     return [
-        Topics(own, focus.features(message.text, own, [message.cosine(next(names)) for _ in own]))
+        Topics(own, focus.features(message, own, [message.cosine(next(names)) for _ in own]))
         for message, own in zip(read, found, strict=True)
     ]
 

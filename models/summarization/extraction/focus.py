@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from models.summarization.extraction.key_words import FUNCTION_WORDS, phrases
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.medical_entities import GENERAL
 from models.summarization.sentence_selection import split_sentences
@@ -25,6 +26,7 @@ FEATURES = (
     "cue",
     "subject",
     "capitals",
+    "key",
     "sources",
     "mentions",
     "first_place",
@@ -39,8 +41,14 @@ FEATURES = (
     "asked",
     "from_question",
     "form",
+    "key_most",
+    "key_least",
 )
-SOURCES = FEATURES[:6]
+SOURCES = FEATURES[:7]
+#: The way that knows a name by its probability alone, not by what it is.
+KEY = "key"
+#: Features that releases without a model of key words lack.
+OF_KEY_WORDS = frozenset(("key", "key_most", "key_least"))
 _NAME = re.compile(r"[^\W_][\w'\u2019-]*")
 _ENDING = (
     r"(?:syndromes?|diseases?|disorders?|cancers?|infections?|deficienc(?:y|ies)|surgery|failure|attacks?|"
@@ -57,7 +65,16 @@ _NO_QUALITY = re.compile(
     r"think\w*|thought|called|found|finds?|show\w*|mention\w*|suspect\w*|suggest\w*|wrote|written|gave|"
     r"give|given|never|before|during|just|now|still|then|since|after|while|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
     r"new|likely|possible|maybe|via|until|while|off|out|up|doc|also|really|both|mg|ml|too|all|her|every|now|"
+    r"im|its|sure|everything|days?|weeks?|months?|years?|two|three|four|five|six|seven|eight|nine|ten|"
     r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
+    re.IGNORECASE,
+)
+#: More words that are no part of a name, however probable it is that the short question has them.
+_NO_KEY = re.compile(
+    r"(?:every|any|some|no)(?:thing|one|body|where)|nights?|hours?|one|many|much|same|done|hit|safe|normal|"
+    r"usual\w*|mak(?:e|es|ing)|made|goes?|going|gone|went|help\w*|hurts?|costs?|worr(?:y|ies|ied)|questions?|"
+    r"info|okay|ok|right|wrong|good|bad|best|better|worse|stick\w*|keeps?|kept|feel\w*|felt|people|someone|"
+    r"places?|times?|things?|\w{3,}(?:ologists?|iatrists?|icians?)|surgeons?|dentists?|gps?",
     re.IGNORECASE,
 )
 _CUE = re.compile(
@@ -117,22 +134,11 @@ _FORM = re.compile(
 )
 #: Of a long text only the first candidates are compared.
 _MOST = 50
-#: Words that a candidate neither begins nor ends with, and that end a phrase.
-FUNCTION_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a about after also am an and any are as at be because been being but by can caused causes cause "
-        "could diagnosed did do does for from get getting got had has have having he her his how i if in "
-        "into is it know like me my of on or our please severe she so some suffer suffering suffers than "
-        "that the their them there they this to treat us very was we were what when where which who why "
-        "will with would you your",
-    )
-)
 
 
 @dataclass(slots=True)
 class Focus:
-    """A candidate: its first mention in the text, and which of the six ways found it."""
+    """A candidate: its first mention in the text, and which of SOURCES found it."""
 
     span: Span
     text: str
@@ -161,8 +167,9 @@ def candidates(message: Message) -> list[Focus]:
     return sorted(found.values(), key=lambda f: (f.span.start, f.span.end))[:_MOST]
 
 
-def features(text: str, found: Sequence[Focus], cosines: Sequence[float]) -> list[list[float]]:
+def features(message: Message, found: Sequence[Focus], cosines: Sequence[float]) -> list[list[float]]:
     """FEATURES of each candidate; `cosines` are those of the candidates to the whole text."""
+    text = message.text
     lower, names = text.lower(), [f.text.lower() for f in found]
     length = max(1, len(text))
     asking = _asking(text)
@@ -187,6 +194,7 @@ def features(text: str, found: Sequence[Focus], cosines: Sequence[float]) -> lis
                 float(any(name in lower[s.start : s.end] for s in asking)),
                 min((_distance(focus.span, s) for s in asking), default=length) / length,
                 float(_FORM.search(name) is not None),
+                *_key_features(message, focus),
             ]
         )
     return rows
@@ -209,9 +217,19 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
         inside = _content(text, Span(*line.span(1))) if line else []
         if len(inside) <= _LONGEST_SUBJECT:
             yield from _one("subject", inside)
+    for span in phrases(text, message.words, message.keys):
+        inside = _content(text, span)
+        cut = max((i + 1 for i, w in enumerate(inside) if _breaks_key(text, w)), default=0)
+        yield from _one("key", inside[cut:] or inside[: cut - 1])
     for match in () if text.isupper() else _CAPITALS.finditer(text):
         if not _NO_NAME.fullmatch(match.group()):
             yield "capitals", Span(*match.span())
+
+
+def _key_features(message: Message, focus: Focus) -> list[float]:
+    """The probabilities of its most and of its least probable word that is judged."""
+    judged = [p for p in message.key_probabilities(focus.span) if p]
+    return [max(judged, default=0.0), min(judged, default=0.0)]
 
 
 def _asking(text: str) -> list[Span]:
@@ -241,6 +259,11 @@ def _content(text: str, span: Span) -> list[Span]:
 def _ends_phrase(text: str, word: Span) -> bool:
     own = text[word.start : word.end]
     return _is_function(text, word) or bool(_NO_QUALITY.fullmatch(own) or _NEGATED_VERB.fullmatch(own))
+
+
+def _breaks_key(text: str, word: Span) -> bool:
+    own = text[word.start : word.end]
+    return bool(_NO_KEY.fullmatch(own) or _NO_QUALITY.fullmatch(own) or _NEGATED_VERB.fullmatch(own))
 
 
 def _is_function(text: str, word: Span) -> bool:

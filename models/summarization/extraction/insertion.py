@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from models.summarization.extraction.candidates import Candidate, names
 from models.summarization.extraction.focus import FEATURES as FOCUS_FEATURES
-from models.summarization.extraction.focus import FUNCTION_WORDS, SOURCES, Focus
+from models.summarization.extraction.focus import SOURCES, Focus
+from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.question_form import capitalised
 from models.summarization.medical_entities import word_keys
@@ -45,6 +46,10 @@ FEATURES = (
     "words",
     "cosine",
     "form",
+    "key_most",
+    "key_least",
+    "key_named",
+    "key_lacked",
     "before",
     "distance",
     "same_sentence",
@@ -55,6 +60,8 @@ FEATURES = (
     *(f"names_{named}_{kind}" for named in ("drug", "other") for kind in ("drug", "other")),
     *(f"{cue}_{kind}" for cue in _PATTERNS for kind in ("drug", "other")),
 )
+#: Features that releases without a model of key words lack.
+OF_KEY_WORDS = frozenset(("key", "key_most", "key_least", "key_named", "key_lacked"))
 #: The row of leaving a name out.
 NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
 #: Maximum number of inserted names.
@@ -101,6 +108,8 @@ class _ChosenQuestion(NamedTuple):
     words: set[str]
     numbers: list[float]
     cues: list[float]
+    key_named: float
+    """the probability of its most probable key word"""
 
 
 class Insertable(NamedTuple):
@@ -144,6 +153,10 @@ def _features(question: _ChosenQuestion, focus: Focus, ranked: Sequence[float]) 
         row["words"],
         row["cosine"],
         row["form"],
+        row["key_most"],
+        row["key_least"],
+        question.key_named,
+        max(0.0, row["key_most"] - question.key_named),
         float(before >= 0),
         (start - before) / 200 if before >= 0 else 3.0,
         float(start <= focus.span.start < question.sentence.end),
@@ -168,6 +181,17 @@ def choose(offered: Sequence[Insertable], probabilities: Sequence[float], least:
             chosen.append(i)
             used |= own
     return chosen
+
+
+def distinct(found: Iterable[Focus]) -> list[Focus]:
+    """The names without those whose words another one before has: "vulvar itching", and "itching" by its
+    longest name once more.
+    """
+    kept: list[Focus] = []
+    for one in found:
+        if not any(names(other.text, one) for other in kept):
+            kept.append(one)
+    return kept
 
 
 def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:
@@ -203,7 +227,9 @@ def _chosen_question(message: Message, chosen: Candidate, found: Sequence[Focus]
     cues = [float(any(named)), float(not all(named))]
     cues += [float(cue.search(chosen.text) is not None) for cue in _CUES.values()]
     numbers = [math.log(max(1, len(keys))), float(len(content))]
-    return _ChosenQuestion(message.text.lower(), chosen.sentence, content, numbers, cues)
+    parts = [chosen.part, *([chosen.lead.part] if chosen.lead else [])]
+    key_named = max((p for part in parts for p in message.key_probabilities(part)), default=0.0)
+    return _ChosenQuestion(message.text.lower(), chosen.sentence, content, numbers, cues, key_named)
 
 
 def longest_name(focus: Focus, found: Sequence[Focus]) -> Focus:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from models.encoder.model import Encoder
+from models.summarization.extraction.key_words import KeyWords, word_key
 from models.summarization.medical_entities import OwnRecogniser
 from models.text import words
 from models.types import Span
@@ -31,6 +32,12 @@ class Message(NamedTuple):
     terms: list[Span]
     one_medicine: bool
     """whether all names of medicines are of one"""
+    keys: Sequence[float]
+    """how probable it is that the short question has the word, of each word; zeros without such a model"""
+
+    def vectors(self) -> Tensor:
+        """(words, dimension): of each word in its context."""
+        return self.sums[1:] - self.sums[:-1]
 
     def cosines(self, parts: Sequence[Sequence[Span]]) -> list[float]:
         """For each list of spans the cosine to the whole text of the mean over the words in them. Words are
@@ -48,14 +55,30 @@ class Message(NamedTuple):
     def total(self, spans: Sequence[Span]) -> Tensor:
         """(dimension): the sum of the vectors of the words in these spans."""
         total = torch.zeros_like(self.sums[0])
-        for span in spans:
-            first = bisect_right(self.words, span.start, key=lambda w: w.end)
-            last = bisect_left(self.words, span.end, key=lambda w: w.start)
-            total = total + self.sums[max(first, last)] - self.sums[first]
+        for first, last in map(self._places, spans):
+            total = total + self.sums[last] - self.sums[first]
         return total
 
+    def key_probabilities(self, span: Span) -> Sequence[float]:
+        """Of the words of a span."""
+        first, last = self._places(span)
+        return self.keys[first:last]
 
-def messages(encoder: Encoder, lexicons: OwnRecogniser, texts: Sequence[str]) -> list[Message]:
+    def key_words(self, span: Span) -> list[tuple[str, float]]:
+        """The words of a span that may be key words, as `word_keys`, with their probabilities."""
+        first, last = self._places(span)
+        pairs = zip(self.words[first:last], self.keys[first:last], strict=True)
+        return [(word_key(self.text, w), p) for w, p in pairs if p]
+
+    def _places(self, span: Span) -> tuple[int, int]:
+        """The first of its words and the one behind the last."""
+        first = bisect_right(self.words, span.start, key=lambda w: w.end)
+        return first, max(first, bisect_left(self.words, span.end, key=lambda w: w.start))
+
+
+def messages(
+    encoder: Encoder, lexicons: OwnRecogniser, texts: Sequence[str], key_words: KeyWords | None = None
+) -> list[Message]:
     """Reads the texts in one pass of the encoder; placeholders of removed names are no names."""
     spans = [words(text) for text in texts]
     with torch.inference_mode():
@@ -69,7 +92,9 @@ def messages(encoder: Encoder, lexicons: OwnRecogniser, texts: Sequence[str]) ->
         drugs, terms = (lexicon.find(plain) for lexicon in (lexicons.drugs, lexicons.terms))
         sums = torch.cat([zero, v.cumsum(0)])
         one_medicine = len({generic for _, generic in drugs}) == 1
-        read.append(Message(text, own, sums, [s for s, _ in drugs], [s for s, _ in terms], one_medicine))
+        names = [s for s, _ in drugs], [s for s, _ in terms]
+        keys = key_words.probabilities(text, own, v) if key_words else [0.0] * len(own)
+        read.append(Message(text, own, sums, *names, one_medicine, keys))
     return read
 
 

@@ -16,12 +16,13 @@ from models.summarization.editing.guard import Limits
 from models.summarization.editing.intent import ASKING_WORDS, intent_of
 from models.summarization.editing.kinds import kind_features
 from models.summarization.extraction.extractor import Extraction, Extractor
-from models.summarization.extraction.focus import FUNCTION_WORDS
+from models.summarization.extraction.key_words import FUNCTION_WORDS
+from models.summarization.extraction.message import Message
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import word_keys
 from training.summarization.data import Pair
 from training.summarization.editing.gold_kinds import gold_kinds
-from training.summarization.extraction.fit import Group, fit
+from training.summarization.extraction.fit import Group, fit, logistic
 
 #: Inverse strength of the regressions' penalty, and number of folds of the cross-validation.
 PENALTY, FOLDS = 0.2, 5
@@ -53,13 +54,13 @@ class _Offered(NamedTuple):
     right: list[bool]
 
 
-def train_editor(extractor: Extractor, pairs: Sequence[Pair], batch: int = 16) -> EditorWeights:
-    """Fits the classifier of kinds and the ranker of edits, with the answers of a trained extractor. Ranker
+def train_editor(extractor: Extractor, pairs: Sequence[Pair], read: Sequence[Message]) -> EditorWeights:
+    """Fits the classifier of kinds and the ranker of edits, with the answers of a trained extractor to the
+    messages of the pairs, which have been `read`, with key words by cross-validation if there are any. Ranker
     and margin are fitted with kinds that were predicted by cross-validation. Raises ValueError if no edit is
     allowed for any text.
     """
-    texts = [p.question for p in pairs]
-    found = [f for i in range(0, len(texts), batch) for f in extractor.find(texts[i : i + batch])]
+    found = extractor.found(read)
     x = torch.stack([kind_features(f.message, f.kept.chosen.sentence) for f in found]).double()
     gold = torch.tensor([gold_kinds(p.summary) for p in pairs], dtype=torch.float64)
     fold = [i % FOLDS for i in range(len(pairs))]
@@ -75,7 +76,7 @@ def train_editor(extractor: Extractor, pairs: Sequence[Pair], batch: int = 16) -
         if others and held:
             ranker = LinearRanker(_weights(others), FEATURES)
             margins += [_margin(ranker, o) for o in held]
-    return EditorWeights(logistic(x, gold).float(), _weights(offered), least_margin(margins))
+    return EditorWeights(logistic(x, gold, PENALTY).float(), _weights(offered), least_margin(margins))
 
 
 def _cross_validated(x: Tensor, gold: Tensor, fold: Tensor) -> list[list[float]]:
@@ -84,26 +85,8 @@ def _cross_validated(x: Tensor, gold: Tensor, fold: Tensor) -> list[list[float]]
     for k in range(FOLDS):
         own = fold == k
         if own.any() and not own.all():
-            unseen[own] = (x[own] @ logistic(x[~own], gold[~own])).sigmoid()
+            unseen[own] = (x[own] @ logistic(x[~own], gold[~own], PENALTY)).sigmoid()
     return unseen.tolist()
-
-
-def logistic(x: Tensor, y: Tensor, penalty: float = PENALTY) -> Tensor:
-    """(features, outputs) weights of one logistic regression for each column of y (n, outputs), which is 0 or
-    1. `penalty` is the inverse strength of the L2 penalty, which leaves out the last feature, a constant 1.
-    """
-    weights = torch.zeros(x.shape[1], y.shape[1], dtype=x.dtype, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        errors = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights, y, reduction="sum")
-        total = penalty * errors + 0.5 * weights[:-1].square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
-        return total
-
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return weights.detach()
 
 
 def least_margin(found: Sequence[tuple[float, bool]], precision: float = RIGHT) -> float:

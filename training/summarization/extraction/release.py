@@ -16,15 +16,19 @@ from safetensors.torch import save_file
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from models.summarization import medical_entities
 from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
 from models.summarization.extraction.extractor import (
     ANSWER_RANKER,
     FOCUS_RANKER,
     INSERTION_RANKER,
+    KEY_TENSOR,
+    KEY_WEIGHTS,
     Extractor,
     Thresholds,
 )
+from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
 from models.tables import read_tsv
@@ -37,6 +41,7 @@ from training.summarization.data import (
     without_leaks,
 )
 from training.summarization.editing.train import LIMITS, EditorWeights, train_editor
+from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.train import Weights, train
 from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
 from training.summarization.settings import Settings
@@ -72,7 +77,14 @@ def publish_extractive(
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     lexicons = OwnRecogniser.bundled(None)
     kept = editing.rankers if editing else None
-    weights = train(encoder, lexicons, pairs) if kept is None else weights_of(open_release(kept))
+    texts = [p.question for p in pairs]
+    if kept is None:
+        read = with_key_words(messages(encoder, lexicons, texts), pairs)
+        weights = train(encoder, lexicons.drugs, pairs, read)
+        found = read.messages
+    else:
+        weights = weights_of(open_release(kept))
+        found = messages(encoder, lexicons, texts, weights.key_model())
     least = weights.thresholds
     console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
     configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
@@ -81,7 +93,7 @@ def publish_extractive(
         _write_rankers(weights, folder)
         if editing:
             extractor = Extractor(encoder, lexicons, weights.rankers(), least)
-            configuration["margin"] = _write_editor(train_editor(extractor, pairs), folder)
+            configuration["margin"] = _write_editor(train_editor(extractor, pairs, found), folder)
             configuration["limits"] = LIMITS._asdict()
             configuration["rankers"] = kept.name if kept else None
         return publish(
@@ -105,14 +117,19 @@ def weights_of(release: Release) -> Weights:
         for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
     )
     thresholds = Thresholds(**release.manifest.configuration["thresholds"])
-    return Weights(focus, answer, insertion, thresholds)
+    key_words = None
+    if KEY_WEIGHTS in release.manifest.files:
+        key_words = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
+    return Weights(focus, answer, insertion, thresholds, key_words)
 
 
 def _write_rankers(weights: Weights, folder: Path) -> None:
-    """Writes the three rankers, and the lexicons that they were fitted with."""
+    """Writes the rankers, the regression of key words, and the lexicons that they were fitted with."""
     save(weights.focus, folder / FOCUS_RANKER)
     save(weights.answer, folder / ANSWER_RANKER)
     save(weights.insertion, folder / INSERTION_RANKER)
+    if weights.key_words is not None:
+        save_file({KEY_TENSOR: weights.key_words.contiguous()}, folder / KEY_WEIGHTS)
     medical_entities.write_lexicons(folder)
 
 

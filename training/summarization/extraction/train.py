@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torch import Tensor
+
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction import candidates, focus, insertion
@@ -19,20 +21,22 @@ from models.summarization.extraction.extractor import (
     sigmoids,
     topics,
 )
-from models.summarization.extraction.focus import FUNCTION_WORDS, Focus
+from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.insertion import NONE, Insertable, choose, insertables
-from models.summarization.extraction.message import Message, messages
+from models.summarization.extraction.key_words import FUNCTION_WORDS, KeyWords
+from models.summarization.extraction.message import Message
 from models.summarization.extraction.ranker import LinearRanker, softmax
-from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
+from models.summarization.medical_entities import named_in, word_keys
 from training.summarization.data import Pair
 from training.summarization.extraction.fit import Group, fit
+from training.summarization.extraction.key_words import Read
 
 #: Temperatures of the softmax over the values of candidates, which are the rankers' targets.
 FOCUS_TEMPERATURE, ANSWER_TEMPERATURE = 0.2, 0.08
 #: Weights of F1 and recall in the value of an answer.
 F1_WEIGHT, RECALL_WEIGHT = 1.3, 0.2
 #: Added to the value of a candidate that asks, because a reader of the answer expects a question.
-QUESTION_BONUS = 0.5
+QUESTION_BONUS = 0.9
 #: Added to the value of an answer of two sentences, which says more but has a lower ROUGE.
 LEAD_BONUS = 0.5
 #: Minimum shares of the names that are in the written question with all words: likely names, names in front,
@@ -49,6 +53,12 @@ class Weights(NamedTuple):
     answer: dict[str, float]
     insertion: dict[str, float]
     thresholds: Thresholds
+    key_words: Tensor | None
+    """(features,) of the logistic regression of key words; None for releases without"""
+
+    def key_model(self) -> KeyWords | None:
+        """The regression of key words."""
+        return None if self.key_words is None else KeyWords(self.key_words)
 
     def rankers(self) -> Rankers:
         """The rankers with these weights."""
@@ -68,14 +78,13 @@ class _LabelledMessage(NamedTuple):
     pair: Pair
 
 
-def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> Weights:
-    """The three rankers and the minimum probabilities; the encoder is not changed. Raises ValueError where no
-    text has two candidates.
+def train(encoder: Encoder, drugs: DrugLexicon, pairs: Sequence[Pair], read: Read) -> Weights:
+    """The three rankers and the minimum probabilities, from the messages of the pairs; the encoder is not
+    changed. Raises ValueError where no text has two candidates.
     """
-    read = messages(encoder, lexicons, [p.question for p in pairs])
     taught = [
-        _LabelledMessage(message, about, _in_reference(about.found, pair.summary, lexicons.drugs), pair)
-        for message, about, pair in zip(read, topics(encoder, read), pairs, strict=True)
+        _LabelledMessage(message, about, _in_reference(about.found, pair.summary, drugs), pair)
+        for message, about, pair in zip(read.messages, topics(encoder, read.messages), pairs, strict=True)
     ]
     groups = [Group(t.about.features, t.in_reference) for t in taught if any(t.in_reference)]
     of_focus = fit(groups, focus.FEATURES, FOCUS_TEMPERATURE)
@@ -99,7 +108,7 @@ def train(encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair]) -> W
     of_answer["lead_statement"] += LEAD_BONUS
     of_answer["lead_question"] += LEAD_BONUS
     of_insertion, front, behind = _insertion(taught, offered, probabilities, of_answer)
-    return Weights(of_focus, of_answer, of_insertion, Thresholds(least, front, behind))
+    return Weights(of_focus, of_answer, of_insertion, Thresholds(least, front, behind), read.weights)
 
 
 def _insertion(

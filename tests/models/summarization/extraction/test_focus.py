@@ -58,8 +58,9 @@ def test_a_name_is_one_candidate_with_its_first_mention(small: Encoder) -> None:
 
 def test_each_candidate_has_all_features(small: Encoder) -> None:
     text = "Gout or kidney pain? Gout hurts."
-    found = candidates(read(small, text))
-    rows = [dict(zip(FEATURES, row, strict=True)) for row in features(text, found, [0.5, 0.25])]
+    message = read(small, text)
+    found = candidates(message)
+    rows = [dict(zip(FEATURES, row, strict=True)) for row in features(message, found, [0.5, 0.25])]
     assert [row["cosine"] for row in rows] == [0.5, 0.25]
     assert [row["mentions"] for row in rows] == [2, 1]
     assert [row["first_place"] for row in rows] == [0, pytest.approx(8 / len(text))]

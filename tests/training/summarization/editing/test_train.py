@@ -12,11 +12,14 @@ from models.summarization.editing.edits import FEATURES
 from models.summarization.editing.kinds import KindClassifier
 from models.summarization.editing.openings import KINDS
 from models.summarization.extraction.extractor import Extractor
+from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.editing.gold_kinds import gold_kinds
-from training.summarization.editing.train import least_margin, logistic, train_editor
+from training.summarization.editing.train import least_margin, train_editor
+from training.summarization.extraction.fit import logistic
+from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.train import train
 
 ILLNESSES = ("gout", "lupus", "asthma", "eczema", "psoriasis", "migraine")
@@ -73,9 +76,12 @@ def test_the_margin_is_the_lowest_with_enough_right_edits() -> None:
 
 
 def test_what_asks_for_a_treatment_is_edited_and_another_question_is_not(mini: Encoder) -> None:
-    weights = train(mini, LEXICONS, PAIRS)
-    extractor = Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
-    learnt = train_editor(extractor, PAIRS)
+    read = with_key_words(messages(mini, LEXICONS, [p.question for p in PAIRS]), PAIRS)
+    weights = train(mini, LEXICONS.drugs, PAIRS, read)
+    extractor = Extractor(
+        mini, LEXICONS, weights.rankers(), weights.thresholds, key_words=weights.key_model()
+    )
+    learnt = train_editor(extractor, PAIRS, read.messages)
     assert learnt.margin < float("inf")
     ranker = LinearRanker(learnt.ranker, FEATURES)
     # Five folds of twelve questions say little about a margin.
@@ -89,6 +95,8 @@ def test_what_asks_for_a_treatment_is_edited_and_another_question_is_not(mini: E
 
 def test_texts_that_allow_no_edit_are_refused(mini: Encoder) -> None:
     pairs = [p for p in PAIRS if p.id.startswith("s")]
-    weights = train(mini, LEXICONS, pairs)
+    read = with_key_words(messages(mini, LEXICONS, [p.question for p in pairs]), pairs)
+    weights = train(mini, LEXICONS.drugs, pairs, read)
+    extractor = Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
     with pytest.raises(ValueError, match="two candidates"):
-        train_editor(Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds), pairs)
+        train_editor(extractor, pairs, read.messages)

@@ -67,6 +67,7 @@ def test_the_release_extracts_and_states_what_it_learnt_from(release: Release) -
         "focus_ranker.tsv",
         "answer_ranker.tsv",
         "insertion_ranker.tsv",
+        "key_words.safetensors",
         "focus_terms.tsv",
         "focus_drugs.tsv",
     }

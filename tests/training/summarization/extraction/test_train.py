@@ -7,8 +7,11 @@ import pytest
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction.extractor import Extractor
+from models.summarization.extraction.key_words import KeyWords
+from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
+from training.summarization.extraction.key_words import keyed, with_key_words
 from training.summarization.extraction.train import train
 
 LEXICONS = OwnRecogniser(
@@ -29,8 +32,9 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def extractor(mini: Encoder) -> Extractor:
-    weights = train(mini, LEXICONS, PAIRS)
-    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
+    read = with_key_words(messages(mini, LEXICONS, [p.question for p in PAIRS]), PAIRS)
+    weights = train(mini, LEXICONS.drugs, PAIRS, read)
+    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds, key_words=weights.key_model())
 
 
 def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:
@@ -51,5 +55,24 @@ def test_it_holds_for_another_message(extractor: Extractor) -> None:
 
 
 def test_texts_without_a_choice_are_refused(mini: Encoder) -> None:
+    pairs = [Pair(str(i), f"Is Zoloft {i} safe?", "Is Zoloft safe?") for i in range(2)]
+    read = with_key_words(messages(mini, LEXICONS, [p.question for p in pairs]), pairs)
     with pytest.raises(ValueError, match="two candidates"):
-        train(mini, LEXICONS, [Pair("1", "Is Zoloft safe?", "Is Zoloft safe?")])
+        train(mini, LEXICONS.drugs, pairs, read)
+
+
+def test_key_words_of_a_message_are_by_a_regression_over_the_others(mini: Encoder) -> None:
+    """What it learns from the message itself would be too good to fit a ranker with."""
+    read = messages(mini, LEXICONS, [p.question for p in PAIRS])
+    found = with_key_words(read, PAIRS)
+    assert all(m.keys != keyed(m, KeyWords(found.weights)).keys for m in found.messages)
+    first = with_key_words(read[:4], PAIRS[:4])
+    # Of five messages each is a fold, so that the fifth is judged by what the other four teach.
+    assert found.messages[4].keys == keyed(read[4], KeyWords(first.weights)).keys
+
+
+def test_short_questions_without_a_word_of_their_message_are_refused(mini: Encoder) -> None:
+    pairs = [Pair(str(i), "Is Zoloft safe?", "What now, please?") for i in range(3)]
+    read = messages(mini, LEXICONS, [p.question for p in pairs])
+    with pytest.raises(ValueError, match="key words: too few"):
+        with_key_words(read, pairs)

@@ -1,0 +1,73 @@
+"""Fits the logistic regression of key words; the target of a word is whether the short question has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from models.summarization.extraction.key_words import KeyWords, word_features, word_key
+from models.summarization.extraction.message import Message
+from models.summarization.medical_entities import word_keys
+from training.summarization.data import Pair
+from training.summarization.extraction.fit import logistic
+
+#: Inverse strength of the regression's penalty, and number of folds of the cross-validation.
+PENALTY, FOLDS = 0.003, 5
+#: A feature that varies less counts as constant.
+_LEAST_DEVIATION = 1e-3
+
+
+class Read(NamedTuple):
+    """Training messages with their key words."""
+
+    messages: list[Message]
+    weights: Tensor
+    """(features,) of the regression over all messages; the key words of each message are by one that was
+    fitted to other messages"""
+
+
+class _Words(NamedTuple):
+    """The words of a message that are judged."""
+
+    features: Tensor
+    targets: Tensor
+
+
+def with_key_words(read: Sequence[Message], pairs: Sequence[Pair]) -> Read:
+    """The messages of these pairs with key words by cross-validation. Raises ValueError without a word that a
+    short question has.
+    """
+    own = [_words(m, p) for m, p in zip(read, pairs, strict=True)]
+    weights = _fit(own)
+    folds = range(min(FOLDS, len(own)))
+    fitted = [KeyWords(_fit([w for i, w in enumerate(own) if i % FOLDS != k])) for k in folds]
+    return Read([keyed(m, fitted[i % FOLDS]) for i, m in enumerate(read)], weights)
+
+
+def keyed(message: Message, model: KeyWords) -> Message:
+    """The message with the probabilities of its words by a regression."""
+    return message._replace(keys=model.probabilities(message.text, message.words, message.vectors()))
+
+
+def _words(message: Message, pair: Pair) -> _Words:
+    judged, x = word_features(message.text, message.words, message.vectors())
+    reference = set(word_keys(pair.summary))
+    is_key = [word_key(message.text, message.words[i]) in reference for i in judged]
+    return _Words(x, torch.tensor(is_key, dtype=torch.float64))
+
+
+def _fit(words: Sequence[_Words]) -> Tensor:
+    """(features,): the weights for features that are not standardised; the last feature is a constant 1."""
+    if not any(w.targets.any() for w in words):
+        raise ValueError("key words: too few short questions have a word of their message to learn from")
+    x = torch.cat([w.features for w in words]).double()
+    y = torch.cat([w.targets for w in words])
+    deviation, mean = x.std(0), x.mean(0)
+    scale = torch.where(deviation > _LEAST_DEVIATION, deviation, torch.inf)
+    scale[-1], mean[-1] = 1, 0
+    weights = logistic((x - mean) / scale, y[:, None], PENALTY)[:, 0] / scale
+    weights[-1] -= mean[:-1] @ weights[:-1]
+    return weights.float()
