@@ -10,7 +10,8 @@ from models.types import Span
 #: Not "Was in hospital" or "Have been told", statements whose subject was left out, and not "When she stands
 #: up, she faints".
 _QUESTION_START = re.compile(
-    r"^(?!(?:when|where) (?:i|he|she|it|they|we|you|my|his|her|our|their|the)\b)(?!(?:am|was|were|have|had|has) (?:in|at|on|to|been|had|an?|diagnosed|told|given|put|prescribed|"
+    r"^(?!(?:when|where) (?:i|he|she|it|they|we|you|my|his|her|our|their|the)\b)"
+    r"(?!(?:am|was|were|have|had|has) (?:in|at|on|to|been|had|an?|diagnosed|told|given|put|prescribed|"
     r"taking|having|trying|recently|just|feeling|getting)\b)"
     r"(?:who|whom|whose|what|when|where|why|which|how|is|are|am|was|were|do|does|did|can|could|should|shall|"
     r"will|would|may|might|has|have|had|any(?:one|body)?)\b",

@@ -42,6 +42,7 @@ class Rankers(NamedTuple):
     focus: LinearRanker
     answer: LinearRanker
     insertion: LinearRanker
+    key_words: KeyWords | None = None
 
 
 class Thresholds(NamedTuple):
@@ -118,33 +119,28 @@ class Extractor:
         rankers: Rankers,
         thresholds: Thresholds,
         editor: Edits | None = None,
-        key_words: KeyWords | None = None,
     ) -> None:
         self.encoder, self.lexicons = encoder, lexicons
         self.rankers, self.thresholds = rankers, thresholds
-        self.editor, self.key_words = editor, key_words
+        self.editor = editor
 
     @classmethod
     def load(cls, release: Release, encoder: Encoder, editor: Edits | None = None) -> Extractor:
         """Raises ReleaseError where the weights are of other features."""
         lexicons = OwnRecogniser.load(release)
         try:
-            rankers = Rankers(
-                *(
-                    LinearRanker.load(release.file(file), own.FEATURES, own.OF_KEY_WORDS)
-                    for file, own in (
-                        (FOCUS_RANKER, focus),
-                        (ANSWER_RANKER, candidates),
-                        (INSERTION_RANKER, insertion),
-                    )
-                )
+            tables = (FOCUS_RANKER, focus), (ANSWER_RANKER, candidates), (INSERTION_RANKER, insertion)
+            of_focus, of_answer, of_insertion = (
+                LinearRanker.load(release.file(f), m.FEATURES, m.OF_KEY_WORDS) for f, m in tables
             )
-            stored = release.manifest.configuration["thresholds"]
-            thresholds = Thresholds(**{name: float(stored[name]) for name in Thresholds._fields})
             key_words = None
             if KEY_WEIGHTS in release.manifest.files:
-                key_words = KeyWords(read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float())
-            return cls(encoder, lexicons, rankers, thresholds, editor, key_words)
+                stored = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
+                key_words = KeyWords(stored, encoder.dimension)
+            rankers = Rankers(of_focus, of_answer, of_insertion, key_words)
+            least = release.manifest.configuration["thresholds"]
+            thresholds = Thresholds(**{name: float(least[name]) for name in Thresholds._fields})
+            return cls(encoder, lexicons, rankers, thresholds, editor)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
@@ -157,7 +153,7 @@ class Extractor:
 
     def find(self, texts: Sequence[str]) -> list[Extraction]:
         """The extraction of each text; the score of an answer is its probability among the candidates."""
-        return self.found(messages(self.encoder, self.lexicons, texts, self.key_words))
+        return self.found(messages(self.encoder, self.lexicons, texts, self.rankers.key_words))
 
     def found(self, read: Sequence[Message]) -> list[Extraction]:
         """That of messages that were read."""

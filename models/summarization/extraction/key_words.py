@@ -43,17 +43,17 @@ FUNCTION_WORDS = frozenset(
 class KeyWords:
     """The logistic regression of a release."""
 
-    def __init__(self, weights: Tensor) -> None:
-        """`weights`: (features,), see `word_features`."""
+    def __init__(self, weights: Tensor, dimension: int) -> None:
+        """`weights`: (features,), see `word_features`; raises ValueError if they are for another
+        dimension of vectors.
+        """
+        if weights.shape != (2 * dimension + _NUMBERS,):
+            raise ValueError(f"key words: weights of shape {tuple(weights.shape)} for {dimension} dimensions")
         self.weights = weights
 
     def probabilities(self, text: str, spans: Sequence[Span], vectors: Tensor) -> list[float]:
-        """Of each word of a text; 0 for a word that is not judged. `vectors`: (words, dimension). Raises
-        ValueError where the weights are for vectors of another dimension.
-        """
+        """Of each word of a text; 0 for a word that is not judged. `vectors`: (words, dimension)."""
         judged, x = word_features(text, spans, vectors)
-        if x.shape[1:] != self.weights.shape:
-            raise ValueError(f"weights of shape {tuple(self.weights.shape)} for {x.shape[1]} features")
         out = [0.0] * len(spans)
         for i, p in zip(judged, (x @ self.weights).sigmoid().tolist(), strict=True):
             out[i] = p

@@ -24,9 +24,8 @@ class Read(NamedTuple):
     """Training messages with their key words."""
 
     messages: list[Message]
-    weights: Tensor
-    """(features,) of the regression over all messages; the key words of each message are by one that was
-    fitted to other messages"""
+    model: KeyWords
+    """the regression over all messages; the key words of each message are by one that was fitted to others"""
 
 
 class _Words(NamedTuple):
@@ -41,10 +40,11 @@ def with_key_words(read: Sequence[Message], pairs: Sequence[Pair]) -> Read:
     short question has.
     """
     own = [_words(m, p) for m, p in zip(read, pairs, strict=True)]
-    weights = _fit(own)
+    dimension = read[0].sums.shape[1] if read else 0
+    model = KeyWords(_fit(own), dimension)
     folds = range(min(FOLDS, len(own)))
-    fitted = [KeyWords(_fit([w for i, w in enumerate(own) if i % FOLDS != k])) for k in folds]
-    return Read([keyed(m, fitted[i % FOLDS]) for i, m in enumerate(read)], weights)
+    fitted = [KeyWords(_fit([w for i, w in enumerate(own) if i % FOLDS != k]), dimension) for k in folds]
+    return Read([keyed(m, fitted[i % FOLDS]) for i, m in enumerate(read)], model)
 
 
 def keyed(message: Message, model: KeyWords) -> Message:

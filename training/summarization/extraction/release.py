@@ -28,6 +28,7 @@ from models.summarization.extraction.extractor import (
     Extractor,
     Thresholds,
 )
+from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
@@ -83,8 +84,8 @@ def publish_extractive(
         weights = train(encoder, lexicons.drugs, pairs, read)
         found = read.messages
     else:
-        weights = weights_of(open_release(kept))
-        found = messages(encoder, lexicons, texts, weights.key_model())
+        weights = weights_of(open_release(kept), encoder.dimension)
+        found = messages(encoder, lexicons, texts, weights.key_words)
     least = weights.thresholds
     console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
     configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
@@ -108,8 +109,10 @@ def publish_extractive(
         )
 
 
-def weights_of(release: Release) -> Weights:
-    """The rankers of a release that extracts. Raises ReleaseError where it has none."""
+def weights_of(release: Release, dimension: int) -> Weights:
+    """The rankers of a release that extracts, over an encoder of this dimension. Raises ReleaseError where it
+    has none.
+    """
     if FOCUS_RANKER not in release.manifest.files:
         raise ReleaseError(f"{release.version} has no rankers")
     focus, answer, insertion = (
@@ -119,7 +122,8 @@ def weights_of(release: Release) -> Weights:
     thresholds = Thresholds(**release.manifest.configuration["thresholds"])
     key_words = None
     if KEY_WEIGHTS in release.manifest.files:
-        key_words = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
+        stored = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
+        key_words = KeyWords(stored, dimension)
     return Weights(focus, answer, insertion, thresholds, key_words)
 
 
@@ -129,7 +133,7 @@ def _write_rankers(weights: Weights, folder: Path) -> None:
     save(weights.answer, folder / ANSWER_RANKER)
     save(weights.insertion, folder / INSERTION_RANKER)
     if weights.key_words is not None:
-        save_file({KEY_TENSOR: weights.key_words.contiguous()}, folder / KEY_WEIGHTS)
+        save_file({KEY_TENSOR: weights.key_words.weights.contiguous()}, folder / KEY_WEIGHTS)
     medical_entities.write_lexicons(folder)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torch import Tensor
-
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction import candidates, focus, insertion
@@ -41,7 +39,7 @@ QUESTION_BONUS = 0.9
 LEAD_BONUS = 0.5
 #: Minimum shares of the names that are in the written question with all words: likely names, names in front,
 #: names behind.
-LIKELY, FRONT, BEHIND = 0.7, 0.7, 0.6
+LIKELY, FRONT, BEHIND = 0.7, 0.75, 0.6
 #: Minimum share of the words of a name that the written question has, for the name to be wanted.
 _WANTED = 1.0
 
@@ -53,12 +51,8 @@ class Weights(NamedTuple):
     answer: dict[str, float]
     insertion: dict[str, float]
     thresholds: Thresholds
-    key_words: Tensor | None
-    """(features,) of the logistic regression of key words; None for releases without"""
-
-    def key_model(self) -> KeyWords | None:
-        """The regression of key words."""
-        return None if self.key_words is None else KeyWords(self.key_words)
+    key_words: KeyWords | None
+    """None for releases without"""
 
     def rankers(self) -> Rankers:
         """The rankers with these weights."""
@@ -66,6 +60,7 @@ class Weights(NamedTuple):
             LinearRanker(self.focus, focus.FEATURES),
             LinearRanker(self.answer, candidates.FEATURES),
             LinearRanker(self.insertion, insertion.FEATURES),
+            self.key_words,
         )
 
 
@@ -108,7 +103,7 @@ def train(encoder: Encoder, drugs: DrugLexicon, pairs: Sequence[Pair], read: Rea
     of_answer["lead_statement"] += LEAD_BONUS
     of_answer["lead_question"] += LEAD_BONUS
     of_insertion, front, behind = _insertion(taught, offered, probabilities, of_answer)
-    return Weights(of_focus, of_answer, of_insertion, Thresholds(least, front, behind), read.weights)
+    return Weights(of_focus, of_answer, of_insertion, Thresholds(least, front, behind), read.model)
 
 
 def _insertion(

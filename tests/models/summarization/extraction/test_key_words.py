@@ -57,19 +57,19 @@ def test_function_words_and_punctuation_are_no_key_words(small: Encoder) -> None
     counts, capitals = x[:, -6], x[:, -3]
     assert counts[0] == counts[1] > counts[2] == 0
     assert capitals.tolist() == [1, 0, 0]
-    model = KeyWords(torch.cat([torch.zeros(x.shape[1] - 1), torch.ones(1)]))
+    model = KeyWords(torch.cat([torch.zeros(x.shape[1] - 1), torch.ones(1)]), small.dimension)
     (again,) = messages(small, LEXICONS, [text], model)
     assert [round(p, 2) for p in again.keys] == [0.0, 0.0, 0.73, 0.0, 0.0, 0.0, 0.73, 0.0, 0.73, 0.0]
 
 
 def test_a_text_without_words_has_no_key_words(small: Encoder) -> None:
-    model = KeyWords(torch.zeros(2 * small.dimension + 6))
+    model = KeyWords(torch.zeros(2 * small.dimension + 6), small.dimension)
     assert [m.keys for m in messages(small, LEXICONS, ["", " "], model)] == [[], []]
 
 
-def test_weights_for_another_encoder_are_refused(small: Encoder) -> None:
+def test_weights_for_another_encoder_are_refused() -> None:
     with pytest.raises(ValueError, match="weights of shape"):
-        messages(small, LEXICONS, ["My toe"], KeyWords(torch.zeros(4)))
+        KeyWords(torch.zeros(4), 8)
 
 
 def test_a_name_that_no_list_has_is_a_candidate_by_its_probability(small: Encoder) -> None:

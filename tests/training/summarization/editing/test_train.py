@@ -78,9 +78,7 @@ def test_the_margin_is_the_lowest_with_enough_right_edits() -> None:
 def test_what_asks_for_a_treatment_is_edited_and_another_question_is_not(mini: Encoder) -> None:
     read = with_key_words(messages(mini, LEXICONS, [p.question for p in PAIRS]), PAIRS)
     weights = train(mini, LEXICONS.drugs, PAIRS, read)
-    extractor = Extractor(
-        mini, LEXICONS, weights.rankers(), weights.thresholds, key_words=weights.key_model()
-    )
+    extractor = Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
     learnt = train_editor(extractor, PAIRS, read.messages)
     assert learnt.margin < float("inf")
     ranker = LinearRanker(learnt.ranker, FEATURES)

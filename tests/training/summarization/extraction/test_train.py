@@ -7,7 +7,6 @@ import pytest
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction.extractor import Extractor
-from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
@@ -34,7 +33,7 @@ PAIRS = [
 def extractor(mini: Encoder) -> Extractor:
     read = with_key_words(messages(mini, LEXICONS, [p.question for p in PAIRS]), PAIRS)
     weights = train(mini, LEXICONS.drugs, PAIRS, read)
-    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds, key_words=weights.key_model())
+    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
 
 
 def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:
@@ -65,10 +64,10 @@ def test_key_words_of_a_message_are_by_a_regression_over_the_others(mini: Encode
     """What it learns from the message itself would be too good to fit a ranker with."""
     read = messages(mini, LEXICONS, [p.question for p in PAIRS])
     found = with_key_words(read, PAIRS)
-    assert all(m.keys != keyed(m, KeyWords(found.weights)).keys for m in found.messages)
+    assert all(m.keys != keyed(m, found.model).keys for m in found.messages)
     first = with_key_words(read[:4], PAIRS[:4])
     # Of five messages each is a fold, so that the fifth is judged by what the other four teach.
-    assert found.messages[4].keys == keyed(read[4], KeyWords(first.weights)).keys
+    assert found.messages[4].keys == keyed(read[4], first.model).keys
 
 
 def test_short_questions_without_a_word_of_their_message_are_refused(mini: Encoder) -> None:
