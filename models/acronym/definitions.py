@@ -6,10 +6,16 @@ import re
 
 from models.types import Span
 
+# Clinicians' shorthand in small letters, the first of which may be a capital.
+_SHORTHAND = (
+    r"[Aa]bx|[Bb]id|[Bb]ili|[Bb]x|[Cc]x|[Dd]dx|[Dd]x|[Ff]luoro|[Ff]x|[Gg]tts?|[Gg]yn|[Hh]x|[Ll]ytes|[Mm]eds|"
+    r"[Nn]ebs?|[Pp]eds|[Pp]lts|[Pp]px|[Pp]rn|[Pp]ts?|[Qq](?:am|d|hs|id|od|pm)|[Rr]x|[Ss]ubq|[Ss]x|[Tt]id|[Tt]x"
+)
 # "5-FU", "IL-2", "C&S" and "s/p" are one short form; "MTX-induced", "anti-TNF" and "PET/CT" contain some.
 _SHORT_FORM = re.compile(
-    r"(?<!\w)(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|"
-    r"(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w)"
+    rf"(?<!\w)(?:(?P<shorthand>(?:{_SHORTHAND}|[Ww]/)(?![\w/-]))|"
+    r"(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|"
+    r"(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w))"
 )
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
@@ -18,8 +24,11 @@ _MAX_WORDS = 2
 
 def short_forms(text: str, sentence: Span) -> list[Span]:
     """The spans of a sentence of `text` that look like short forms, in text order."""
-    spans = (Span(*match.span()) for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end))
-    return [s for s in spans if "/" in text[s.start : s.end] or _has_form_of_acronym(text[s.start : s.end])]
+    return [
+        Span(*match.span())
+        for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end)
+        if match["shorthand"] or "/" in match.group() or _has_form_of_acronym(match.group())
+    ]
 
 
 def definitions(text: str) -> dict[str, str]:

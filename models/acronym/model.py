@@ -46,7 +46,7 @@ class _Occurrence(NamedTuple):
     sentence: Span
     short_form: str
     entry: str
-    """what is looked up: the short form, or where it is a plural its singular"""
+    """what is looked up: the short form, its singular where it is a plural, or "pt" for "Pt" """
 
     def expansion(
         self, best: LongForm, source: Literal["text", "dictionary"], candidates: tuple[LongForm, ...] = ()
@@ -56,7 +56,8 @@ class _Occurrence(NamedTuple):
         return Expansion(start, end, self.short_form, best.long_form, best.score, source, tuple(others))
 
     def _in_number(self, form: LongForm) -> LongForm:
-        return form if self.entry == self.short_form else LongForm(plural(form.long_form), form.score)
+        is_plural = len(self.entry) < len(self.short_form)
+        return LongForm(plural(form.long_form), form.score) if is_plural else form
 
 
 class AcronymModel:
@@ -179,7 +180,8 @@ def _occurrences(text: str, report: int, known: Sequence[Container[str]]) -> Ite
     for sentence in sentences(text):
         for span in short_forms(text, sentence):
             short_form = text[span.start : span.end]
-            forms = (short_form, _singular(short_form))
+            # "H/o" and "Pt" begin a sentence.
+            forms = (short_form, _singular(short_form), short_form[:1].lower() + short_form[1:])
             entry = next((form for form in forms if any(form in where for where in known)), short_form)
             yield _Occurrence(report, span, sentence, short_form, entry)
 

@@ -34,7 +34,7 @@ UNSEEN = (0.1, 0.3, 0.5)
 WRITTEN_RAISED = (0.0, 0.05, 0.1, 0.15, 0.2)
 #: Weights of sources that count less than others. Senses that only written sentences show are rare: 18 of 337
 #: definitions in abstracts have one. Where they counted like others, SOB became "side of bed".
-SOURCE_WEIGHTS = {"unseen": 0.25}
+SOURCE_WEIGHTS = {"unseen": 0.1}
 #: Mixtures that show what each part of the score contributes.
 ABLATIONS = {
     "frequency alone": Mixture(0, 0, 1),

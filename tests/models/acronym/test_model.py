@@ -229,3 +229,13 @@ def test_an_acronym_within_a_hyphenated_word_is_expanded(mini: Encoder) -> None:
         expanded = {e.short_form: text[e.start : e.end] for e in expander.predict([text])[0]}
         assert expanded.get("MTX") == "MTX", text
     assert {e.short_form for e in expander.predict(["given 5-FU daily"])[0]} == {"5-FU"}
+
+
+def test_shorthand_in_small_letters_may_begin_a_sentence(small: Encoder) -> None:
+    model = AcronymModel(small, {"pt": ["patient"], "h/o": ["history of"]})
+    (found,) = model.predict(["Pt seen. H/o gout. The pt is well. PT normal."])
+    assert [(e.short_form, e.long_form) for e in found] == [
+        ("Pt", "patient"),
+        ("H/o", "history of"),
+        ("pt", "patient"),
+    ]

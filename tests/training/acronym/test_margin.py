@@ -8,7 +8,7 @@ import torch
 from models.acronym.prototypes import Mixture
 from models.types import Span
 from training.acronym.margin import chosen_margin
-from training.acronym.prototypes import RowScores
+from training.acronym.prototypes import SOURCE_WEIGHTS, RowScores
 from training.evaluation.acronym import Row
 
 ROW = Row("PD", Span(0, 2), ("a", "b"), "a")
@@ -37,4 +37,4 @@ def test_without_a_margin_that_is_good_enough_the_best_one_is_chosen() -> None:
 
 def test_rows_of_senses_that_no_corpus_shows_count_less() -> None:
     margin = chosen_margin({"one": scored(1), "unseen": scored(-1)}, MIXTURE)
-    assert margin == pytest.approx((0.0, 1.0, 1 / 1.25))
+    assert margin == pytest.approx((0.0, 1.0, 1 / (1 + SOURCE_WEIGHTS["unseen"])))
