@@ -28,7 +28,11 @@ class Settings:
     ] = "ade_fold_1"
     seed: Annotated[int, typer.Option(help="seed of weights, order, samples and validation part")] = 42
     start: Annotated[
-        str, typer.Option(help="folder of a release whose encoders are kept; support set and heads are new")
+        str,
+        typer.Option(
+            help="folder of a release whose encoders are kept; support set and heads are new. Of several, "
+            "separated by commas, the weights are averaged"
+        ),
     ] = ""
     pretrained: Annotated[
         str,
