@@ -5,7 +5,7 @@ stored as they are, as the nearest low-rank adapter, or as 8-bit deltas.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -129,15 +129,6 @@ def changes_of(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The changes, in 32 bits, that `in_8_bits` stored."""
     deltas = {name.removesuffix(".delta"): t for name, t in tensors.items() if name.endswith(".delta")}
     return {n: with_changes(n, torch.zeros_like(t, dtype=torch.float32), tensors) for n, t in deltas.items()}
-
-
-def mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of each tensor, in its number format; one that is missing somewhere is a change that is zero
-    there.
-    """
-    dtypes = {name: t.dtype for one in tensors for name, t in one.items()}
-    sums = {name: torch.stack([t[name].float() for t in tensors if name in t]).sum(0) for name in dtypes}
-    return {name: (total / len(tensors)).to(dtypes[name]) for name, total in sums.items()}
 
 
 def stored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:

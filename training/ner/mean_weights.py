@@ -4,7 +4,7 @@ a tagger as fast as one of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from models.ner.decoding import TRANSITIONS
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from training.common.adapter import changes_of, in_8_bits, mean
+from training.common.adapter import changes_of, in_8_bits
 from training.ner.releases import check_split
 from training.ner.settings import Settings
 
@@ -63,7 +63,7 @@ def mean_files(releases: Sequence[Release]) -> dict[str, dict[str, Tensor]]:
     for name in TENSORS:
         if name in releases[0].manifest.files:
             read = [read_tensors(release.file(name)) for release in releases]
-            files[name] = in_8_bits(mean([changes_of(t) for t in read])) if name == ADAPTER else mean(read)
+            files[name] = in_8_bits(_mean([changes_of(t) for t in read])) if name == ADAPTER else _mean(read)
     return files
 
 
@@ -77,6 +77,13 @@ def mean_configuration(releases: Sequence[Release]) -> dict[str, Any]:
 def _head(release: Release) -> Tensor:
     """The weights of the tagging head in one row."""
     return read_tensors(release.file(HEAD))["linear.weight"].float().flatten()
+
+
+def _mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """A tensor that is missing somewhere is a change that is zero there."""
+    dtypes = {name: t.dtype for one in tensors for name, t in one.items()}
+    sums = {name: torch.stack([t[name].float() for t in tensors if name in t]).sum(0) for name in dtypes}
+    return {name: (total / len(tensors)).to(dtypes[name]) for name, total in sums.items()}
 
 
 def _stated(release: Release) -> tuple[Any, ...]:

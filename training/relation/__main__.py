@@ -41,8 +41,6 @@ def main(
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     if settings.keep_support and not (settings.start and settings.sentence_epochs):
         raise typer.BadParameter("--keep-support needs --start and --sentence-epochs")
-    if settings.keep_support and "," in settings.start:
-        raise typer.BadParameter("--keep-support needs one release to --start with")
     if settings.pretrained:
         if settings.start or settings.rank or settings.pair_rank or objective not in ("all", "clner"):
             raise typer.BadParameter(

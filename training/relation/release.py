@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,6 @@ from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
-from training.common.adapter import changes_of, in_8_bits, mean
 from training.common.corpora import ADE_NEGATIVES, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.precision import mixed
@@ -142,40 +141,28 @@ class Trainer:
         return model
 
     def _started(self, objective: Objective) -> tuple[Tensor, TokenHead | None]:
-        """The projection and the token head of the release to start with, after its adapters were copied. Of
-        several releases adapters and heads are averaged, and the projection is that of the first.
-        """
-        releases = [open_release(Path(path)) for path in self.settings.start.split(",")]
-        for release in releases:
-            self._check_start(release, objective)
-        first, names = releases[0], {ADAPTER, UPPER_ADAPTER}
-        if self.settings.keep_support:
-            names = first.manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD}
-        elif SENTENCE_HEAD in first.manifest.files and SENTENCE_ADAPTER not in first.manifest.files:
-            names.add(SENTENCE_HEAD)
-        if len(releases) == 1:
-            for name in names:
-                shutil.copyfile(first.file(name), self.folder / name)
-        else:
-            for name, tensors in mean_files(releases, names).items():
-                save_file(tensors, self.folder / name)
-        stored = [read_tensors(release.file("support.safetensors")) for release in releases]
-        heads = mean([{name: t[name] for name in HEAD if name in t} for t in stored])
-        head = [heads[name].float().numpy() for name in HEAD if name in heads]
-        return stored[0]["projection"].float(), TokenHead(*head) if head else None
-
-    def _check_start(self, release: Release, objective: Objective) -> None:
-        manifest = release.manifest
+        """The projection and the token head of the release to start with, after its adapters were copied."""
+        release = open_release(Path(self.settings.start))
+        manifest, names = release.manifest, {ADAPTER, UPPER_ADAPTER}
         if (
             objective != "all"
             or manifest.base != self.settings.base
-            or not manifest.files.keys() >= {ADAPTER, UPPER_ADAPTER}
+            or not manifest.files.keys() >= names
             or manifest.configuration["training"]["split"] != self.settings.split
         ):
             raise ReleaseError(
                 f"{release.version}: --start needs --objective all and a release of it over "
                 f"{self.settings.base} and {self.settings.split}"
             )
+        if self.settings.keep_support:
+            names = manifest.files.keys() - {REFERENCE, SENTENCE_ADAPTER, SENTENCE_HEAD}
+        elif SENTENCE_HEAD in manifest.files and SENTENCE_ADAPTER not in manifest.files:
+            names.add(SENTENCE_HEAD)
+        for name in names:
+            shutil.copyfile(release.file(name), self.folder / name)
+        tensors = read_tensors(release.file("support.safetensors"))
+        head = [tensors[name].float().numpy() for name in HEAD if name in tensors]
+        return tensors["projection"].float(), TokenHead(*head) if head else None
 
     def _entity_space(self, corpus: Corpus) -> tuple[Tensor, TokenHead | None]:
         """CLNER's dense layer, (d, width), and its head where it was trained, after its encoder was written
@@ -214,27 +201,6 @@ class Trainer:
         loop = TrainingLoop(space, asdict(self.settings), self._run / name if self._run else None, name)
         loop.run()
         self.seconds += loop.seconds
-
-
-def mean_files(releases: Sequence[Release], names: Iterable[str]) -> dict[str, dict[str, Tensor]]:
-    """The tensors of these files, each the mean of those of all releases (Wortsman et al. 2022); changes of
-    layers are rounded to 8 bits anew. Raises ReleaseError where a release lacks a file, or stores its changes
-    otherwise or of other layers.
-    """
-    files = {}
-    for name in names:
-        if any(name not in release.manifest.files for release in releases):
-            raise ReleaseError(f"{', '.join(r.version for r in releases)}: not all have {name}")
-        read = [read_tensors(release.file(name)) for release in releases]
-        if any(one.keys() != read[0].keys() for one in read):
-            raise ReleaseError(f"{', '.join(r.version for r in releases)}: {name} has other layers")
-        if name == SENTENCE_HEAD:
-            files[name] = mean(read)
-        elif any(key.endswith(".delta") for key in read[0]):
-            files[name] = in_8_bits(mean([changes_of(one) for one in read]))
-        else:
-            raise ReleaseError(f"{releases[0].version}: only layers stored in 8 bits have a mean")
-    return files
 
 
 def make(
@@ -310,11 +276,10 @@ def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
     of_head = taught_texts(settings) if settings.sentence_epochs else []
     taught = {t.id: t for t in [*corpus.train, *of_head]}.values()
     own = [ade_corpus(settings.split), ADE_NEGATIVES, *teaching_sources(taught)]
-    started = settings.start.split(",") if settings.start else []
-    first = [source for path in started for source in open_release(Path(path)).manifest.training_data]
+    first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
     if settings.pretrained:
         first = pretrained_sources(settings)
-    return list(dict.fromkeys(own + first))
+    return own + [source for source in first if source not in own]
 
 
 def pretrained_sources(settings: Settings) -> list[TrainingData]:

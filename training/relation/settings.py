@@ -28,11 +28,7 @@ class Settings:
     ] = "ade_fold_1"
     seed: Annotated[int, typer.Option(help="seed of weights, order, samples and validation part")] = 42
     start: Annotated[
-        str,
-        typer.Option(
-            help="folder of a release whose encoders are kept; support set and heads are new. Of several, "
-            "separated by commas, the weights are averaged"
-        ),
+        str, typer.Option(help="folder of a release whose encoders are kept; support set and heads are new")
     ] = ""
     pretrained: Annotated[
         str,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import typer
 
 from models.drift import REFERENCE
@@ -24,7 +23,6 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.store import bundled, open_release
 from models.releases.tensors import read_tensors
 from tests.training.relation.test_program import only_release
-from training.common.adapter import changes_of
 from training.relation.__main__ import main
 from training.relation.data import TAGS
 from training.relation.support_set import PAPER_PAIRS
@@ -89,33 +87,6 @@ def test_clner_may_learn_the_head_of_sentences_itself_and_a_release_keeps_it(
     replaced = trained(corpus, tiny_bert, tmp_path / "replaced", start=str(own.path), sentence_epochs=1)
     assert SENTENCE_ADAPTER in replaced.manifest.files
     assert replaced.file(SENTENCE_HEAD).read_bytes() != own.file(SENTENCE_HEAD).read_bytes()
-
-
-def test_a_release_may_start_with_the_mean_of_several(
-    release: Release, corpus: Path, tiny_bert: str, tmp_path: Path
-) -> None:
-    whole: dict[str, Any] = {"rank": 0, "pair_rank": 0, "event": 1.0}
-    one = trained(corpus, tiny_bert, tmp_path / "one", **whole)
-    other = trained(corpus, tiny_bert, tmp_path / "other", **whole, pretrained=str(one.path))
-    start = f"{one.path},{other.path}"
-    both = trained(corpus, tiny_bert, tmp_path / "both", **whole, start=start)
-    for name in (ADAPTER, UPPER_ADAPTER):
-        first, second, mean = (changes_of(read_tensors(r.file(name))) for r in (one, other, both))
-        for key, change in mean.items():
-            halved = (first[key] + second[key]) / 2
-            assert torch.allclose(change, halved, atol=float(halved.abs().max()) / 20 + 1e-6)
-        assert any(not torch.equal(first[key], second[key]) for key in first)
-    tensors = [read_tensors(r.file("support.safetensors")) for r in (one, other, both)]
-    weights = [t["head_weight"].float() for t in tensors]
-    assert torch.allclose(weights[2], (weights[0] + weights[1]) / 2, atol=1e-3)
-    assert torch.equal(tensors[2]["projection"], tensors[0]["projection"])
-    assert load(both, dtype="float32").passes_canary()
-    with pytest.raises(ReleaseError, match=r"not all have|other layers|8 bits"):
-        trained(corpus, tiny_bert, tmp_path / "mixed", start=f"{one.path},{release.path}")
-    with pytest.raises(ReleaseError, match="8 bits"):
-        trained(corpus, tiny_bert, tmp_path / "factors", start=f"{release.path},{release.path}")
-    with pytest.raises(typer.BadParameter, match="one release"):
-        trained(corpus, tiny_bert, tmp_path / "kept", start=start, keep_support=True, sentence_epochs=1)
 
 
 def test_a_sentence_head_may_be_added_to_a_release_whose_support_and_votes_stay(
