@@ -190,6 +190,7 @@ def features(
     marks = [said[i].has_mark for i in alone]
     counts = Counter(w for i in alone for w in said[i].bag)
     places = {found[i].part.start: place for place, i in enumerate(alone)}
+    key_total = sum(key_sums(message, [Span(0, len(message.text))]).values()) if message.text else 0.0
     rows = []
     for i, (one, own) in enumerate(zip(found, said, strict=True)):
         place = places[one.part.start]
@@ -211,7 +212,7 @@ def features(
                 float(place == 0 and own.n_words <= _TITLE and not own.has_mark and not own.cues[0]),
                 float(own.bag <= _HELP_WORDS),
                 *_lead_features(message, one, focus, own.n_words, own.cues[-1]),
-                *_key_features(message, one),
+                *_key_features(message, one, key_total),
             ]
         )
     return rows
@@ -270,17 +271,16 @@ def _lead_features(
     ]
 
 
-def _key_features(message: Message, one: Candidate) -> list[float]:
-    """The highest probability of a key word in a candidate, the sum over its words, the share that these have
-    of the message's, and what the sentence in front adds to the sum.
+def _key_features(message: Message, one: Candidate, total: float) -> list[float]:
+    """The highest probability of a key word in a candidate, the sum over its words, the share of these in the
+    `total` of the message, and what the sentence in front adds to the sum.
     """
     own = key_sums(message, [one.part])
     both = key_sums(message, [one.part, one.lead.part]) if one.lead else own
-    total = key_sums(message, [Span(0, len(message.text))])
     return [
         max(both.values(), default=0.0),
         sum(both.values()),
-        sum(both.values()) / max(1e-6, sum(total.values())),
+        sum(both.values()) / max(1e-6, total),
         sum(both.values()) - sum(own.values()),
     ]
 
