@@ -179,7 +179,15 @@ def create_topics(settings: Settings) -> None:
     asyncio.run(topics.create(settings))
     bootstrap, names = settings.bootstrap[0], {t.name for t in topics.TOPICS}
     client = admin(bootstrap)
-    wait_until(lambda: names <= set(client.list_topics(timeout=REQUEST_S).topics), "all topics are listed")
+
+    def are_listed() -> bool:
+        try:
+            return names <= set(client.list_topics(timeout=REQUEST_S).topics)
+        except KafkaException:
+            # A busy broker may answer late.
+            return False
+
+    wait_until(are_listed, "all topics are listed")
     count(bootstrap, *names)
 
 
