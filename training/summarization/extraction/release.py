@@ -29,7 +29,7 @@ from models.summarization.extraction.extractor import (
     Thresholds,
 )
 from models.summarization.extraction.key_words import KeyWords
-from models.summarization.extraction.message import messages
+from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
 from models.tables import read_tsv
@@ -78,14 +78,7 @@ def publish_extractive(
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     lexicons = OwnRecogniser.bundled(None)
     kept = editing.rankers if editing else None
-    texts = [p.question for p in pairs]
-    if kept is None:
-        read = with_key_words(messages(encoder, lexicons, texts), pairs)
-        weights = train(encoder, lexicons.drugs, pairs, read)
-        found = read.messages
-    else:
-        weights = weights_of(open_release(kept), encoder.dimension)
-        found = messages(encoder, lexicons, texts, weights.key_words)
+    weights, found = _weights(encoder, lexicons, pairs, kept)
     least = weights.thresholds
     console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
     configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
@@ -107,6 +100,20 @@ def publish_extractive(
             root=root,
             device=device,
         )
+
+
+def _weights(
+    encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair], kept: Path | None
+) -> tuple[Weights, list[Message]]:
+    """The rankers, which are trained unless a release is given whose are kept, and the messages as they read
+    them.
+    """
+    texts = [p.question for p in pairs]
+    if kept is None:
+        read = with_key_words(messages(encoder, lexicons, texts), pairs)
+        return train(encoder, lexicons.drugs, pairs, read), read.messages
+    weights = weights_of(open_release(kept), encoder.dimension)
+    return weights, messages(encoder, lexicons, texts, weights.key_words)
 
 
 def weights_of(release: Release, dimension: int) -> Weights:
