@@ -7,6 +7,7 @@ relation`, with its baselines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,15 +22,22 @@ from training.common.program_help import run_program
 from training.evaluation.relation import LABELS, PRIMARY, Corpus, measure
 from training.teaching.readers import gold_texts
 
-PART = "teaching corpus, held-out clinical sentences"
+#: What is held out, by the author batches.
+PARTS = {"sentences": ("clinical_4",), "telegraphic notes": ("clinical_13",)}
 
 
-def corpus() -> Corpus:
-    """Those with an effect are the test part, the others those without an event."""
-    texts = gold_texts("clinical", "held_out", labels=LABELS)
+def corpus(batches: Sequence[str]) -> Corpus:
+    """Of these author batches; texts with an effect are the test part, the others those without an event."""
+    held_out = gold_texts("clinical", "held_out", labels=LABELS)
+    texts = [t for t in held_out if t.id.split("-")[1] in batches]
     events = [any(m.label == ADE for m in t.mentions) for t in texts]
     test, negatives = ([t for t, e in zip(texts, events, strict=True) if e == own] for own in (True, False))
-    return Corpus(PART, gold_texts("clinical", "train", labels=LABELS), test, negatives)
+    return Corpus(
+        f"teaching corpus, {', '.join(batches)}",
+        gold_texts("clinical", "train", labels=LABELS),
+        test,
+        negatives,
+    )
 
 
 def figures(model: Any, data: Corpus) -> dict[str, dict[str, Any]]:
@@ -55,12 +63,15 @@ def main(
     ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    data, rows = corpus(), dict[str, dict[str, Any]]()
+    parts, rows = {name: corpus(batches) for name, batches in PARTS.items()}, dict[str, dict[str, Any]]()
     for path in release or (None,):
         loaded = load_release("relation", path, Settings(dtype="float32"))
-        own = figures(loaded.model, data)
-        rows |= {f"{loaded.version}, {name}": row for name, row in own.items()}
-    found = {"data": PART, "sentences with an effect": len(data.test), "without": len(data.negatives)}
+        for part, data in parts.items():
+            own = figures(loaded.model, data)
+            rows |= {f"{part}, {loaded.version}, {name}": row for name, row in own.items()}
+    found: dict[str, Any] = {"data": "teaching corpus, held-out clinical sentences"}
+    for part, data in parts.items():
+        found |= {f"{part} with an effect": len(data.test), f"{part} without": len(data.negatives)}
     print_and_write(found | {"rows": rows} | provenance("relation.written"), result)
 
 

@@ -133,11 +133,7 @@ class Extractor:
             of_focus, of_answer, of_insertion = (
                 LinearRanker.load(release.file(f), m.FEATURES, m.OF_KEY_WORDS) for f, m in tables
             )
-            key_words = None
-            if KEY_WEIGHTS in release.manifest.files:
-                stored = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
-                key_words = KeyWords(stored, encoder.dimension)
-            rankers = Rankers(of_focus, of_answer, of_insertion, key_words)
+            rankers = Rankers(of_focus, of_answer, of_insertion, key_words_of(release, encoder.dimension))
             least = release.manifest.configuration["thresholds"]
             thresholds = Thresholds(**{name: float(least[name]) for name in Thresholds._fields})
             return cls(encoder, lexicons, rankers, thresholds, editor)
@@ -177,6 +173,15 @@ class Extractor:
         )
         answer = ExtractedAnswer(chosen, text, score, names, sure)
         return Extraction(message, about.found, probabilities, answer)
+
+
+def key_words_of(release: Release, dimension: int) -> KeyWords | None:
+    """The regression of key words of a release over an encoder of this dimension; None where it has none.
+    Raises ValueError where it is for another dimension.
+    """
+    if KEY_WEIGHTS not in release.manifest.files:
+        return None
+    return KeyWords(read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float(), dimension)
 
 
 def choice(

@@ -1,8 +1,8 @@
 """What a message is about: the medicines, illnesses and other phrases that may be the focus of its question.
 
 Candidates are names of both lexicons, noun phrases that end like the name of an illness or a procedure, what
-stands behind cues such as "diagnosed with", the subject line or title, and names by their capitals. A linear
-ranker chooses among them.
+stands behind cues such as "diagnosed with", the subject line or title, names by their capitals, and phrases
+of probable key words. A linear ranker chooses among them.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from training.ner.settings import Settings as TaggerSettings
 from training.relation import release as relation
 from training.relation.linear_probe import probe
 from training.relation.settings import Settings, SupportSizes
+from training.teaching.readers import gold_texts
 
 SMALL = {"folds": "1", "device": "cpu", "epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
 
@@ -140,7 +141,10 @@ def test_relations_of_drug_classes_are_counted_and_printed_beside_those_of_named
 
 
 def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> None:
-    data = written.corpus()
+    held_out = [t.id for t in gold_texts("clinical", "held_out")]
+    parts = [written.corpus(batches) for batches in written.PARTS.values()]
+    assert sorted(t.id for data in parts for t in data.records) == sorted(held_out)
+    data = parts[0]
     assert all(any(m.label == ADE for m in t.mentions) for t in data.test)
     assert not any(m.label == ADE for t in data.negatives for m in t.mentions)
     known = {t.text for t in data.training}

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.acronym.definitions import best_long_form, definitions, short_forms
+from models.acronym.model import CLINICAL
+from models.tables import read_tsv
 from models.types import Span
 
 
@@ -106,3 +108,13 @@ def test_short_forms_are_words_with_capitals(text: str, expected: list[str]) -> 
 
 def test_short_forms_are_those_of_the_sentence() -> None:
     assert short_forms("MS and RA. HA", Span(7, 10)) == [Span(7, 9)]
+
+
+def test_the_shorthand_of_the_dictionary_is_found() -> None:
+    """The words in small letters are named in the pattern too."""
+    rows = [row[0] for row in read_tsv(CLINICAL, ("short_form", "long_form"))]
+    shorthand = {short for short in rows if short.islower() and "/" not in short}
+    assert {"prn", "pts", "qhs"} <= shorthand
+    for short in shorthand:
+        for text in (short, short.capitalize()):
+            assert short_forms(text, Span(0, len(text))) == [Span(0, len(text))]

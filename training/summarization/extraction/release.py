@@ -16,7 +16,6 @@ from safetensors.torch import save_file
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
-from models.releases.tensors import read_tensors
 from models.summarization import medical_entities
 from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
 from models.summarization.extraction.extractor import (
@@ -27,8 +26,8 @@ from models.summarization.extraction.extractor import (
     KEY_WEIGHTS,
     Extractor,
     Thresholds,
+    key_words_of,
 )
-from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import save
 from models.summarization.medical_entities import OwnRecogniser
@@ -127,11 +126,7 @@ def weights_of(release: Release, dimension: int) -> Weights:
         for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
     )
     thresholds = Thresholds(**release.manifest.configuration["thresholds"])
-    key_words = None
-    if KEY_WEIGHTS in release.manifest.files:
-        stored = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
-        key_words = KeyWords(stored, dimension)
-    return Weights(focus, answer, insertion, thresholds, key_words)
+    return Weights(focus, answer, insertion, thresholds, key_words_of(release, dimension))
 
 
 def _write_rankers(weights: Weights, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -280,3 +281,14 @@ def test_every_word_is_of_the_text_or_of_the_closed_set(small: Encoder, text: st
     assert short.start is not None and short.end is not None and short.start <= short.end <= len(text)
     if short.focus is not None:
         assert text[short.focus_start : short.focus_end] == short.focus
+
+
+def test_a_name_that_only_its_probability_shows_replaces_no_pronoun(mini: Encoder) -> None:
+    """It may be anything: "Will my ear go away?" """
+    (found,) = extractor(mini).find(["I have gout. Does it go away?"])
+    known = edited_clause(found).text
+    assert known == "Does gout go away?"
+    name = found.kept.names[0]
+    guessed = replace(name, sources={focus.KEY})
+    kept = found.kept._replace(names=[guessed])
+    assert edited_clause(found._replace(kept=kept)).text == "Gout: does it go away?"

@@ -9,7 +9,14 @@ from models.encoder.model import Encoder
 from models.summarization.extraction.candidates import candidate
 from models.summarization.extraction.extractor import topics
 from models.summarization.extraction.focus import Focus
-from models.summarization.extraction.insertion import FEATURES, Insertable, choose, filled, insertables
+from models.summarization.extraction.insertion import (
+    FEATURES,
+    Insertable,
+    choose,
+    distinct,
+    filled,
+    insertables,
+)
 from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
 from models.types import Span
@@ -97,3 +104,10 @@ def test_the_most_probable_names_are_chosen_and_no_word_twice(small: Encoder) ->
     assert choose(names, [0.5, 0.9, 0.6], 0.1) == [1, 2]
     assert choose(names, [0.5, 0.9, 0.6], 0.7) == [1]
     assert choose([names[0], names[0]], [0.5, 0.9], 0.1) == [1]
+
+
+def test_a_name_whose_words_another_has_is_left_out() -> None:
+    itch = Focus(Span(7, 14), "itching", {"term"})
+    whole = Focus(Span(0, 14), "vulvar itching", {"phrase"})
+    assert distinct([whole, itch, GOUT, whole]) == [whole, GOUT]
+    assert distinct([itch, whole]) == [itch, whole]
