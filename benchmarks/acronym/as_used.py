@@ -31,8 +31,9 @@ from training.evaluation.acronym import Row, casi_parts, majority
 #: case reports. Whoever wrote them did not know the dictionary, and nothing was chosen on them.
 NOTES = Path(__file__).with_name("notes.tsv")
 RECORDS = Path(__file__).with_name("records.tsv")
-#: Those of the third table often have another meaning than the most frequent one.
+#: Those of the third table often have another meaning than the most frequent one; of the fourth, half.
 AMBIGUOUS = Path(__file__).with_name("ambiguous.tsv")
+VARIED = Path(__file__).with_name("varied.tsv")
 BATCH = 64
 RIGHT, WRONG, NOTHING = "right", "wrong", "nothing"
 ACCURACY = Measure("accuracy", "share of right rows", lambda sums: sums[:, 0] / sums[:, 1])
@@ -106,7 +107,8 @@ def main(
     training, rows = casi_parts(data / "acronyms")
     commonest = majority(training)
     baseline = [key(commonest.get(undotted(r.short_form), "")) == key(r.gold) for r in rows]
-    written = {"records": sentences_of(RECORDS), "ambiguous": sentences_of(AMBIGUOUS)}
+    tables = {"records": RECORDS, "ambiguous": AMBIGUOUS, "varied": VARIED}
+    written = {name: sentences_of(path) for name, path in tables.items()}
     figures: dict[str, Any] = {}
     for path in release or [bundled("acronym")]:
         opened = open_release(path)

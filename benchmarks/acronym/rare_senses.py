@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from models.acronym.frequencies import CLINICAL, SenseFrequencies
 from models.acronym.model import AcronymModel
 from models.releases.store import bundled, open_release
 from models.tables import read_tsv
-from training.acronym.prototypes import SOURCE_WEIGHTS, accuracy, best_mixture
+from training.acronym.prototypes import SOURCE_WEIGHTS, Estimates, accuracy, best_mixture
 from training.acronym.usage_examples import (
     CachedOutputs,
     score_on_definitions,
@@ -41,7 +40,7 @@ def main(
     release = open_release(bundled("acronym"))
     model: Any = AcronymModel.load(release)
     outputs = CachedOutputs(model.scorer.network, None, {})
-    estimated = SenseFrequencies.load(CLINICAL)
+    estimated = Estimates.clinical()
     examples = usage_examples(outputs, data, model.dictionary, acronym_contexts("train"), estimated, SEED)
     validation = validation_scores(examples, SEED)
     rows = {}

@@ -20,14 +20,13 @@ import torch
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from models.acronym import frequencies
-from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.model import CLINICAL, load_dictionary
 from training.acronym.assemble import write_network
 from training.acronym.data import read_training, split_by_acronym
 from training.acronym.prototypes import (
     EncodedRows,
+    Estimates,
     RowScores,
     best_long_forms,
     best_mixture,
@@ -180,7 +179,7 @@ def main(
     every = {sense_of(row) for row in rows}
     covered = {(short, form) for short, form in every if (short, key(form)) in known}
     network = network_without(data, SHIPPED, covered, run)
-    estimated = SenseFrequencies.load(frequencies.CLINICAL)
+    estimated = Estimates.clinical()
     examples = usage_examples(CachedOutputs(network, None, {}), data, dictionary, contexts, estimated, SEED)
     held_out = encode_rows(network, "casi", with_dictionary_forms(rest, dictionary))
     own = {sense_of(row)[0]: row.senses for row in rows}

@@ -6,11 +6,17 @@ import re
 
 from models.types import Span
 
-# Clinicians' shorthand in small letters, the first of which may be a capital.
-_SHORTHAND = (
-    r"[Aa]bx|[Bb]id|[Bb]ili|[Bb]x|[Cc]x|[Dd]dx|[Dd]x|[Ff]luoro|[Ff]x|[Gg]tts?|[Gg]yn|[Hh]x|[Ll]ytes|[Mm]eds|"
-    r"[Nn]ebs?|[Pp]eds|[Pp]lts|[Pp]px|[Pp]rn|[Pp]ts?|[Qq](?:am|d|hs|id|od|pm)|[Rr]x|[Ss]ubq|[Ss]x|[Tt]id|[Tt]x"
+#: Clinicians' shorthand in small letters, the first of which may be a capital.
+_SHORTHAND_WORDS = (
+    "abd abnl abx afeb afib aflutter amio angio appy azithro bcx benzo benzos bicarb bid bilat bili "
+    "bp bx c-spine cabg cath chf ckd clinda coags copd ctab cx cxr dapto dbili ddx desat desats dilt "
+    "doxy dvt dx ecg ekg eomi epig esrd etoh fhx fluoro fx gerd gtt gtts gyn hct heent hgb htn hx "
+    "intraop jvd l-spine lytes meds n/v/d neb nebs nkda norepi npo nt/nd ntnd paeds peds periop perrl "
+    "perrla phx plt plts pmh pmhx pna post-op postop ppx pre-op preop prn psh pt pts pulm pyelo q12h "
+    "q4h q6h q8h qam qd qds qhs qid qod qpm retics rx rxn sats subcut subq sx sxs sz t-spine tachy "
+    "tacro tbili tds tid trach trop trops tx ucx uti vanc vanco vfib vtach w/in wbc wnl wt"
 )
+_SHORTHAND = "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in _SHORTHAND_WORDS.split())
 # "5-FU", "IL-2", "C&S" and "s/p" are one short form; "MTX-induced", "anti-TNF" and "PET/CT" contain some.
 _SHORT_FORM = re.compile(
     rf"(?<!\w)(?:(?P<shorthand>(?:{_SHORTHAND}|[Ww]/)(?![\w/-]))|"

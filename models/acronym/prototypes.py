@@ -56,6 +56,8 @@ class Mixture(NamedTuple):
     smoothing: float = 0.5
     """added to the number of rows of every long form, on average over those of a short form: more where the
     long form is estimated to be frequent"""
+    cues: float = 0.0
+    """of the sum of the cue words that stand near"""
     written: float = 0.0
     """added to the cosine of a long form of which all prototypes are of source WRITTEN, unless it is rare"""
 
@@ -144,10 +146,16 @@ class Prototypes:
         return sum(e.rows for e in entries if e.source == source)
 
     def combined(
-        self, short_form: str, long_forms: Sequence[str], scores: Sequence[float], vector: Tensor
+        self,
+        short_form: str,
+        long_forms: Sequence[str],
+        scores: Sequence[float],
+        vector: Tensor,
+        cues: Sequence[float] = (),
     ) -> list[float]:
-        """The weighted sum of the head's `scores`, the similarities to `vector` and the priors, for each long
-        form; the head's scores alone where no long form has a prototype or an estimated share.
+        """The weighted sum of the head's `scores`, the similarities to `vector`, the priors and the sums of
+        the `cues` (none: zeros), for each long form; the head's scores alone where no long form has a
+        prototype or an estimated share.
         """
         if not self.n_known(short_form, long_forms) and not self.frequencies.rates(short_form):
             return list(scores)
@@ -156,6 +164,7 @@ class Prototypes:
             scores,
             self.similarities(short_form, long_forms, vector),
             self.priors(short_form, long_forms),
+            cues or [0.0] * len(scores),
             strict=True,
         )
-        return [m.network * n + m.similarity * s + m.prior * p for n, s, p in parts]
+        return [m.network * n + m.similarity * s + m.prior * p + m.cues * c for n, s, p, c in parts]

@@ -10,7 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from models.acronym import frequencies, prototypes
+from models.acronym import cues, frequencies, prototypes
+from models.acronym.cues import CueWords
 from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import Head, HeadConfig, MNetwork
 from models.acronym.prototypes import Mixture, Prototypes
@@ -49,14 +50,18 @@ class ZeroShotScorer:
 
 
 class TrainedScorer:
-    """Softmax over the long forms of the head's scores, combined with prototypes where the release has some.
+    """Softmax over the long forms of the head's scores, combined with prototypes and cue words where the
+    release has some.
 
     A single long form is not scored: its share is 1.
     """
 
-    def __init__(self, network: MNetwork, known: Prototypes | None) -> None:
+    def __init__(
+        self, network: MNetwork, known: Prototypes | None, cue_words: CueWords | None = None
+    ) -> None:
         self.network = network
         self.prototypes = known
+        self.cue_words = cue_words or CueWords()
 
     @classmethod
     def load(cls, release: Release, encoder: Encoder) -> TrainedScorer:
@@ -78,7 +83,8 @@ class TrainedScorer:
                 Mixture(**configuration["mixture"]),
                 SenseFrequencies.load(release.file(frequencies.TABLE)) if stated else None,
             )
-        return cls(MNetwork(encoder, head), known)
+        cue_words = CueWords.load(release.file(cues.TABLE)) if cues.TABLE in files else None
+        return cls(MNetwork(encoder, head), known, cue_words)
 
     def scores(self, questions: Sequence[Question]) -> list[list[float]]:
         shares = [[1.0] * len(q.long_forms) for q in questions]
@@ -101,6 +107,8 @@ class TrainedScorer:
 
     def _shares(self, question: Question, scores: Sequence[float], near: Tensor) -> list[float]:
         if self.prototypes is not None:
-            scores = self.prototypes.combined(question.short_form, question.long_forms, scores, near)
+            q = question
+            found = self.cue_words.scores(q.left, q.short_form, q.right, q.long_forms)
+            scores = self.prototypes.combined(q.short_form, q.long_forms, scores, near, found)
         shares: list[float] = torch.tensor(scores).softmax(0).tolist()
         return shares

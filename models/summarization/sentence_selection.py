@@ -7,14 +7,18 @@ import re
 from models.text import sentences
 from models.types import Span
 
-#: Not "Was in hospital" or "Have been told", statements whose subject was left out, and not "When she stands
-#: up, she faints".
+#: Not "Was in hospital", "Might just be nerves" or "Can't sleep", statements whose subject was left out, not
+#: "When she stands up, she faints", "Which is why I ask" and "What a relief".
 _QUESTION_START = re.compile(
     r"^(?!(?:when|where) (?:i|he|she|it|they|we|you|my|his|her|our|their|the)\b)"
+    r"(?!(?:which|who) (?:i|we|he|she|they|it|is (?:why|what|how|where|when)|was|were|made|means|had)\b)"
+    r"(?!what (?:an?|i|we|my)\b|how i\b|can['\u2019]t\b)"
     r"(?!(?:am|was|were|have|had|has) (?:in|at|on|to|been|had|an?|diagnosed|told|given|put|prescribed|"
     r"taking|having|trying|recently|just|feeling|getting)\b)"
-    r"(?:who|whom|whose|what|when|where|why|which|how|is|are|am|was|were|do|does|did|can|could|should|shall|"
-    r"will|would|may|might|has|have|had|any(?:one|body)?)\b",
+    r"(?!(?:might|may|could|would|should) (?:just|be|have|also|well|even|like|love|really|still|only|need|"
+    r"want|appreciate|prefer|rather|never|add|say)\b)"
+    r"(?:(?:at|in|for|by|with) (?:what|which|how)|who|whom|whose|what|when|where|why|which|how|is|are|am|"
+    r"was|were|do|does|did|can|could|should|shall|will|would|may|might|has|have|had|any(?:one|body)?)\b",
     re.IGNORECASE,
 )
 #: The end of a sentence with no space behind it; addresses of the web and of mail have small letters there.

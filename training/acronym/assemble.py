@@ -15,8 +15,6 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from models.acronym import frequencies
-from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.model import AcronymModel, load_dictionary
 from models.acronym.prototypes import WRITTEN, Prototypes
@@ -28,6 +26,7 @@ from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from training.acronym.data import CORPORA, MADE_OF, read_training, split_by_acronym
 from training.acronym.margin import Margin
+from training.acronym.prototypes import Estimates
 from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
 from training.acronym.usage_examples import (
@@ -126,11 +125,11 @@ def make(
         configuration: dict[str, Any] = {"share": share} if share != 1 else {}
         if options.usage_examples:
             outputs = CachedOutputs(network, run, asdict(settings) | {"share": share})
-            estimated = SenseFrequencies.load(frequencies.CLINICAL)
+            estimated = Estimates.clinical()
             examples = usage_examples(outputs, data, dictionary, contexts, estimated, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
-            write_prototypes(prototypes, folder)
+            write_prototypes(prototypes, estimated, folder)
             configuration |= _chosen(prototypes, margin)
         sources = sources_of(settings, options.usage_examples, len(contexts))
         return _published(
@@ -255,6 +254,7 @@ def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
         "the cosine of sentence and long form" + trained: settings.alone,
         "letter features": settings.surface,
         "prototypes": with_prototypes,
+        "cue words": with_prototypes,
     }
     return "definitions in the text, else " + ", ".join(name for name, there in parts.items() if there)
 

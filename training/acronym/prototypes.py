@@ -14,6 +14,8 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
+from models.acronym import cues, frequencies
+from models.acronym.cues import CueWords
 from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
@@ -28,10 +30,11 @@ FOLDS = 5
 BATCH = 64
 # The grid of weights.
 NETWORK = (0.0, 0.25, 0.5, 1.0)
-SIMILARITY = (10.0, 15.0, 20.0, 30.0, 45.0)
+SIMILARITY = (5.0, 10.0, 15.0, 20.0)
 PRIOR = (0.0, 0.4, 0.7, 1.0, 1.5)
 UNSEEN = (0.1, 0.3, 0.5)
-WRITTEN_RAISED = (0.0, 0.05, 0.1, 0.15, 0.2)
+CUES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
+WRITTEN_RAISED = (0.0, 0.05, 0.15)
 #: Weights of sources that count less than others. Senses that only written sentences show are rare: 18 of 337
 #: definitions in abstracts have one. Where they counted like others, SOB became "side of bed".
 SOURCE_WEIGHTS = {"unseen": 0.1}
@@ -41,6 +44,7 @@ ABLATIONS = {
     "network alone": Mixture(1, 0, 0),
     "prototypes alone": Mixture(0, 30, 0),
     "prototypes and frequency": Mixture(0, 30, 0.7),
+    "cue words and frequency": Mixture(0, 0, 1, cues=3),
 }
 
 
@@ -84,12 +88,24 @@ def encode_rows(network: MNetwork, source: str, rows: Sequence[Row], with_logits
     return EncodedRows(source, list(rows), logits, near)
 
 
+class Estimates(NamedTuple):
+    """What is known of long forms without rows of a corpus."""
+
+    frequencies: SenseFrequencies = SenseFrequencies()
+    cue_words: CueWords = CueWords()
+
+    @classmethod
+    def clinical(cls) -> Estimates:
+        """Those that were written for this project."""
+        return cls(SenseFrequencies.load(frequencies.CLINICAL), CueWords.load(cues.CLINICAL))
+
+
 class Usage(NamedTuple):
-    """What is known of how often a short form has each long form."""
+    """What is known of how often a short form has each long form, and beside which words."""
 
     counted: Mapping[str, Sequence[Row]] = {}
     """the rows that are counted, by source; a long form that they lack has 0"""
-    estimated: SenseFrequencies = SenseFrequencies()
+    estimated: Estimates = Estimates()
 
 
 def build_prototypes(parts: Sequence[EncodedRows], mixture: Mixture, usage: Usage) -> Prototypes:
@@ -105,7 +121,7 @@ def build_prototypes(parts: Sequence[EncodedRows], mixture: Mixture, usage: Usag
             uses.append(PrototypeEntry(*sense, part.source, counts[sense]))
             vectors.append(unit[indices].mean(0))
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, 1)
-    return Prototypes(uses, stacked, mixture, usage.estimated)
+    return Prototypes(uses, stacked, mixture, usage.estimated.frequencies)
 
 
 def sense_of(row: Row) -> tuple[str, str]:
@@ -130,12 +146,13 @@ class RowScores(NamedTuple):
     network: Tensor
     similarity: Tensor
     prior: Tensor
+    cues: Tensor
     only_written: Tensor
     """whether the long form has no other prototypes than those of written sentences"""
 
 
 def cross_validated(
-    part: EncodedRows, seed: int, more: Sequence[EncodedRows], estimated: SenseFrequencies
+    part: EncodedRows, seed: int, more: Sequence[EncodedRows], estimated: Estimates
 ) -> list[RowScores]:
     """Each row scored by the prototypes of the other folds and of `more`, in which nothing is counted."""
     scored = []
@@ -150,15 +167,21 @@ def scored_by(sources: Sequence[EncodedRows], asked: EncodedRows, usage: Usage) 
     """The rows of `asked` scored by prototypes of `sources`."""
     prototypes = build_prototypes(sources, Mixture(unseen=float("nan")), usage)
     rows = zip(asked.rows, asked.logits, asked.near, strict=True)
-    return [row_scores(prototypes, row, logits, near) for row, logits, near in rows]
+    cue_words = usage.estimated.cue_words
+    return [row_scores((prototypes, cue_words), row, logits, near) for row, logits, near in rows]
 
 
-def row_scores(prototypes: Prototypes, row: Row, logits: Sequence[float], near: Tensor) -> RowScores:
+def row_scores(
+    known: tuple[Prototypes, CueWords], row: Row, logits: Sequence[float], near: Tensor
+) -> RowScores:
+    prototypes, cue_words = known
+    asked = questions([row])[0]
     return RowScores(
         row,
         torch.tensor(logits).log_softmax(0),
         torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
         torch.tensor(prototypes.priors(row.short_form, row.senses)),
+        torch.tensor(cue_words.scores(asked.left, asked.short_form, asked.right, asked.long_forms)),
         torch.tensor(prototypes.only_written(row.short_form, row.senses)),
     )
 
@@ -170,8 +193,13 @@ def best_long_forms(scored: Sequence[RowScores], mixture: Mixture) -> list[str]:
 
 def mixed(scored: RowScores, mixture: Mixture) -> Tensor:
     """(m,): the score of each long form under a mixture."""
-    cosine = scored.similarity.nan_to_num(mixture.unseen) + mixture.written * scored.only_written
-    return mixture.network * scored.network + mixture.similarity * cosine + mixture.prior * scored.prior
+    return _mixed(scored, mixture)
+
+
+def _mixed(parts: RowScores | _Stacked, mixture: Mixture) -> Tensor:
+    cosine = parts.similarity.nan_to_num(mixture.unseen) + mixture.written * parts.only_written
+    score = mixture.network * parts.network + mixture.similarity * cosine
+    return score + mixture.prior * parts.prior + mixture.cues * parts.cues
 
 
 def accuracy(scored: Sequence[RowScores], mixture: Mixture) -> float:
@@ -184,13 +212,12 @@ class _Stacked(NamedTuple):
     network: Tensor
     similarity: Tensor
     prior: Tensor
+    cues: Tensor
     only_written: Tensor
     right: Tensor
 
     def accuracy(self, mixture: Mixture) -> float:
-        cosine = self.similarity.nan_to_num(mixture.unseen) + mixture.written * self.only_written
-        score = mixture.network * self.network + mixture.similarity * cosine + mixture.prior * self.prior
-        best = score.argmax(1, keepdim=True)
+        best = _mixed(self, mixture).argmax(1, keepdim=True)
         return float(self.right.gather(1, best).float().mean())
 
 
@@ -204,6 +231,7 @@ def _stacked(scored: Sequence[RowScores]) -> _Stacked:
         # So low that no weight of another part compensates for it.
         pad([s.similarity for s in scored], -1e6),
         pad([s.prior for s in scored], 0.0),
+        pad([s.cues for s in scored], 0.0),
         pad([s.only_written for s in scored], 0),
         pad(right, 0),
     )
@@ -215,8 +243,8 @@ def best_mixture(
     """The weights with the best mean accuracy over the sources, which count by `weights`, others 1; of equal
     ones the first of the grid, which is the simplest.
     """
-    parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, WRITTEN_RAISED)
-    grid = [Mixture(a, b, c, d, written=raised) for a, b, c, d, raised in parts]
+    parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, CUES, WRITTEN_RAISED)
+    grid = [Mixture(a, b, c, d, cues=cues, written=raised) for a, b, c, d, cues, raised in parts]
     stacked = [(weights.get(name, 1.0), _stacked(part)) for name, part in sources.items() if part]
     return max(grid, key=lambda m: sum(weight * part.accuracy(m) for weight, part in stacked))
 

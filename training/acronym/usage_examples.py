@@ -14,8 +14,7 @@ import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models.acronym import frequencies
-from models.acronym.frequencies import SenseFrequencies
+from models.acronym import cues, frequencies
 from models.acronym.m_network import MNetwork
 from models.acronym.prototypes import (
     COLUMNS,
@@ -31,6 +30,7 @@ from training.acronym.data import read_training, read_written_out, sample_rows
 from training.acronym.margin import Margin, chosen_margin
 from training.acronym.prototypes import (
     EncodedRows,
+    Estimates,
     RowScores,
     Usage,
     ablation_table,
@@ -89,7 +89,7 @@ class UsageExamples(NamedTuple):
     written: EncodedRows
     sentences: EncodedRows
     """written to validate; in no prototype"""
-    estimated: SenseFrequencies
+    estimated: Estimates
 
     def without(self, senses: Set[tuple[str, str]]) -> UsageExamples:
         """Without these senses, but for the written sentences."""
@@ -115,7 +115,7 @@ def usage_examples(
     data: Path,
     dictionary: Mapping[str, Sequence[str]],
     contexts: Sequence[AcronymContext],
-    estimated: SenseFrequencies,
+    estimated: Estimates,
     seed: int,
 ) -> UsageExamples:
     """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from."""
@@ -164,17 +164,19 @@ def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Ma
     return examples.prototypes(mixture), margin
 
 
-def write_prototypes(prototypes: Prototypes, folder: Path) -> None:
+def write_prototypes(prototypes: Prototypes, estimated: Estimates, folder: Path) -> None:
     """Writes the tables and the vectors, in 16 bits, of a release."""
-    if prototypes.frequencies.words:
-        prototypes.frequencies.write(folder / frequencies.TABLE)
+    if estimated.frequencies.words:
+        estimated.frequencies.write(folder / frequencies.TABLE)
+    if estimated.cue_words.cues:
+        estimated.cue_words.write(folder / cues.TABLE)
     lines = ["\t".join(COLUMNS), *("\t".join(map(str, use)) for use in prototypes.entries)]
     (folder / TABLE).write_text("\n".join(lines) + "\n", encoding="utf-8")
     save_file({"vectors": prototypes.vectors.half().contiguous()}, folder / VECTORS)
 
 
 def scored_definitions(
-    sources: Sequence[EncodedRows], defined: EncodedRows, estimated: SenseFrequencies, seed: int
+    sources: Sequence[EncodedRows], defined: EncodedRows, estimated: Estimates, seed: int
 ) -> list[RowScores]:
     """Each definition scored by the prototypes of `sources`, with the sense priors of the other folds of
     definitions.

@@ -8,12 +8,11 @@ import random
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
-from models.acronym.frequencies import SenseFrequencies
 from models.acronym.prototypes import WRITTEN
 from models.acronym.surface_features import undotted
 from models.tables import read_tsv
 from training import common
-from training.acronym.prototypes import EncodedRows, RowScores, Usage, scored_by, sense_of
+from training.acronym.prototypes import EncodedRows, Estimates, RowScores, Usage, scored_by, sense_of
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, locate
 from training.teaching.batches import AcronymContext
@@ -111,7 +110,7 @@ def scored_as_unseen(
     rows: EncodedRows,
     more: Sequence[EncodedRows],
     covered: Set[tuple[str, str]],
-    estimated: SenseFrequencies,
+    estimated: Estimates,
     seed: int,
 ) -> list[RowScores]:
     """The rows of the senses `covered`, scored as if only written sentences had them: cross-validation in

@@ -13,20 +13,34 @@ LONG = 30
 _LEAST, _LEAST_CUT = 4, 3
 #: The subject line of a contact form whose line breaks are lost.
 _FIELD = re.compile(r".{0,200}?\bmessage\s?:\s?(?=\S)", re.IGNORECASE)
+_MAY_ADVERB = r"(?:(?:just|also|really|only|simply|now|still|always|honestly|truly|very much) ){0,2}"
+#: What asks behind its subject, "I" for example.
+_WISH = (
+    rf"(?:(?:(?:would|d) {_MAY_ADVERB}(?:like|love|want)|like|love|want|wanted|need|wish|keen|hoping|trying|"
+    r"(?:(?:would |d |['\u2019]d )?be )?(?:very |so |most )?(?:glad|grateful|thankful|interested|happy)) to "
+    r"(?:know|understand|ask(?: you)?|find out|learn|hear|figure out)|(?:am |was |are |were )?"
+    r"(?:just |also )?(?:wonder(?:ing)?|curious|(?:wanting|trying|hoping) to (?:know|find out|understand)))"
+)
+#: An indirect question within a sentence: "I am 75 and would like to know if".
+_WISHED = re.compile(
+    r"(?:(?:^|\b(?:and|but|so)\s|[.:;]\s)|(?<!what )(?<!all )\b(?:i|we)\b(?:['\u2019](?:d|m|re)\b)?)\s?"
+    rf"{_MAY_ADVERB}{_WISH},?\s+"
+    r"(?=(?:if|whether|what|how|why|when|where|who|which|can|could|is|are|does|do|should|will)\b)"
+    r"(?!is (?:if|whether|what|how|why|when|where)\b)",
+    re.IGNORECASE,
+)
 _PREAMBLE = re.compile(
     r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|anyway|anyhow|"
     r"my (?:only |main |second )?questions?(?: (?:is|are|now is)|(?= ?:))|the question is|questions?|"
-    r"what i(?:['\u2019]d)? [^.?!:]{3,60}?(?: is|(?=:))"
-    r"(?= (?:if|whether)\b|:? (?:how|what|why|when|where|which|can|could|is|are|do|does|did|will|would|"
-    r"should|may)\b)|"
+    r"(?:what|all) (?:i|we)(?:['\u2019](?:d|m|ve))? [^.?!:]{3,60}?(?: is|(?=:))"
+    r"(?= (?:if|whether|at|in|for)\b|:? (?:how|what|why|when|where|which|can|could|is|are|do|does|did|"
+    r"will|would|should|may)\b)|"
     r"(?:may|might|can|could) i ask(?: you)?|"
-    r"i(?: would|'d|\u2019d| d) (?:just |really )?(?:like|love|want) to (?:know|ask|find out|learn|hear)|"
-    r"i (?:just |really )?(?:want|wanted|need|wish|would love) to (?:know|ask|find out|learn)|"
-    r"i(?:'m| am| was)? ?(?:just |also )?(?:wonder(?:ing)?|(?:wanting|trying|hoping) to (?:know|find out))|"
-    r"help me|"
+    rf"(?:(?:i|we)(?:['\u2019](?:d|m|re))? ?)?{_MAY_ADVERB}{_WISH}|help me|"
     r"(?:can|could|would|will) (?:you|someone|anyone|anybody|somebody) (?:please |kindly )?"
     r"(?:tell me|advise|let me know|explain|say)|"
-    r"(?:please |kindly )?(?:tell|advise|let) (?:me|us)(?: know)?|do you know|does any(?:one|body) know|"
+    r"(?:(?:some|any)(?:one|body) )?(?:please |kindly )?(?:tell|advise|let|inform) (?:me|us)(?: know)?|"
+    r"do you know|does any(?:one|body) know|"
     r"i don'?t know|if you (?:could|can)|"
     r"any(?:one|body) know)\s?[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)",
     re.IGNORECASE,
@@ -46,29 +60,41 @@ _CLAUSE = re.compile(
     r"these|those|he|she|i|we|you|the|my|his|her|a|an|any|anyone|someone)\b)",
     re.IGNORECASE,
 )
+#: What says more of something without a question mark: "my neighbour, who is a nurse".
+_RELATIVE = re.compile(r"who|which|where|when", re.IGNORECASE)
 
 
 def asking_clause(sentence: str) -> Span:
     """The offsets of the part of a sentence that asks; the whole sentence where nothing can be cut off."""
     field = _FIELD.match(sentence)
     first = field.end() if field and _count(sentence[field.end() :]) >= _LEAST_CUT else 0
-    if _count(sentence[first:]) > LONG:
+    wish = _wish(sentence, first)
+    if wish is None and _count(sentence[first:]) > LONG:
         first = max(first, _clause_start(sentence))
-    first = _preamble_end(sentence, first)
+    first = _behind(sentence, wish or _PREAMBLE.match(sentence, first), first)
     thanks = _THANKS.search(sentence, first)
     if thanks and _count(sentence[first : thanks.start()]) >= _LEAST_CUT:
         return Span(first, first + len(sentence[first : thanks.start()].rstrip(" ,;:.!")))
     return Span(first, len(sentence))
 
 
-def _preamble_end(sentence: str, first: int) -> int:
-    """Where the question behind a preamble begins; `first` where there is none, or "if" and no clause that
-    can be brought into the word order of a question.
+def asks_indirectly(sentence: str) -> bool:
+    """Whether the writer says within a sentence what he or she wants to know."""
+    return _wish(sentence, 0) is not None
+
+
+def _wish(sentence: str, first: int) -> re.Match[str] | None:
+    """The last wish to know something, from `first` on."""
+    return next(reversed(list(_WISHED.finditer(sentence, first))), None)
+
+
+def _behind(sentence: str, opening: re.Match[str] | None, first: int) -> int:
+    """Where the question behind a wish or a preamble begins; `first` where there is none, or "if" and no
+    clause that can be brought into the word order of a question.
     """
-    preamble = _PREAMBLE.match(sentence, first)
-    if preamble is None:
+    if opening is None:
         return first
-    end = preamble.end()
+    end = opening.end()
     if whether := _WHETHER.match(sentence, end):
         end = whether.end() if inverts(sentence[whether.end() :]) else first
     return end if _count(sentence[end:]) >= _LEAST_CUT else first
@@ -77,6 +103,8 @@ def _preamble_end(sentence: str, first: int) -> int:
 def _clause_start(sentence: str) -> int:
     """The first asking clause that is not too long itself, else the last one; 0 where there is none."""
     starts = [m.start("clause") for m in _CLAUSE.finditer(sentence)]
+    if not sentence.rstrip("\"') ").endswith("?"):
+        starts = [s for s in starts if not _RELATIVE.match(sentence, s)]
     found = [s for s in starts if _count(sentence[s:]) >= _LEAST]
     return next((s for s in found if _count(sentence[s:]) <= LONG), found[-1] if found else 0)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.summarization.extraction.asking_clause import LONG, asking_clause
+from models.summarization.extraction.asking_clause import LONG, asking_clause, asks_indirectly
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message, without_masks
@@ -78,6 +78,16 @@ FEATURES = (
 )
 #: Features that releases without a model of key words lack.
 OF_KEY_WORDS = frozenset(("key_most", "key_sum", "key_share", "lead_key_gain"))
+#: Questions that ask nothing.
+_FILLER = re.compile(
+    r"\W*(?:where (?:do|should|shall|can) i (?:even )?(?:start|begin)|where to (?:start|begin)|"
+    r"how are you(?: \w+)?|(?:does|do|did) (?:that|this|it|any of (?:that|this)) make (?:any )?sense|"
+    r"sounds? familiar|"
+    r"(?:can|would) you believe (?:it|that|this)|what (?:else )?can i say|guess what|you know what|"
+    r"is (?:any(?:one|body)|someone) (?:out )?there|"
+    r"any (?:ideas?|thoughts|advice|help|suggestions)(?: please)?)\W*",
+    re.IGNORECASE,
+)
 _SHORT = 4
 _LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
@@ -107,7 +117,7 @@ class Candidate:
     text: str
     """as it is shown"""
     asks: bool
-    """whether the part is a question"""
+    """whether the part is a question, direct or indirect"""
     focus: Focus | None
     """what the text is about, if the part does not name it"""
     lead: Candidate | None = None
@@ -137,7 +147,8 @@ def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
     part = Span(sentence.start + clause.start, sentence.start + clause.end)
     shown = as_question(whole, clause)
     lacks = focus is not None and not names(shown, focus)
-    return Candidate(sentence, part, shown, is_question(shown), focus if lacks else None)
+    asks = is_question(shown) or asks_indirectly(whole)
+    return Candidate(sentence, part, shown, asks, focus if lacks else None)
 
 
 def with_leads(found: Sequence[Candidate]) -> list[Candidate]:
@@ -170,10 +181,12 @@ def names(text: str, focus: Focus) -> bool:
 
 
 def has_content(found: Candidate, text: str) -> bool:
-    """Whether a candidate of up to three words says anything: "Why?", "any ideas?" and "[NAME]" do not; three
-    words need one that is no function word, two need two.
+    """Whether a candidate says anything: "Where do I start?" does not. Of up to three words "Why?", "any
+    ideas?" and "[NAME]" do not; three words need one that is no function word, two need two.
     """
     own = without_masks(text[found.part.start : found.part.end])
+    if _FILLER.fullmatch(own):
+        return False
     content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
     n_words = len(own.split())
     return n_words >= _SHORT or len(content) >= _SHORT - n_words

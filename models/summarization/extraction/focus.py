@@ -132,6 +132,8 @@ _FORM = re.compile(
     r"looking|query|re|rx|urgent|please|about)\b",
     re.IGNORECASE,
 )
+#: The name of a field of a contact form within a name: "Gout MESSAGE".
+_FIELD_NAME = re.compile(r"\b(?:MESSAGE|SUBJECT)\b")
 #: Of a long text only the first candidates are compared.
 _MOST = 50
 
@@ -154,7 +156,7 @@ def candidates(message: Message) -> list[Focus]:
             message.text, max(0, span.start - 2), span.start
         ):
             continue
-        if GENERAL.fullmatch(name.lower()):
+        if GENERAL.fullmatch(name.lower()) or _FIELD_NAME.search(name):
             continue
         if _DENIED.search(message.text, max(0, span.start - _DENIED_REACH), span.start):
             continue
@@ -220,7 +222,8 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
     for span in phrases(text, message.words, message.keys):
         inside = _content(text, span)
         cut = max((i + 1 for i, w in enumerate(inside) if _breaks_key(text, w)), default=0)
-        yield from _one("key", inside[cut:] or inside[: cut - 1])
+        left = inside[cut:] or inside[: cut - 1]
+        yield from _one("key", [] if all(_breaks_key(text, w) for w in left) else left)
     for match in () if text.isupper() else _CAPITALS.finditer(text):
         if not _NO_NAME.fullmatch(match.group()):
             yield "capitals", Span(*match.span())

@@ -18,7 +18,7 @@ MIXTURE = Mixture(0, 1, 0)
 def scored(*leads: float) -> list[RowScores]:
     """Rows in which the right long form is ahead of the other by so much before the softmax."""
     zero = torch.zeros(2)
-    return [RowScores(ROW, zero, torch.tensor([lead, 0.0]), zero, zero > 0) for lead in leads]
+    return [RowScores(ROW, zero, torch.tensor([lead, 0.0]), zero, zero, zero > 0) for lead in leads]
 
 
 def test_the_smallest_margin_with_the_wanted_accuracy_is_chosen_over_all_sources_alike() -> None:

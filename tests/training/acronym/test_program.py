@@ -119,6 +119,7 @@ def check_manifest(release: Release) -> None:
         "head.safetensors",
         "prototypes.tsv",
         "frequencies.tsv",
+        "cues.tsv",
         "prototypes.safetensors",
         ADAPTER,
     }
@@ -207,7 +208,8 @@ def test_training_without_data_is_refused(tmp_path: Path) -> None:
 def test_a_kind_names_an_m_network_only_where_there_is_one() -> None:
     shipped = Settings(distance=False, fit=False, layers=0)
     assert kind_of(shipped, with_prototypes=True) == (
-        "definitions in the text, else the cosine of sentence and long form, letter features, prototypes"
+        "definitions in the text, else the cosine of sentence and long form, letter features, prototypes, "
+        "cue words"
     )
     assert "by a trained encoder" in kind_of(Settings(distance=False), with_prototypes=True)
     paper = Settings(objective="m", alone=False, surface=False)

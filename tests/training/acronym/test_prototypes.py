@@ -63,7 +63,7 @@ def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
     row = Row("PD", Span(0, 2), ("a", "b"), "b")
     # The network is wrong, the prototypes are right; "a" has no prototype and would win at unseen=0.7.
     similarity, no = torch.tensor([float("nan"), 0.6]), torch.zeros(2, dtype=torch.bool)
-    rows = [RowScores(row, torch.tensor([0.0, -9.0]), similarity, torch.zeros(2), no)]
+    rows = [RowScores(row, torch.tensor([0.0, -9.0]), similarity, torch.zeros(2), torch.zeros(2), no)]
     assert best_long_forms(rows, Mixture(1, 0, 0)) == ["a"]
     assert best_long_forms(rows, Mixture(0, 10, 0, unseen=0.7)) == ["a"]
     assert best_long_forms(rows, best_mixture({"casi": rows})) == ["b"]
@@ -73,7 +73,9 @@ def test_rows_of_senses_that_no_corpus_shows_count_less_in_the_choice_of_weights
     def rows(gold: str, n: int) -> list[RowScores]:
         # Only written sentences show b; a raised cosine decides.
         row, written = Row("PD", Span(0, 2), ("a", "b"), gold), torch.tensor([False, True])
-        return [RowScores(row, torch.zeros(2), torch.tensor([0.5, 0.4]), torch.zeros(2), written)] * n
+        return [
+            RowScores(row, torch.zeros(2), torch.tensor([0.5, 0.4]), torch.zeros(2), torch.zeros(2), written)
+        ] * n
 
     known, unseen = rows("a", 2) + rows("b", 1), rows("b", 3)
     chosen = best_mixture({"casi": known, "unseen": unseen})

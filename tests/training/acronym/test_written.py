@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.acronym.frequencies import SenseFrequencies
 from models.acronym.prototypes import WRITTEN
 from models.types import Span
-from training.acronym.prototypes import EncodedRows, best_long_forms, best_mixture
+from training.acronym.prototypes import EncodedRows, Estimates, best_long_forms, best_mixture
 from training.acronym.written import (
     extended_dictionary,
     scored_as_unseen,
@@ -86,7 +85,7 @@ def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -
     casi = EncodedRows("casi", corpus, [[0.0, 0.0]] * 6, near)
     shown = [Row("PD", Span(0, 2), senses, "y")]
     written = EncodedRows(WRITTEN, shown, [[0.0, 0.0]], torch.tensor([[0.0, 1.0]]))
-    scored = scored_as_unseen(casi, [written], {("PD", "y")}, SenseFrequencies(), 0)
+    scored = scored_as_unseen(casi, [written], {("PD", "y")}, Estimates(), 0)
     assert [s.row.gold for s in scored] == ["y"] * 3
     assert [s.only_written.tolist() for s in scored] == [[False, True]] * 3
     # The vectors of y are nearer to x than to the written sentence unless that is raised.

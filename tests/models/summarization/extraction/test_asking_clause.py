@@ -37,7 +37,7 @@ def shown(sentence: str) -> str:
         ("What I want to know is can you have it twice?", "Can you have it twice?"),
         ("What I keep wondering about: does this stunt growth?", "Does this stunt growth?"),
         ("What I want to know is if it is safe.", "Is it safe?"),
-        ("What I take is a pill for gout.", "What I take is a pill for gout?"),
+        ("What I take is a pill for gout.", "What I take is a pill for gout."),
     ],
 )
 def test_preamble_and_thanks_are_cut_off(sentence: str, answer: str) -> None:
@@ -62,6 +62,12 @@ def test_a_long_sentence_is_cut_to_a_clause_in_the_word_order_of_a_question(
     sentence: str, answer: str
 ) -> None:
     assert shown(sentence) == answer
+
+
+def test_what_says_more_of_somebody_is_no_asking_clause() -> None:
+    more = "gave me a bottle of capsules from the shop and says that it brought hers down by a third"
+    sentence = f"My neighbour, who is a great believer in all such things as these here, {more}."
+    assert shown(sentence) == sentence
 
 
 def test_a_short_sentence_keeps_its_clauses() -> None:

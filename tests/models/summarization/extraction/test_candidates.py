@@ -22,6 +22,11 @@ def test_a_candidate_has_the_focus_only_where_the_clause_does_not_name_it() -> N
     assert of("Is it bad?").focus is None
 
 
+def test_a_wish_to_know_asks_also_where_its_words_cannot_be_moved() -> None:
+    assert of("I'm curious whether taking it at night makes a difference").asks
+    assert not of("My doctor wondered whether taking it at night makes a difference").asks
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -31,6 +36,9 @@ def test_a_candidate_has_the_focus_only_where_the_clause_does_not_name_it() -> N
         ("Thank you.", False),
         ("What causes gout?", True),
         ("Is it bad now?", True),
+        ("Where do I start?", False),
+        ("Does that make any sense?", False),
+        ("Where do I start the injections?", True),
     ],
 )
 def test_few_words_are_an_answer_only_if_they_say_something(text: str, expected: bool) -> None:

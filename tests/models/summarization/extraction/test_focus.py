@@ -51,6 +51,22 @@ def test_candidates_are_names_phrases_cues_and_the_subject_line(
     assert all(text[f.span.start : f.span.end] == f.text for f in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "keys", "expected"),
+    [
+        ("eggs keeps", [0.9, 0.9], ["eggs"]),
+        ("keeps safe", [0.9, 0.9], []),
+        ("night terrors", [0.9, 0.2], ["terrors"]),
+        ("Grapefruit MESSAGE", [0.9, 0.9], ["Grapefruit"]),
+    ],
+)
+def test_a_phrase_of_key_words_has_no_word_that_is_no_name(
+    small: Encoder, text: str, keys: list[float], expected: list[str]
+) -> None:
+    found = candidates(read(small, text)._replace(keys=keys))
+    assert [f.text for f in found if "key" in f.sources] == expected
+
+
 def test_a_name_is_one_candidate_with_its_first_mention(small: Encoder) -> None:
     (found,) = candidates(read(small, "ADVIL and advil and Advil"))
     assert (found.text, found.span.start) == ("ADVIL", 0)
