@@ -168,22 +168,18 @@ def scored_by(sources: Sequence[EncodedRows], asked: EncodedRows, usage: Usage) 
     prototypes = build_prototypes(sources, Mixture(unseen=float("nan")), usage)
     rows = zip(asked.rows, asked.logits, asked.near, strict=True)
     cue_words = usage.estimated.cue_words
-    return [row_scores((prototypes, cue_words), row, logits, near) for row, logits, near in rows]
-
-
-def row_scores(
-    known: tuple[Prototypes, CueWords], row: Row, logits: Sequence[float], near: Tensor
-) -> RowScores:
-    prototypes, cue_words = known
-    asked = questions([row])[0]
-    return RowScores(
-        row,
-        torch.tensor(logits).log_softmax(0),
-        torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
-        torch.tensor(prototypes.priors(row.short_form, row.senses)),
-        torch.tensor(cue_words.scores(asked.left, asked.short_form, asked.right, asked.long_forms)),
-        torch.tensor(prototypes.only_written(row.short_form, row.senses)),
-    )
+    found = [cue_words.scores(q.left, q.short_form, q.right, q.long_forms) for q in questions(asked.rows)]
+    return [
+        RowScores(
+            row,
+            torch.tensor(logits).log_softmax(0),
+            torch.tensor(prototypes.similarities(row.short_form, row.senses, near)),
+            torch.tensor(prototypes.priors(row.short_form, row.senses)),
+            torch.tensor(own),
+            torch.tensor(prototypes.only_written(row.short_form, row.senses)),
+        )
+        for (row, logits, near), own in zip(rows, found, strict=True)
+    ]
 
 
 def best_long_forms(scored: Sequence[RowScores], mixture: Mixture) -> list[str]:
@@ -191,15 +187,11 @@ def best_long_forms(scored: Sequence[RowScores], mixture: Mixture) -> list[str]:
     return [s.row.senses[int(mixed(s, mixture).argmax())] for s in scored]
 
 
-def mixed(scored: RowScores, mixture: Mixture) -> Tensor:
-    """(m,): the score of each long form under a mixture."""
-    return _mixed(scored, mixture)
-
-
-def _mixed(parts: RowScores | _Stacked, mixture: Mixture) -> Tensor:
-    cosine = parts.similarity.nan_to_num(mixture.unseen) + mixture.written * parts.only_written
-    score = mixture.network * parts.network + mixture.similarity * cosine
-    return score + mixture.prior * parts.prior + mixture.cues * parts.cues
+def mixed(scored: RowScores | _Stacked, mixture: Mixture) -> Tensor:
+    """(m,) or (rows, m): the score of each long form under a mixture."""
+    cosine = scored.similarity.nan_to_num(mixture.unseen) + mixture.written * scored.only_written
+    score = mixture.network * scored.network + mixture.similarity * cosine
+    return score + mixture.prior * scored.prior + mixture.cues * scored.cues
 
 
 def accuracy(scored: Sequence[RowScores], mixture: Mixture) -> float:
@@ -217,7 +209,7 @@ class _Stacked(NamedTuple):
     right: Tensor
 
     def accuracy(self, mixture: Mixture) -> float:
-        best = _mixed(self, mixture).argmax(1, keepdim=True)
+        best = mixed(self, mixture).argmax(1, keepdim=True)
         return float(self.right.gather(1, best).float().mean())
 
 
@@ -244,7 +236,7 @@ def best_mixture(
     ones the first of the grid, which is the simplest.
     """
     parts = itertools.product(NETWORK, SIMILARITY, PRIOR, UNSEEN, CUES, WRITTEN_RAISED)
-    grid = [Mixture(a, b, c, d, cues=cues, written=raised) for a, b, c, d, cues, raised in parts]
+    grid = [Mixture(a, b, c, d, cues=near, written=raised) for a, b, c, d, near, raised in parts]
     stacked = [(weights.get(name, 1.0), _stacked(part)) for name, part in sources.items() if part]
     return max(grid, key=lambda m: sum(weight * part.accuracy(m) for weight, part in stacked))
 

@@ -80,6 +80,11 @@ def test_the_score_is_the_weighted_sum_of_its_parts(prototypes: Prototypes) -> N
     ]
     assert combined == pytest.approx(expected)
     assert prototypes.combined("HA", FORMS, [2.0, 4.0, 6.0], vector) == [2, 4, 6]
+    # A release without cue words has weight 0 for them.
+    assert prototypes.combined("MS", FORMS, [2.0, 4.0, 6.0], vector, [1.0, 0.0, 0.0]) == combined
+    weighted = Prototypes(ENTRIES, VECTORS, prototypes.mixture._replace(cues=3))
+    raised = weighted.combined("MS", FORMS, [2.0, 4.0, 6.0], vector, [1.0, 0.0, 0.5])
+    assert raised == pytest.approx([combined[0] + 3, combined[1], combined[2] + 1.5])
     assert (prototypes.n_known("MS", FORMS), prototypes.n_known("HA", FORMS)) == (2, 0)
 
 

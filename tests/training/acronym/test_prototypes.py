@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from models.acronym.cues import CueWords
 from models.acronym.m_network import Head, HeadConfig, MNetwork
 from models.acronym.prototypes import Mixture, PrototypeEntry, Prototypes
 from models.encoder.model import Encoder
 from models.types import Span
 from training.acronym.prototypes import (
+    EncodedRows,
+    Estimates,
     RowScores,
     Usage,
     best_long_forms,
@@ -19,6 +22,7 @@ from training.acronym.prototypes import (
     build_prototypes,
     encode_rows,
     folds,
+    scored_by,
 )
 from training.acronym.usage_examples import CachedOutputs, with_dictionary_spellings
 from training.common.checkpoint import CheckpointError
@@ -67,6 +71,23 @@ def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
     assert best_long_forms(rows, Mixture(1, 0, 0)) == ["a"]
     assert best_long_forms(rows, Mixture(0, 10, 0, unseen=0.7)) == ["a"]
     assert best_long_forms(rows, best_mixture({"casi": rows})) == ["b"]
+
+
+def test_cue_words_decide_where_they_are_right_on_validation() -> None:
+    row = Row("PD", Span(0, 2), ("a", "b"), "b")
+    zero, no = torch.zeros(2), torch.zeros(2, dtype=torch.bool)
+    rows = [RowScores(row, torch.tensor([0.0, -1.0]), zero, zero, torch.tensor([0.0, 1.0]), no)]
+    assert best_long_forms(rows, Mixture()) == ["a"]
+    assert best_long_forms(rows, Mixture(cues=2)) == ["b"]
+    assert best_mixture({"casi": rows}).network < best_mixture({"casi": rows}).cues
+
+
+def test_scores_have_the_cues_in_the_text_of_the_row() -> None:
+    row = Row("chest PD today", Span(6, 8), ("a", "b"), "b")
+    asked = EncodedRows("s", [row], [[0.0, 0.0]], torch.ones(1, 4))
+    usage = Usage({}, Estimates(cue_words=CueWords({("PD", "b"): ["chest"]})))
+    (scored,) = scored_by([asked], asked, usage)
+    assert scored.cues.tolist() == [0.0, 1.0]
 
 
 def test_rows_of_senses_that_no_corpus_shows_count_less_in_the_choice_of_weights() -> None:
