@@ -63,14 +63,16 @@ class NormalizationModel:
         phrases: Phrases | None = None,
         taught: Phrases | None = None,
         vote: float = 0.0,
+        prior: float = 0.0,
         nil_rule: NilRule | None = None,
         spelling: Spelling | None = None,
     ) -> None:
         """`encoder` is S_isolated and `vectors` (terms, dimension) are unit vectors of the terms by it; `k`
         is the number of candidates. `vote`: the temperature at which the names and phrases of a preferred
-        term add up (log-sum-exp of their cosines); 0: the nearest alone decides. A coding is NIL by
-        `nil_rule`; without one, where its best cosine is below `nil_below`. A mention is read with its words
-        corrected by `spelling`, if there is one.
+        term add up (log-sum-exp of their cosines); 0: the nearest alone decides. `prior`: what
+        each level of a preferred term's estimated frequency adds to that. A coding is NIL by `nil_rule`;
+        without one, where its best cosine is below `nil_below`. A mention is read with its words corrected
+        by `spelling`, if there is one.
         """
         self.encoder = encoder
         self.terms = list(terms)
@@ -81,6 +83,7 @@ class NormalizationModel:
         self.nil_rule = nil_rule
         self.refiner = refiner
         self.vote = vote
+        self.prior = prior
         self.spelling = spelling
         sets = [p for p in (self.phrases, self.taught) if p is not None]
         self._device, self._vectors = device, vectors
@@ -110,6 +113,7 @@ class NormalizationModel:
             phrases=_load_phrases(release, terms, encoder.dimension, PHRASES, PHRASE_VECTORS),
             taught=taught,
             vote=configuration.get("vote", 0.0),
+            prior=configuration.get("prior", 0.0),
             nil_rule=NilRule.of(configuration["nil_rule"]) if "nil_rule" in configuration else None,
             spelling=spelling_of(encoder, terms, taught) if configuration.get("spelling") else None,
         )
@@ -131,9 +135,12 @@ class NormalizationModel:
         )
 
     def phrases_of(self, terms: Sequence[Term]) -> dict[str, Any]:
-        """What a model over other terms gets of the phrases: those whose preferred term is one of them."""
+        """What a model over other terms gets of the phrases, those whose preferred term is one of them, and
+        how they are ranked.
+        """
         sets = {"phrases": self.phrases, "taught": self.taught}
-        return {name: p.within(terms) if p else None for name, p in sets.items()} | {"vote": self.vote}
+        ranking = {"vote": self.vote, "prior": self.prior}
+        return {name: p.within(terms) if p else None for name, p in sets.items()} | ranking
 
     def without(self, pts: Set[str]) -> NormalizationModel:
         """The same model over a terminology that lacks these preferred terms, their lowest-level terms and
@@ -240,7 +247,7 @@ class NormalizationModel:
         of the opposite polarity is moved to the front; and whether there is one: False where the mention is
         the relief of a symptom.
         """
-        ranked = self._index.ranked(cosines, rows, self.vote)[: self.k]
+        ranked = self._index.ranked(cosines, rows, self.vote, self.prior)[: self.k]
         if is_relief(surface):
             return ranked, False
         for place, position in enumerate(ranked):

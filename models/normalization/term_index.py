@@ -30,6 +30,8 @@ class TermIndex:
         self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
         self._pts = list(numbers)
+        frequencies = {t.pt: t.frequency for t in terms}
+        self._frequencies = np.array([frequencies[pt] for pt in self._pts], np.float64)
         pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
         self.concepts = np.array([numbers[pt] for pt in pts])
         """(rows,): the number of each one's preferred term"""
@@ -56,9 +58,9 @@ class TermIndex:
             order = np.argsort(-cosines, kind="stable")
             yield cosines[order], counting[order]
 
-    def ranked(self, cosines: Array, rows: Array, vote: float) -> list[int]:
+    def ranked(self, cosines: Array, rows: Array, vote: float, prior: float) -> list[int]:
         """Of each preferred term the position of its nearest row, the term with the most votes first; `vote`
-        as in NormalizationModel.
+        and `prior` as in NormalizationModel.
         """
         concepts, first, number = np.unique(self.concepts[rows], return_index=True, return_inverse=True)
         if not len(concepts):
@@ -67,6 +69,7 @@ class TermIndex:
         if vote:
             near = np.exp((cosines - cosines[first][number]) / vote)
             votes += vote * np.log(np.bincount(number, near))
+        votes += prior * self._frequencies[concepts]
         return [int(i) for i in first[np.lexsort((first, -votes))]]
 
     def candidate(self, row: int, score: float) -> Candidate:

@@ -10,6 +10,8 @@ from pathlib import Path
 from models.tables import read_separated, read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
+COLUMNS = ("llt", "pt", "soc", "serious", "frequency")
+FREQUENCIES = frozenset("012345")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Term:
     soc: str
     serious: bool = False
     """whether events of the preferred term are medically important, as EMA's list of such events means it"""
+    frequency: int = 0
+    """how often the preferred term is reported, estimated: 0 (hardly ever) to 5 (among the most frequent)"""
 
 
 class TerminologyError(ValueError):
@@ -28,9 +32,10 @@ class TerminologyError(ValueError):
 
 
 def load(path: Path = BUNDLED) -> list[Term]:
-    """The terms of a `.tsv` file with the header llt, pt, soc and optionally serious (1 or 0), or of a folder
-    with MedDRA's files llt.asc, pt.asc and soc.asc, which do not state what is serious. A preferred term
-    without a lowest-level term of its own name gets one. The bundled terminology is read once in a process.
+    """The terms of a `.tsv` file with the header llt, pt, soc and optionally serious (1 or 0) and frequency
+    (0 to 5), or of a folder with MedDRA's files llt.asc, pt.asc and soc.asc, which state neither. A preferred
+    term without a lowest-level term of its own name gets one. The bundled terminology is read once in a
+    process.
 
     Raises TerminologyError when a file is missing, malformed or without terms.
     """
@@ -56,7 +61,10 @@ def _read(path: Path) -> list[Term]:
 
 def _table(path: Path) -> Iterable[Term]:
     for row in read_tsv(path, ("llt", "pt", "soc")):
-        yield Term(row[0], row[1], row[2], row[3:4] == ["1"])
+        frequency = row[4] if len(row) == len(COLUMNS) else "0"
+        if frequency not in FREQUENCIES:
+            raise ValueError(f"{path.name}: the frequency of {row[0]!r} is {frequency!r}, not 0 to 5")
+        yield Term(row[0], row[1], row[2], row[3:4] == ["1"], int(frequency))
 
 
 def _meddra(folder: Path) -> Iterable[Term]:

@@ -111,6 +111,7 @@ def _finished(
     vote, share = options.vote, options.context_share
     chosen |= options.searched()
     model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=vote, context_share=share)
+    model.prior = options.prior
     if options.spelling:
         model.spelling = spelling_of(model.encoder, model.terms, model.taught)
     chosen |= calibrated(model, split.valid, options.nil_below)

@@ -144,8 +144,9 @@ def publish(
 
 
 def _write(folder: Path, parts: ReleaseParts) -> None:
-    rows = "".join(f"{t.llt}\t{t.pt}\t{t.soc or '-'}\t{t.serious:d}\n" for t in parts.terms)
-    (folder / "terminology.tsv").write_text("llt\tpt\tsoc\tserious\n" + rows, encoding="utf-8")
+    rows = [(t.llt, t.pt, t.soc or "-", f"{t.serious:d}", str(t.frequency)) for t in parts.terms]
+    lines = "".join("\t".join(row) + "\n" for row in [terminology.COLUMNS, *rows])
+    (folder / "terminology.tsv").write_text(lines, encoding="utf-8")
     save_file(PackedVectors.pack(parts.vectors).tensors(), folder / "vectors.safetensors")
     for phrases, table, packed in (
         (parts.phrases, PHRASES, PHRASE_VECTORS),

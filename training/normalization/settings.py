@@ -97,6 +97,12 @@ class ReleaseOptions:
             help="temperature of the log-sum-exp over the cosines of a preferred term; 0: the highest alone",
         ),
     ] = 0.04
+    prior: Annotated[
+        float,
+        typer.Option(
+            min=0, help="added to the cosine for each level of a preferred term's estimated frequency, 0 to 5"
+        ),
+    ] = 0.0
     context_share: Annotated[
         float,
         typer.Option(
@@ -127,5 +133,5 @@ class ReleaseOptions:
 
     def searched(self) -> dict[str, float | bool]:
         """How mentions are searched, as a release's configuration has it."""
-        names = ("taught_penalty", "vote", "context_share", "spelling")
+        names = ("taught_penalty", "vote", "prior", "context_share", "spelling")
         return {name: getattr(self, name) for name in names}

@@ -1,0 +1,1 @@
+"""Measurements of normalization on mentions that were written for reading."""
