@@ -22,7 +22,7 @@ def small(tiny_bert: str) -> Encoder:
 
 
 DRUGS = ("Zoloft", "Aspirin", "Clozapine", "Ibuprofen")
-EFFECTS = (["rash"], ["severe", "nausea"], ["insomnia"], ["liver", "pain"])
+EFFECTS = (["rash"], ["horrid", "nausea"], ["insomnia"], ["liver", "pain"])
 
 
 def ade_row(number: int, drug: str, effect: Sequence[str]) -> dict[str, Any]:

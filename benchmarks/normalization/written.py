@@ -103,9 +103,12 @@ def figures(model: Any, mentions: Sequence[Mention]) -> dict[str, Any]:
 
 def main(
     release: Annotated[list[Path] | None, typer.Option(help="repeatable; by default the bundled one")] = None,
+    table: Annotated[
+        Path, typer.Option("--mentions", help="the mentions; by default those that nothing is chosen on")
+    ] = MENTIONS,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    mentions = read_mentions()
+    mentions = read_mentions(table)
     rows: dict[str, Any] = {}
     for path in release or [bundled("normalization")]:
         opened = open_release(path)

@@ -176,6 +176,21 @@ def test_names_and_phrases_of_a_preferred_term_add_up(mini: Encoder, vote: float
     assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.79})
 
 
+@pytest.mark.parametrize(("prior", "first"), [(0.0, "Rash"), (0.01, "Nausea")])
+def test_the_more_frequent_of_two_near_terms_comes_first(mini: Encoder, prior: float, first: str) -> None:
+    mention = mini.embed(["felt off"])[0]
+    terms = [Term("Rash", "Rash", "Skin", frequency=1), Term("Nausea", "Nausea", "Gut", frequency=5)]
+    model = NormalizationModel(
+        mini, terms, at_cosines(mention, 0.80, 0.77), k=2, nil_below=0.4, prior=prior, vote=0.04
+    )
+    asked = query("felt off")
+    for same in (model, model.without(set())):
+        (coding,) = same.predict([asked])
+        assert coding.candidates[0].pt == first
+        assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.77})
+    assert model.with_terms(terms, 2).prior == prior
+
+
 def test_a_batch_is_searched_once_for_the_same_words(
     model: NormalizationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

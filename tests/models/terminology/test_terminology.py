@@ -17,8 +17,25 @@ def bundled() -> list[Term]:
 
 
 def test_the_bundled_terminology_is_large_enough(bundled: list[Term]) -> None:
-    assert len({t.pt for t in bundled}) >= 300
-    assert len(bundled) >= 1500
+    assert len({t.pt for t in bundled}) >= 7000
+    assert len(bundled) >= 50_000
+
+
+def test_a_bundled_preferred_term_has_one_frequency_and_one_seriousness(bundled: list[Term]) -> None:
+    rated = {t.pt: (t.frequency, t.serious) for t in bundled}
+    assert [t for t in bundled if (t.frequency, t.serious) != rated[t.pt]] == []
+    assert {frequency for frequency, _ in rated.values()} == set(range(6))
+    assert 20 < sum(frequency == 5 for frequency, _ in rated.values()) < 200
+
+
+def test_american_spellings_of_bundled_names_are_names(bundled: list[Term]) -> None:
+    pts = {t.llt.lower(): t.pt for t in bundled}
+    spellings = {
+        "esophageal varices hemorrhage": "Oesophageal varices haemorrhage",
+        "fetal growth restriction": "Foetal growth restriction",
+        "hypernatremia": "Hypernatraemia",
+    }
+    assert {name: pts.get(name) for name in spellings} == spellings
 
 
 def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
@@ -58,9 +75,20 @@ def test_a_preferred_term_without_a_row_of_its_own_gets_one(tmp_path: Path) -> N
     ]
 
 
+def test_seriousness_and_frequency_may_be_stated(tmp_path: Path) -> None:
+    path = table(
+        tmp_path, "llt\tpt\tsoc\tserious\tfrequency\nRash\tRash\tSkin\t0\t5\nFit\tFit\tBrain\t1\t2\n"
+    )
+    assert terminology.load(path) == [
+        Term("Rash", "Rash", "Skin", frequency=5),
+        Term("Fit", "Fit", "Brain", serious=True, frequency=2),
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("llt\tpt\tsoc\tserious\tfrequency\na\tb\tc\t0\t9\n", "frequency of 'a' is '9', not 0 to 5"),
         ("", "header"),
         ("pt\tllt\tsoc\na\tb\tc\n", "header must begin with llt, pt, soc"),
         ("llt\tpt\tsoc\n", "no term"),

@@ -192,10 +192,10 @@ def test_a_file_in_an_unknown_form_is_not_passed_over(folder: Path, tmp_path: Pa
 
 
 def test_a_phrase_that_is_a_mention_of_a_corpus_is_found(folder: Path, corpus: Path) -> None:
-    add(folder, "phrases/phrases_2.tsv", "Hepatic pain\tLiver pain", "Nausea\tSevere nausea")
+    add(folder, "phrases/phrases_2.tsv", "Nausea\tHorrid nausea")
     found = told(folder, corpus)
     names = set(evaluation_texts.mentions(corpus))
-    assert {("ade", "severe nausea"), ("ner_dev.conll", "no sleep")} <= names
+    assert {("ade", "horrid nausea"), ("ner_dev.conll", "no sleep")} <= names
     assert [f for f in found if "a mention in ade" in f], found
 
 
