@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,10 +139,23 @@ class _GrowingFile:
     def __init__(self, path: Path, place: list[int] | None) -> None:
         self._path = path
         self._file: BinaryIO | None = None
+        self._closed = False
+        # A task that is cancelled closes the file while a thread may still be reading from it.
+        self._lock = threading.Lock()
         self.place = place or [0, 0]
 
     def read_lines(self) -> list[bytes]:
-        """Up to LINES_AT_ONCE lines; none where there is nothing new, or no file."""
+        """Up to LINES_AT_ONCE lines; none where there is nothing new, no file, or `close` came before."""
+        with self._lock:
+            return [] if self._closed else self._read()
+
+    def close(self) -> None:
+        """Waits for a read in another thread."""
+        with self._lock:
+            self._closed = True
+            self._close()
+
+    def _read(self) -> list[bytes]:
         if self._file is None and not self._open():
             return []
         lines = self._complete()
@@ -149,11 +163,11 @@ class _GrowingFile:
             # The last lines may have come after the read above.
             if lines := self._complete():
                 return lines
-            self.close()
+            self._close()
             return self._complete() if self._open() else []
         return lines
 
-    def close(self) -> None:
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

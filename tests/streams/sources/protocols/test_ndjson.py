@@ -12,7 +12,7 @@ import pytest
 
 from streams.intake.items import Post
 from streams.sources.protocols.connection import MAX_LINE
-from streams.sources.protocols.ndjson import Ndjson
+from streams.sources.protocols.ndjson import Ndjson, _GrowingFile
 from tests.streams.polling import until
 from tests.streams.sources.kept import KeptDelivery, runner
 from tests.streams.sources.players.running import running, sample
@@ -42,6 +42,19 @@ async def test_lines_become_reports_and_deletions_tombstones_in_their_order(tmp_
         ("post-1", False), ("post-2", False), ("post-1", True), ("post-1", False),
     ]  # fmt: skip
     assert delivery.state() == {"post-1": "again", "post-2": "awake 2"}
+
+
+def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
+    # A cancelled task closes its files while a thread may be about to read.
+    path = tmp_path / "posts.jsonl"
+    path.write_bytes(line(1))
+    file = _GrowingFile(path, None)
+    file.close()
+    assert file.read_lines() == []
+    other = _GrowingFile(path, None)
+    assert other.read_lines() == [line(1)]
+    other.close()
+    assert other.read_lines() == []
 
 
 async def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
