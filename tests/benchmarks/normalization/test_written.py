@@ -20,7 +20,7 @@ class Coder:
     terms = TERMS
 
     def __init__(self, *pts: str, nil: bool = False) -> None:
-        self.coding = Coding([Candidate(pt, pt, "-", 0.9) for pt in pts], nil)
+        self.coding = Coding(tuple(Candidate(pt, pt, "-", 0.9) for pt in pts), nil)
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         return [self.coding] * len(batch)
@@ -31,25 +31,20 @@ def mention(words: str, *names: str) -> Mention:
 
 
 @pytest.mark.parametrize(
-    ("names", "coder", "named", "right", "ignored", "among"),
+    ("names", "coder", "shares"),
     [
-        (("queasy",), Coder("Nausea"), 1, 1, 1, 1),
-        (("Queasy", "Unknown"), Coder("Rash", "Nausea"), 1, 0, 0, 1),
-        (("Nausea",), Coder("Nausea", nil=True), 1, 0, 1, 1),
-        (("Nausea",), Coder(), 1, 0, 0, 0),
-        (("Unknown",), Coder("Nausea"), 0, 0, 0, 0),
+        (("queasy",), Coder("Nausea"), (1, 1, 1, 1)),
+        (("Queasy", "Unknown"), Coder("Rash", "Nausea"), (1, 0, 0, 1)),
+        (("Nausea",), Coder("Nausea", nil=True), (1, 0, 1, 1)),
+        (("Nausea",), Coder(), (1, 0, 0, 0)),
+        (("Unknown",), Coder("Nausea"), (0, 0, 0, 0)),
     ],
 )
 def test_a_code_is_right_if_it_is_the_preferred_term_of_an_accepted_name(
-    names: tuple[str, ...], coder: Coder, named: int, right: int, ignored: int, among: int
+    names: tuple[str, ...], coder: Coder, shares: tuple[int, ...]
 ) -> None:
     found = figures(coder, [mention("felt queasy", *names)])
-    assert (found["named"], found["right"], found["right, NIL ignored"], found["right among 5"]) == (
-        named,
-        right,
-        ignored,
-        among,
-    )
+    assert tuple(found[name] for name in ("named", "right", "right, NIL ignored", "right among 5")) == shares
     assert found["nil"] == coder.coding.nil
 
 
