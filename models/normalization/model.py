@@ -178,6 +178,18 @@ class NormalizationModel:
         """Codings from a manifest's JSON values, whose missing fields get their defaults."""
         return TypeAdapter(list[Coding]).validate_python(stored)
 
+    @staticmethod
+    def comparable(answers: Sequence[dict[str, Any]]) -> list[Any]:
+        """The part of canary answers that must be the same in another number format: the best candidate, NIL
+        and its confidence. Of many names the next ones are almost equally near, and change places with the
+        rounding.
+        """
+        return [
+            {name: answer[name] for name in ("nil", "confidence", "context_weight")}
+            | {"best": answer["candidates"][:1]}
+            for answer in answers
+        ]
+
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         """The k best preferred terms of each mention, one of opposite polarity never first; NIL by the rule,
         where all have the opposite polarity, and where the mention is the relief of a symptom.

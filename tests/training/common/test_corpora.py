@@ -104,7 +104,7 @@ def test_a_fold_names_its_training_and_test_sentences(corpus: Path) -> None:
     train, test = read_ade_fold(corpus / "ade", 1)
     assert [t.id for t in train] == [f"ade-{i}" for i in range(16)]
     assert [t.id for t in test] == [f"ade-{i}" for i in range(16, 20)]
-    assert surfaces(train[5]) == [("severe nausea", ADE), ("Aspirin", DRUG)]
+    assert surfaces(train[5]) == [("horrid nausea", ADE), ("Aspirin", DRUG)]
     assert all(t.relations == ((1, 0),) for t in train + test)
 
 

@@ -208,7 +208,7 @@ def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_ou
 def test_a_release_gets_a_rule_for_nil_and_keeps_its_files(folder: Path, tiny_bert: str, loss: float) -> None:
     terms = folder / "many.tsv"
     # Of every second concept the terminology has the very phrase.
-    known = phrases("held_out")[:160]
+    known = phrases("held_out")[::10]
     rows = [f"{p.terms[0]}\t{p.terms[0]}\tS\n" for p in known]
     rows += [f"{p.mention}\t{p.terms[0]}\tS\n" for p in known[::2]]
     terms.write_text("llt\tpt\tsoc\n" + "".join(dict.fromkeys(rows)), encoding="utf-8")
