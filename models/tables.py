@@ -18,6 +18,12 @@ def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
         yield row
 
 
+def header(path: Path) -> list[str]:
+    """The names of the columns of a tab-separated file; empty for an empty file."""
+    lines = _lines(path)
+    return lines[0].split("\t") if lines else []
+
+
 def read_separated(path: Path, separator: str, columns: int) -> Iterable[list[str]]:
     """Rows of a file without a header; ValueError where one has fewer than `columns` columns."""
     for number, line in enumerate(_lines(path), 1):

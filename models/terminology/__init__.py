@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from models.tables import read_separated, read_tsv
+from models.tables import header, read_separated, read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 COLUMNS = ("llt", "pt", "soc", "serious", "frequency")
@@ -60,8 +60,9 @@ def _read(path: Path) -> list[Term]:
 
 
 def _table(path: Path) -> Iterable[Term]:
+    is_rated = header(path)[: len(COLUMNS)] == list(COLUMNS)
     for row in read_tsv(path, ("llt", "pt", "soc")):
-        frequency = row[4] if len(row) == len(COLUMNS) else "0"
+        frequency = "".join(row[4:5]) if is_rated else "0"
         if frequency not in FREQUENCIES:
             raise ValueError(f"{path.name}: the frequency of {row[0]!r} is {frequency!r}, not 0 to 5")
         yield Term(row[0], row[1], row[2], row[3:4] == ["1"], int(frequency))

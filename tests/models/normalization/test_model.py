@@ -11,6 +11,7 @@ import torch
 from models.encoder.model import Encoder
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
+from models.releases.loading import as_json
 from models.terminology import Term
 from models.types import Query
 
@@ -189,6 +190,15 @@ def test_the_more_frequent_of_two_near_terms_comes_first(mini: Encoder, prior: f
         assert coding.candidates[0].pt == first
         assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.77})
     assert model.with_terms(terms, 2).prior == prior
+
+
+def test_a_canary_check_is_about_the_best_candidate_and_nil(model: NormalizationModel) -> None:
+    answers = as_json(model.predict([query("threw up"), query("no sleep")]))
+    others = [a | {"candidates": [*a["candidates"][:1], *a["candidates"][:0:-1]]} for a in answers]
+    assert answers != others
+    assert model.comparable(answers) == model.comparable(others)
+    for change in ({"nil": True}, {"candidates": answers[0]["candidates"][1:]}):
+        assert model.comparable([answers[0] | change]) != model.comparable(answers[:1])
 
 
 def test_a_batch_is_searched_once_for_the_same_words(

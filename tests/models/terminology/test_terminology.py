@@ -85,9 +85,15 @@ def test_seriousness_and_frequency_may_be_stated(tmp_path: Path) -> None:
     ]
 
 
+def test_a_fifth_column_of_another_name_is_left_alone(tmp_path: Path) -> None:
+    path = table(tmp_path, "llt\tpt\tsoc\tserious\tcode\nRash\tRash\tSkin\t0\tA17\n")
+    assert terminology.load(path) == [Term("Rash", "Rash", "Skin")]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("llt\tpt\tsoc\tserious\tfrequency\na\tb\tc\t0\n", "frequency of 'a' is '', not 0 to 5"),
         ("llt\tpt\tsoc\tserious\tfrequency\na\tb\tc\t0\t9\n", "frequency of 'a' is '9', not 0 to 5"),
         ("", "header"),
         ("pt\tllt\tsoc\na\tb\tc\n", "header must begin with llt, pt, soc"),
