@@ -19,9 +19,9 @@ def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
 
 
 def header(path: Path) -> list[str]:
-    """The names of the columns of a tab-separated file; empty for an empty file."""
-    lines = _lines(path)
-    return lines[0].split("\t") if lines else []
+    """The names of the columns of a tab-separated file, of which only the first line is read."""
+    with path.open("rb") as file:
+        return file.readline().decode("utf-8-sig", "replace").rstrip("\r\n").split("\t")
 
 
 def read_separated(path: Path, separator: str, columns: int) -> Iterable[list[str]]:

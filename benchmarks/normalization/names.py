@@ -1,13 +1,12 @@
 """What share of the names of adverse events elsewhere does the bundled terminology have?
 
-Names count as the same if they are written with the same letters, case ignored. Nothing of these lists is in
-the terminology; SIDER's and the ADE corpus' names are for evaluation only.
+Names count as the same if they are written with the same letters, case ignored. The terminology was written
+without these lists; SIDER's names may not be shipped, and are for evaluation only.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,29 +15,19 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from models import terminology
+from models.types import ADE
 from training.common.codings.split import SPLIT_TERMS
+from training.common.corpora import read_ade
 from training.common.program_help import run_program
 
 #: Rows of the bundled terminology before the last additions.
 EARLIER = 15_060
-EFFECT = "Adverse-Effect"
 
 
 def column(path: Path, name: str) -> list[str]:
     """A column of a table in lower case, an OAE label without its suffix AE."""
     with path.open(encoding="utf-8", newline="") as file:
         return [row[name].strip().lower().removesuffix(" ae") for row in csv.DictReader(file)]
-
-
-def effects(path: Path) -> list[str]:
-    """The texts of all effects of the ADE corpus in lower case, in the form of `ade/sentences.json`."""
-    sentences = json.loads(path.read_bytes())
-    return [
-        " ".join(s["tokens"][e["start"] : e["end"]]).lower()
-        for s in sentences
-        for e in s["entities"]
-        if e["type"] == EFFECT
-    ]
 
 
 def share(names: Iterable[str], known: Set[str]) -> float:
@@ -58,7 +47,12 @@ def main(
         "SIDER 4.1, preferred names": set(column(folder / "sider_llt_pt.csv", "pt")),
         "CTCAE 5": set(column(folder / "ctcae5.csv", "CTCAE.Term")),
         "OAE": set(column(folder / "oae_terms.csv", "label")),
-        "ADE corpus, effects as they are written": effects(data / "ade/sentences.json"),
+        "ADE corpus, effects as they are written": [
+            text.text[m.start : m.end].lower()
+            for text in read_ade(data / "ade").values()
+            for m in text.mentions
+            if m.label == ADE
+        ],
     }
     rows: dict[str, Any] = {}
     for name, names in lists.items():

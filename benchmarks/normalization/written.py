@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from benchmarks.machine import print_and_write, provenance
 from models.normalization.model import NormalizationModel
@@ -21,8 +22,8 @@ from models.releases.store import bundled, open_release
 from models.scores import Measure, bootstrap
 from models.tables import read_tsv
 from models.terminology import Term
-from models.types import Query
-from training.common.codings.split import pts_by_term
+from training.common.codings.split import pts_by_term, query, right_terms
+from training.common.corpora import GoldCoding
 from training.common.program_help import run_program
 
 MENTIONS = Path(__file__).with_name("mentions.tsv")
@@ -40,11 +41,10 @@ RIGHT = Measure("right", DEFINITIONS["right"], lambda sums: sums[:, 0] / sums[:,
 
 
 class Mention(NamedTuple):
-    """Words of a sentence and the names that a coder would accept for them."""
+    """A mention with the names that a coder would accept for it, and who writes so."""
 
     style: str
-    query: Query
-    names: tuple[str, ...]
+    gold: GoldCoding
 
 
 def read_mentions(path: Path = MENTIONS) -> list[Mention]:
@@ -53,18 +53,13 @@ def read_mentions(path: Path = MENTIONS) -> list[Mention]:
     """
     mentions = []
     for style, sentence, words, names, *_ in read_tsv(path, COLUMNS):
-        start = sentence.index(words)
-        query = Query(sentence, start, start + len(words), words)
-        mentions.append(Mention(style, query, tuple(names.split(SEPARATOR))))
+        if words not in sentence:
+            raise ValueError(f"{path.name}: {words!r} is not in its sentence")
+        mentions.append(Mention(style, GoldCoding(words, sentence, "", tuple(names.split(SEPARATOR)))))
     return mentions
 
 
-def accepted(mention: Mention, by_term: dict[str, set[str]]) -> set[str]:
-    """The preferred terms of the accepted names that the terminology has."""
-    return {pt for name in mention.names for pt in by_term.get(name.lower(), ())}
-
-
-def nearest_by_letters(mentions: Sequence[Mention], terms: Sequence[Term]) -> list[str]:
+def nearest_by_letters(mentions: Sequence[str], terms: Sequence[Term]) -> list[str]:
     """For each mention the preferred term of the name with the greatest cosine of TF-IDF vectors."""
     from sklearn.feature_extraction.text import (  # type: ignore[import-untyped]  # noqa: PLC0415  slow
         TfidfVectorizer,
@@ -72,19 +67,21 @@ def nearest_by_letters(mentions: Sequence[Mention], terms: Sequence[Term]) -> li
 
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True)
     names = letters.fit_transform([t.llt.lower() for t in terms])
-    asked = letters.transform([m.query.surface.lower() for m in mentions])
+    asked = letters.transform([m.lower() for m in mentions])
     return [terms[int(row)].pt for row in np.asarray((asked @ names.T).argmax(axis=1)).ravel()]
 
 
 def figures(model: Any, mentions: Sequence[Mention]) -> dict[str, Any]:
-    """The shares of DEFINITIONS for a model with `terms` and `predict`, and an interval of `right`."""
+    """By style the shares of DEFINITIONS for a model with `terms` and `predict`, and an interval of
+    `right`.
+    """
     by_term = pts_by_term(model.terms)
-    good = [accepted(m, by_term) for m in mentions]
-    found = model.predict([m.query for m in mentions])
+    good = [right_terms(m.gold, by_term) for m in mentions]
+    found = model.predict([query(m.gold) for m in mentions])
     pts = [[c.pt for c in coding.candidates] for coding in found]
     best = [bool(own[:1]) and own[0] in right for own, right in zip(pts, good, strict=True)]
     right = [hit and not coding.nil for hit, coding in zip(best, found, strict=True)]
-    letters = nearest_by_letters(mentions, model.terms)
+    letters = nearest_by_letters([m.gold.mention for m in mentions], model.terms)
     columns: dict[str, list[bool]] = {
         "named": [bool(pts) for pts in good],
         "right": right,
@@ -93,10 +90,16 @@ def figures(model: Any, mentions: Sequence[Mention]) -> dict[str, Any]:
         "right among 5": [bool(set(own[:5]) & right) for own, right in zip(pts, good, strict=True)],
         "letters": [pt in right for pt, right in zip(letters, good, strict=True)],
     }
-    interval = bootstrap(np.array([[hit, 1.0] for hit in right]), [RIGHT])["right"]
+    styles = np.array([m.style for m in mentions])
+    return {str(style): _shares(columns, styles == style) for style in np.unique(styles)}
+
+
+def _shares(columns: dict[str, list[bool]], chosen: NDArray[np.bool_]) -> dict[str, Any]:
+    own = {name: np.array(column)[chosen] for name, column in columns.items()}
+    interval = bootstrap(np.stack([own["right"], np.ones(chosen.sum())], 1), [RIGHT])["right"]
     return {
-        "mentions": len(mentions),
-        **{name: round(float(np.mean(column)), 4) for name, column in columns.items()},
+        "mentions": int(chosen.sum()),
+        **{name: round(float(column.mean()), 4) for name, column in own.items()},
         "right, 95 % interval": f"{interval.low:.4f} to {interval.high:.4f}",
     }
 
@@ -112,10 +115,8 @@ def main(
     rows: dict[str, Any] = {}
     for path in release or [bundled("normalization")]:
         opened = open_release(path)
-        model = NormalizationModel.load(opened)
-        for style in sorted({m.style for m in mentions}):
-            own = [m for m in mentions if m.style == style]
-            rows[f"{opened.version}, {style}"] = figures(model, own)
+        found = figures(NormalizationModel.load(opened), mentions)
+        rows |= {f"{opened.version}, {style}": shares for style, shares in found.items()}
     print_and_write({"what": DEFINITIONS, "rows": rows} | provenance("normalization.written"), result)
 
 

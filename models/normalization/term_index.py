@@ -30,8 +30,7 @@ class TermIndex:
         self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
         self._pts = list(numbers)
-        frequencies = {t.pt: t.frequency for t in terms}
-        self._frequencies = np.array([frequencies[pt] for pt in self._pts], np.float64)
+        self._frequencies = np.array([self._own_term[pt].frequency for pt in self._pts], np.float64)
         pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
         self.concepts = np.array([numbers[pt] for pt in pts])
         """(rows,): the number of each one's preferred term"""

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.normalization.written import Mention, figures, nearest_by_letters, read_mentions
+from benchmarks.normalization.written import MENTIONS, Mention, figures, nearest_by_letters, read_mentions
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
+from training.common import corpora
+from training.common.codings.split import query
+from training.common.corpora import GoldCoding
 
+CHOSEN_ON = Path(corpora.__file__).with_name("coded_mentions.tsv")
 TERMS = [Term("Nausea", "Nausea", "GI"), Term("Queasy", "Nausea", "GI"), Term("Rash", "Rash", "Skin")]
 
 
@@ -27,7 +31,7 @@ class Coder:
 
 
 def mention(words: str, *names: str) -> Mention:
-    return Mention("lay", Query(words, 0, len(words), words), names)
+    return Mention("lay", GoldCoding(words, words, "", names))
 
 
 @pytest.mark.parametrize(
@@ -43,23 +47,25 @@ def mention(words: str, *names: str) -> Mention:
 def test_a_code_is_right_if_it_is_the_preferred_term_of_an_accepted_name(
     names: tuple[str, ...], coder: Coder, shares: tuple[int, ...]
 ) -> None:
-    found = figures(coder, [mention("felt queasy", *names)])
+    found = figures(coder, [mention("felt queasy", *names)])["lay"]
     assert tuple(found[name] for name in ("named", "right", "right, NIL ignored", "right among 5")) == shares
     assert found["nil"] == coder.coding.nil
 
 
 def test_the_baseline_takes_the_name_with_the_most_letters_in_common() -> None:
-    assert nearest_by_letters([mention("so queasy"), mention("rashes")], TERMS) == ["Nausea", "Rash"]
+    assert nearest_by_letters(["so queasy", "rashes"], TERMS) == ["Nausea", "Rash"]
 
 
-def test_every_written_mention_stands_in_its_sentence() -> None:
-    mentions = read_mentions()
-    assert {m.style for m in mentions} == {"clinical", "lay"}
-    assert all(m.names and m.query.surface for m in mentions)
+@pytest.mark.parametrize(("path", "mentions"), [(MENTIONS, 500), (CHOSEN_ON, 300)])
+def test_every_written_mention_stands_in_its_sentence(path: Path, mentions: int) -> None:
+    read = read_mentions(path)
+    assert len(read) == mentions
+    assert {m.style for m in read} == {"clinical", "lay"}
+    assert all(m.gold.terms and query(m.gold).surface == m.gold.mention for m in read)
 
 
 def test_a_mention_elsewhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mentions.tsv"
     path.write_text("style\tsentence\tmention\tterms\nlay\tI was sick\trash\tRash\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="substring"):
+    with pytest.raises(ValueError, match="not in its sentence"):
         read_mentions(path)
