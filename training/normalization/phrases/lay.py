@@ -138,7 +138,8 @@ class PhraseTrainee(Trainee):
         self.terms = list(terms)
         self._names = [t.llt.lower() for t in terms]
         self._rows = rows_by_pt(self.terms)
-        self._pts = np.array([t.pt for t in terms])
+        self._pt_ids = {pt: i for i, pt in enumerate(self._rows)}
+        self._pts = np.array([self._pt_ids[t.pt] for t in terms])
         self.data = [TrainingPhrase(*p) for p in data]
         self._synonyms = [
             TrainingPhrase(self._names[row], pt, row)
@@ -194,7 +195,7 @@ class PhraseTrainee(Trainee):
             words = pool_with_gradients(self.encoder, self._pieces(texts))
             named = pool_with_gradients(self.encoder, self._pieces([self._name(p) for p in batch]))
         own = torch.eye(len(batch), dtype=torch.bool, device=words.device)
-        pts = np.array([p.pt for p in batch])
+        pts = np.array([self._pt_ids[p.pt] for p in batch])
         same = torch.from_numpy(pts[:, None] == pts).to(words.device)
         there = softmax_loss(words, named, own, same, TEMPERATURE)
         back = softmax_loss(named, words, own, same, TEMPERATURE)

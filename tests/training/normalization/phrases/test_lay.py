@@ -96,7 +96,7 @@ def test_all_names_of_the_right_term_are_right_but_the_one_that_is_learned(tiny_
     learner._vectors = torch.eye(4, learner.encoder.dimension)
     words = torch.eye(4, learner.encoder.dimension)[:2]
     name = TrainingPhrase("insomnia", "Insomnia", 0)
-    pts = np.array(["Insomnia", "Insomnia"])
+    pts = np.array([learner._pt_ids["Insomnia"]] * 2)
     own = learner._over_names(words, [name, TrainingPhrase("wide awake", "Insomnia")], pts)
     # The first has three names that count, all as far from it, of which one is right; the second is a name.
     expected = (math.log(3) + math.log(1 + 2 / (math.exp(1 / TEMPERATURE) + 1))) / 2
