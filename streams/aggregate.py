@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from models.types import ShortQuestion
 from streams.records import CodedEvent, CodedReport, Report, Summary
 
 R = TypeVar("R", bound=Report)
@@ -18,7 +19,8 @@ def without_text(record: R) -> R:
         return record
     bare = replace(record, text="", masked=(), permalink=None, author=None, meta={})
     if isinstance(bare, Summary):
-        return replace(bare, summary=replace(bare.summary, text="", start=None, end=None))
+        # Of the question neither its words nor the name that was inserted, which is the writer's too.
+        return replace(bare, summary=ShortQuestion("", bare.summary.method, bare.summary.score))
     known = {m.generic for m in bare.mentions}
     return replace(
         bare,

@@ -60,10 +60,11 @@ def test_a_drug_that_the_source_states_is_no_part_of_the_text() -> None:
 
 
 def test_a_short_question_is_a_quotation_too() -> None:
-    summary = Summary(
-        id="1", text=TEXT, aggregate_only=True, summary=ShortQuestion(TEXT, "extractive", 1.0, 0, 51)
-    )
-    assert b"secret" not in encode(without_text(summary))
+    short = ShortQuestion(TEXT, "edited", 1.0, 0, 51, "secretpill", 22, 32)
+    summary = Summary(id="1", text=TEXT, aggregate_only=True, summary=short)
+    bare = without_text(summary)
+    assert b"secret" not in encode(bare)
+    assert bare.summary == ShortQuestion("", "edited", 1.0)
 
 
 def test_other_records_and_records_on_their_way_keep_their_text() -> None:
