@@ -90,9 +90,14 @@ class CommittedConsumer(Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109
         """Partition and record of those that Faust must deliver itself: the queue is full, offsets before the
         record are missing, or a rebalance has stopped the flow. All others are in the queue already.
+
+        Faust notes missing offsets, so that acknowledgements behind them are committed; but not those behind
+        the first record of a partition, whose offset 0 it takes for none.
         """
         async for tp, message in super().getmany(timeout):
             read = self._read_offset[tp]
+            if read == 0 and message.offset > 1:
+                await self._add_gap(tp, 1, message.offset)
             follows = read is not None and 0 <= message.offset - read <= 1
             if follows and self._records.offer(message):
                 self._read_offset[tp] = message.offset

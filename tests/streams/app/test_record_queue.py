@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -198,3 +200,29 @@ async def test_faust_delivers_what_does_not_follow_the_record_before(
     found = [m.offset async for _, m in consumer.getmany(1.0)]
     assert (found, len(consumer._records)) == (([offset], 0) if left else ([], 1))
     assert consumer._read_offset[TP("posts", 0)] == (read if left else offset)
+
+
+async def test_acknowledgements_behind_missing_offsets_are_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tp, offsets = TP("posts", 0), [0, 4, 5, 9]
+
+    async def fetched(self: Any, seconds: float) -> AsyncIterator[Any]:
+        for offset in offsets:
+            yield tp, message(offset)
+
+    monkeypatch.setattr(Consumer, "getmany", fetched)
+    consumer: Any = CommittedConsumer.__new__(CommittedConsumer)
+    consumer._read_offset, consumer._records = {tp: None}, queue(App())
+    consumer._gap = defaultdict(importlib.import_module("intervaltree").IntervalTree)
+    consumer._acked, consumer._acked_index, consumer._committed_offset = {tp: []}, {tp: set()}, {tp: None}
+    async for _, left in consumer.getmany(1.0):
+        # As Faust does with what it must deliver.
+        read = consumer._read_offset[tp]
+        if read and left.offset - read > 1:
+            await consumer._add_gap(tp, read + 1, left.offset)
+        consumer._read_offset[tp] = left.offset
+    committed = []
+    for offset in offsets:
+        consumer._acked[tp].append(offset)
+        consumer._committed_offset[tp] = consumer._new_offset(tp) or consumer._committed_offset[tp]
+        committed.append(consumer._committed_offset[tp])
+    assert committed == [1, 5, 6, 10]
