@@ -11,8 +11,8 @@ from aiokafka import TopicPartition
 
 from streams.broker.groups import committed_offsets
 from streams.broker.ranges import Progress, read_chunks
-from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED
-from streams.dead_letters.redrive import REASONS, attempts_of, reason_of, redrive_group, source_topic
+from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, attempts_of
+from streams.dead_letters.redrive import REASONS, reason_of, redrive_group, source_topic
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import TopicsError, admin_client, broker_name, require

@@ -17,6 +17,8 @@ from streams.topics import MAX_DEAD_MESSAGE
 HEADER_OVERHEAD = 10
 #: How often a redrive has sent the record back; the only `pv-` header that goes back with a record.
 ATTEMPTS = "pv-attempts"
+#: A longer number was not written by a redrive.
+ATTEMPTS_DIGITS = 9
 Reason = Literal["bad_record", "poison", "output_too_large", "not_encodable", "skipped"]
 #: A dead letter whose value was cut: the full length in bytes, and the sha256 of the whole value.
 TRUNCATED, DIGEST = "pv-truncated", "pv-sha256"
@@ -70,10 +72,12 @@ def dead_letter_headers(
     record: Inbound, stage: str, fault: Fault, release: str
 ) -> list[tuple[str, bytes | None]]:
     """The record's own headers, its number of redrive attempts, and headers that describe the fault. A trace
-    context is kept only where it is valid.
+    context is kept only where it is valid, and the attempts only where a redrive may have written them.
     """
-    own = [h for h in without_trace(record.headers) if h[0] == ATTEMPTS or not h[0].startswith("pv-")]
+    own = [h for h in without_trace(record.headers) if not h[0].startswith("pv-")]
     own += trace_headers(record.headers)
+    if attempts := attempts_of(record.headers):
+        own.append((ATTEMPTS, str(attempts).encode()))
     described = {
         "pv-stage": stage,
         "pv-reason": fault.reason,
@@ -84,6 +88,12 @@ def dead_letter_headers(
         "pv-offset": str(record.offset),
     }
     return [*own, *((name, value.encode()) for name, value in described.items())]
+
+
+def attempts_of(headers: Headers) -> int:
+    """How often the record was sent back before; 0 if its header is missing or not a number."""
+    text = dict(headers).get(ATTEMPTS) or b""
+    return int(text) if text.isdigit() and len(text) <= ATTEMPTS_DIGITS else 0
 
 
 def place_of(headers: Headers) -> Place | None:

@@ -18,7 +18,14 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.deletions import Deletions, read_deletions
 from streams.broker.ranges import Progress, read_between, read_chunks
-from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason, place_of
+from streams.dead_letters.headers import (
+    ATTEMPTS,
+    HEADER_OVERHEAD,
+    TRUNCATED,
+    Reason,
+    attempts_of,
+    place_of,
+)
 from streams.records import Headers
 from streams.settings import Settings
 from streams.topics import (
@@ -37,8 +44,6 @@ OTHER = "other"
 REASONS: tuple[str, ...] = (*get_args(Reason), OTHER)
 #: Letters between two commits; a crash repeats at most so many.
 CHUNK = 500
-#: A longer number was not written by a redrive.
-ATTEMPTS_DIGITS = 9
 #: Upper bound, in bytes, of what the record format adds to a message.
 MESSAGE_OVERHEAD = 128
 
@@ -131,12 +136,6 @@ def reason_of(headers: Headers) -> str:
     """The reason in a letter's headers; `other` if it is missing or unknown."""
     reason = (dict(headers).get("pv-reason") or b"").decode(errors="replace")
     return reason if reason in REASONS else OTHER
-
-
-def attempts_of(headers: Headers) -> int:
-    """How often the letter was sent back before; 0 if its header is missing or not a number."""
-    text = dict(headers).get(ATTEMPTS) or b""
-    return int(text) if text.isdigit() and len(text) <= ATTEMPTS_DIGITS else 0
 
 
 def redrive_headers(headers: Headers) -> list[tuple[str, bytes | None]]:

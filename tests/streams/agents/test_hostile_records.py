@@ -107,6 +107,14 @@ async def test_headers_and_a_key_too_large_for_a_dead_letter_are_left_out() -> N
     assert (key, value) == (None, b"no json")
 
 
+@pytest.mark.parametrize("attempts", [b"1" * (2 * MAX_LETTER_BYTES), b"-1", b"again", None])
+async def test_a_header_of_attempts_that_no_redrive_wrote_is_left_out(attempts: bytes | None) -> None:
+    ports = await run(replace(inbound(0, b"no json"), headers=[("pv-attempts", attempts), ("own", b"7")]))
+    ((key, value, headers),) = ports.to("posts.dead")
+    assert (key, value, headers["own"]) == (b"key-0", b"no json", b"7")
+    assert headers.keys().isdisjoint({"pv-attempts", "pv-truncated"})
+
+
 async def test_a_name_of_the_producers_is_in_no_header() -> None:
     value = orjson.dumps({"id": "a", "text": 3, "releases": {"secret": 1}})
     tagged = orjson.dumps({"id": "a", "text": "b", "releases": {"secret": 1}})

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.dead_letters.headers import Fault, dead_letter_headers
+from streams.dead_letters.headers import Fault, attempts_of, dead_letter_headers
 from streams.dead_letters.redrive import (
     REASONS,
-    attempts_of,
     reason_of,
     redrive,
     redrive_headers,
