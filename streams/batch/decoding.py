@@ -9,13 +9,15 @@ from streams.batch.provenance import received_at
 from streams.codec import BadRecord, decode
 from streams.dead_letters.headers import Fault, describe_error
 from streams.inputs import read_report
-from streams.order import own_origin
+from streams.order import own_origin, tombstone_headers
 from streams.records import Inbound
 from streams.topics import INPUTS, Topic
 
 #: A text with more than this share of the characters of a batch is a batch of its own, so that shorter ones
 #: do not wait for it.
 LARGE_SHARE = 1 / 4
+#: Bytes of the key and the headers of a tombstone: an id has up to 1,024, a name of a topic up to 249.
+MAX_TOMBSTONE = 2048
 
 
 class Decoded(NamedTuple):
@@ -28,7 +30,7 @@ class Decoded(NamedTuple):
 def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
     """Never raises: whatever is wrong with a record is its fault."""
     if record.value is None:
-        return Decoded(record, None)
+        return Decoded(record, _fault_of_tombstone(source, record))
     assert source.record is not None
     try:
         # Also checks the timestamp, which a producer may have set to anything.
@@ -40,6 +42,15 @@ def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
         return Decoded(record, Fault("bad_record", str(error)))
     except Exception as error:
         return Decoded(record, Fault("bad_record", describe_error(error)))
+
+
+def _fault_of_tombstone(source: Topic[Any], record: Inbound) -> Fault | None:
+    """A key that is longer than any id deletes nothing, and the sink might refuse it at every attempt; so it
+    might headers that no stage wrote.
+    """
+    headers = tombstone_headers(source, record)
+    size = len(record.key or b"") + sum(len(name) + len(value or b"") for name, value in headers)
+    return Fault("bad_record", "a deletion larger than that of any report") if size > MAX_TOMBSTONE else None
 
 
 def bounded_batches(records: Sequence[Decoded], limit: int) -> Iterator[Sequence[Decoded]]:

@@ -67,6 +67,18 @@ async def test_a_deletion_with_a_timestamp_out_of_range_is_passed_on_without_it(
     assert [headers for _, _, headers in ports.to("mentions")] == [{"origin": b"posts/0/1"}]
 
 
+async def test_a_deletion_larger_than_that_of_any_report_is_no_output_but_a_dead_letter() -> None:
+    longest = ("\U0001f48a" * 256).encode()
+    ports = await run(replace(inbound(0, None), key=longest), replace(inbound(1, None), key=longest * 3000))
+    assert [(key, value) for key, value, _ in ports.to("mentions")] == [(longest, None)]
+    ((key, _, headers),) = ports.to("posts.dead")
+    assert (key, headers["pv-reason"], headers["pv-offset"]) == (None, b"bad_record", b"1")
+    forged = replace(inbound(2, None, "mentions"), headers=[("origin", b"posts/0/1" * 400_000)])
+    ports = FakePorts(loaded(FakeTagger()))
+    await run_stage(LATER, batches_of([forged]), ports)
+    assert (len(ports.to("mentions")), len(ports.to("mentions.dead")), ports.acked) == (0, 1, [2])
+
+
 async def test_a_record_without_key_and_value_is_dropped_and_counted() -> None:
     before = dropped()
     ports = await run(post(0), replace(inbound(1, None), key=None), post(2))
