@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
+from aiokafka.partitioner import DefaultPartitioner
 
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
@@ -42,19 +43,31 @@ class Deletions:
 
 
 async def read_deletions(
-    settings: Settings, topic: Topic[Any], keys: Collection[bytes], start: int = 0
+    settings: Settings, topic: Topic[Any], reports: Collection[tuple[bytes, Place]]
 ) -> Deletions:
-    """The tombstones of `keys` from the offset `start` of each partition to its end. Raises TopicsError where
-    the broker lacks the topic.
+    """The tombstones of reports, keys and places on the topic. Raises TopicsError where the broker lacks the
+    topic.
     """
+    keys = {key for key, _ in reports}
     tombstones: dict[bytes, list[Place]] = {}
     beginnings = await _beginnings(settings, topic)
     if keys:
+        start = _start(reports, sorted(beginnings))
         async for records in read_chunks(settings, topic, start, "end", lambda done, total: None):
             for record in records:
                 if record.value is None and record.key is not None and record.key in keys:
                     tombstones.setdefault(record.key, []).append(Place(record.partition, record.offset))
     return Deletions(tombstones, beginnings)
+
+
+def _start(reports: Collection[tuple[bytes, Place]], partitions: list[int]) -> int:
+    """The first offset at which a tombstone of the reports may be: any, where a report is in another
+    partition than its key belongs to now, because partitions were added.
+    """
+    belongs = DefaultPartitioner()
+    if any(belongs(key, partitions, partitions) != place.partition for key, place in reports):
+        return 0
+    return min(place.offset for _, place in reports)
 
 
 async def _beginnings(settings: Settings, topic: Topic[Any]) -> dict[int, int]:

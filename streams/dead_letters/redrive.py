@@ -108,14 +108,13 @@ async def redrive(  # noqa: PLR0913  the options of the command
 
 async def _deletions(settings: Settings, topic: Topic[Any]) -> Deletions:
     """What the source topic says about the reports of the dead letters."""
-    keys, start = set(), None
+    reports = []
     async for letters in read_chunks(settings, topic.dead_letters, "beginning", "end", lambda n, total: None):
         for letter in letters:
             place = place_of(letter.headers)
             if letter.key is not None and place is not None:
-                keys.add(letter.key)
-                start = place.offset if start is None else min(start, place.offset)
-    return await read_deletions(settings, topic, keys, start or 0)
+                reports.append((letter.key, place))
+    return await read_deletions(settings, topic, reports)
 
 
 def source_topic(dead_topic: str) -> Topic[Any]:

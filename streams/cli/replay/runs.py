@@ -77,8 +77,10 @@ async def _read(range_: Range, topic: Topic[Any], settings: Settings) -> list[In
 
 async def _without_deleted(settings: Settings, topic: Topic[Any], records: list[Inbound]) -> list[Inbound]:
     """The records without those that a tombstone deletes, also one behind the range."""
-    keys = {r.key for r in records if r.key is not None and r.value is not None}
-    deletions = await read_deletions(settings, topic, keys, min((r.offset for r in records), default=0))
+    reports = [
+        (r.key, Place(r.partition, r.offset)) for r in records if r.key is not None and r.value is not None
+    ]
+    deletions = await read_deletions(settings, topic, reports)
     return [
         r
         for r in records
