@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from contextlib import suppress
 
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.dead_letters.skip import skip
+from streams.settings import Settings
+from streams.topics import QUESTIONS, TopicsError
 from tests.integration import processes
+from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site
 
 pytestmark = pytest.mark.kafka
@@ -42,3 +50,35 @@ def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(tiny_site: Sit
         assert code == 1
     letters = site.read_all("questions.dead")
     assert sorted(m.value for m in letters) == [b"0", b"1", b"2"]
+
+
+def test_offsets_that_hold_no_record_are_passed_over(kafka: LocalKafka) -> None:
+    settings = Settings(broker=f"kafka://{kafka.bootstrap}")
+    processes.create_topics(settings)
+
+    async def produce() -> list[int]:
+        """A record, an aborted transaction and two records; the offsets of the three."""
+        client = AIOKafkaProducer(**settings.client(), transactional_id="test")
+        async with client as producer:
+            offsets = []
+            for values in ([b"0"], [b"aborted"], [b"1", b"2"]):
+                with suppress(InterruptedError):
+                    async with producer.transaction():
+                        sent = [
+                            await producer.send_and_wait("questions", v, key=b"k", partition=0)
+                            for v in values
+                        ]
+                        if values == [b"aborted"]:
+                            raise InterruptedError
+                        offsets += [one.offset for one in sent]
+        return offsets
+
+    async def skip_all() -> None:
+        first, second, third = await produce()
+        assert await skip(settings, QUESTIONS, 0, first, "summarization")
+        with pytest.raises(TopicsError, match="are not processed yet"):
+            await skip(settings, QUESTIONS, 0, third, "summarization")
+        assert await skip(settings, QUESTIONS, 0, second, "summarization")
+
+    asyncio.run(skip_all())
+    assert [m.value for m in processes.read_all(kafka.bootstrap, "questions.dead")] == [b"0", b"1"]
