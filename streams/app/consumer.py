@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
@@ -79,6 +80,7 @@ class CommittedConsumer(Consumer):
         super().__init__(*args, **options)
         self._records: RecordQueue = cast(Any, self.app).records
         self.callback = self._records.put
+        self._gap: Any = defaultdict(dict)
 
     def _new_consumer_thread(self) -> Any:
         return _CommittedConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -103,3 +105,27 @@ class CommittedConsumer(Consumer):
                 self._read_offset[tp] = message.offset
             else:
                 yield tp, message
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """Notes that no record is from one offset to that before another, where one is. Faust would list each
+        offset between them: millions where retention has removed what this group had not read.
+        """
+        self._gap[tp][offset_to] = offset_from
+
+    def _new_offset(self, tp: Any) -> int | None:
+        """The offset behind the acknowledged records that no unacknowledged one is before, and forgets them;
+        None where there are none. As in Faust, one offset that holds no record may follow the committed one.
+        """
+        acked, gaps, committed = self._acked[tp], self._gap[tp], self._committed_offset[tp]
+        acked.sort()
+        last = committed or None
+        done = 0
+        for offset in acked:
+            if last is not None and gaps.get(offset, offset) > last + 1:
+                break
+            last, done = offset, done + 1
+        for offset in acked[:done]:
+            gaps.pop(offset, None)
+        self._acked_index[tp].difference_update(acked[:done])
+        del acked[:done]
+        return last + 1 if done and last is not None else None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import tracemalloc
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
@@ -203,7 +203,7 @@ async def test_faust_delivers_what_does_not_follow_the_record_before(
 
 
 async def test_acknowledgements_behind_missing_offsets_are_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    tp, offsets = TP("posts", 0), [0, 4, 5, 9]
+    tp, offsets = TP("posts", 0), [0, 4, 5, 9, 500_000]
 
     async def fetched(self: Any, seconds: float) -> AsyncIterator[Any]:
         for offset in offsets:
@@ -212,7 +212,7 @@ async def test_acknowledgements_behind_missing_offsets_are_committed(monkeypatch
     monkeypatch.setattr(Consumer, "getmany", fetched)
     consumer: Any = CommittedConsumer.__new__(CommittedConsumer)
     consumer._read_offset, consumer._records = {tp: None}, queue(App())
-    consumer._gap = defaultdict(importlib.import_module("intervaltree").IntervalTree)
+    consumer._gap = defaultdict(dict)
     consumer._acked, consumer._acked_index, consumer._committed_offset = {tp: []}, {tp: set()}, {tp: None}
     async for _, left in consumer.getmany(1.0):
         # As Faust does with what it must deliver.
@@ -221,8 +221,37 @@ async def test_acknowledgements_behind_missing_offsets_are_committed(monkeypatch
             await consumer._add_gap(tp, read + 1, left.offset)
         consumer._read_offset[tp] = left.offset
     committed = []
+    tracemalloc.start()
     for offset in offsets:
         consumer._acked[tp].append(offset)
         consumer._committed_offset[tp] = consumer._new_offset(tp) or consumer._committed_offset[tp]
         committed.append(consumer._committed_offset[tp])
-    assert committed == [1, 5, 6, 10]
+    assert committed == [1, 5, 6, 10, 500_001]
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20, "not a number for each missing offset"
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("committed", "gaps", "acked", "new"),
+    [
+        (None, {}, [7, 8], 9),
+        (5, {}, [5, 6, 8], 7),
+        (5, {}, [6], 7),
+        (5, {}, [7], None),
+        (5, {9: 7}, [6, 9], 10),
+        (5, {9: 6}, [9], 10),
+        (5, {9: 7}, [9], None),
+        (5, {9: 8}, [5, 6, 9], 7),
+        (5, {}, [], None),
+    ],
+)
+def test_no_record_is_committed_before_those_in_front_of_it(
+    committed: int | None, gaps: dict[int, int], acked: list[int], new: int | None
+) -> None:
+    tp = TP("posts", 0)
+    consumer: Any = CommittedConsumer.__new__(CommittedConsumer)
+    consumer._committed_offset, consumer._gap = {tp: committed}, {tp: gaps}
+    consumer._acked, consumer._acked_index = {tp: list(acked)}, {tp: set(acked)}
+    assert consumer._new_offset(tp) == new
+    assert consumer._acked[tp] == [offset for offset in acked if new is None or offset >= new]
+    assert consumer._acked_index[tp] == set(consumer._acked[tp])
