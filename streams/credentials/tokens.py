@@ -102,10 +102,18 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
             session.post(self._client.url, data=form, headers=headers, allow_redirects=False) as response,
         ):
-            body = await response.content.read(MAX_BYTES + 1)
+            body = await _read(response.content)
         if response.status != 200:  # noqa: PLR2004  HTTP's OK
             raise TokenError(f"it answers {response.status}{_error_code(body)}")
         return _parse(body, asked_at)
+
+
+async def _read(content: aiohttp.StreamReader) -> bytes:
+    """The body of an answer, which may come in parts; cut behind MAX_BYTES."""
+    body = b""
+    while len(body) <= MAX_BYTES and (more := await content.read(MAX_BYTES)):
+        body += more
+    return body
 
 
 def _error_code(body: bytes) -> str:

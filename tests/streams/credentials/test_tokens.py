@@ -90,6 +90,11 @@ async def test_an_answer_without_a_usable_token_is_an_error(
         await tokens(server, Clock()).token()
 
 
+async def test_an_answer_that_comes_in_parts_is_read_whole(server: TokenServer) -> None:
+    server.pause = 0.1
+    assert [await tokens(server, Clock()).token()] == server.issued
+
+
 async def test_a_server_that_cannot_be_reached_is_an_error() -> None:
     provider = ClientCredentials(Client(f"http://127.0.0.1:{closed_port()}/", CLIENT, SECRET, ""))
     with pytest.raises(TokenError, match="ClientConnectorError"):

@@ -31,6 +31,8 @@ class TokenServer:
         self.issued: list[str] = []
         self.refused = 0
         self.failing = False
+        self.pause = 0.0
+        """Seconds between the two halves of a body, as a slow network or a chunked answer has them."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}/token"
 
@@ -73,7 +75,10 @@ class TokenServer:
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                half = len(content) // 2
+                self.wfile.write(content[:half])
+                time.sleep(server.pause)
+                self.wfile.write(content[half:])
 
             def log_message(self, format: str, *args: object) -> None:
                 """Logs nothing."""
