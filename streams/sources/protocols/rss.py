@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
+from time import struct_time
 from typing import Any
 from xml.sax import SAXParseException
 
@@ -123,11 +124,10 @@ class Rss:
         contents = [content.get("value", "") for content in entry.get("content", ())]
         body = max([*contents, entry.get("summary", "")], key=len)
         title = text_of(entry.get("title", ""))
-        moment = entry.get("published_parsed") or entry.get("updated_parsed")
         return Post(
             id=self.id_of(guid),
             text="\n".join(part for part in (title, text_of(body)) if part),
-            created_at=datetime.fromtimestamp(timegm(moment), UTC) if moment else None,
+            created_at=_moment(entry.get("published_parsed") or entry.get("updated_parsed")),
             language=language_code(language),
             author=entry.get("author") or None,
             permalink=entry.get("link"),
@@ -143,6 +143,14 @@ def _parse(body: bytes) -> Any:
     if not feed.get("version"):
         raise Interrupted("http", "an answer that is no feed")
     return feed
+
+
+def _moment(parsed: struct_time | None) -> datetime | None:
+    """The time of an entry; None for one outside of the calendar, as 0000-00-00 of a database without one."""
+    try:
+        return datetime.fromtimestamp(timegm(parsed), UTC) if parsed else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _is_broken(feed: Any) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
+import orjson
 import pytest
 
 from streams.sources.protocols.rss import Rss
@@ -116,6 +117,19 @@ async def test_what_is_no_feed_and_an_entry_without_an_id_are_left_out() -> None
             await until(lambda: len(delivery.sent) == 2)
     assert count("pv_source_reconnects_total", reason="http") == http + 3
     assert count(name, outcome="malformed") == malformed + 1
+
+
+@pytest.mark.parametrize(
+    "moment", ["0000-00-00 00:00:00", "0001-01-01T00:00+14:00", "9999-12-31T23:59-12:00"]
+)
+async def test_an_entry_whose_time_is_outside_of_the_calendar_is_sent_without_it(moment: str) -> None:
+    delivery = KeptDelivery()
+    async with Feed(World([])) as feed:
+        dated = f"<item><guid>a</guid><title>Awake</title><pubDate>{moment}</pubDate></item>"
+        feed.bodies = [f"{HEAD}{dated}</channel></rss>".encode()]
+        async with running(runner(made(feed), delivery)):
+            await until(lambda: len(delivery.sent) == 1)
+    assert "created_at" not in orjson.loads(delivery.sent[0][2] or b"")
 
 
 async def test_entities_of_a_feed_are_not_expanded_without_bound_and_no_file_is_read(
