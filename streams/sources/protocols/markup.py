@@ -27,6 +27,13 @@ class _Text(HTMLParser):
         if tag in BLOCKS and tag != "br":
             self.parts.append("\n")
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """An unknown section, `<![...`, is left out up to the next `>`; the base class fails."""
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:
+            return self.parse_bogus_comment(i)
+
     def handle_data(self, data: str) -> None:
         if not self._hidden:
             self.parts.append(data)

@@ -73,6 +73,8 @@ def test_private_statuses_are_left_out() -> None:
         ("1 &lt; 2 &#x1F634;", "1 < 2 😴"),
         ("a <b>bold</b>move", "a boldmove"),
         ("", ""),
+        ("Awake <![if !mso]>all<![endif]> night", "Awake all night"),
+        ("Awake <![foo[all]]> night <![", "Awake night <!["),
     ],
 )
 def test_html_becomes_text(html: str, text: str) -> None:
