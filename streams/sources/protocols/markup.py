@@ -42,7 +42,10 @@ class _Text(HTMLParser):
 def text_of(html: str) -> str:
     """The text of a fragment: lines without white space at their ends, and no empty lines."""
     parser = _Text()
-    parser.feed(html)
+    # Behind the last `>` there is no whole tag. Of many beginnings the parser would try each up to the end.
+    whole = html.rfind(">") + 1
+    parser.feed(html[:whole])
+    parser.feed(html[whole:].replace("<", "&lt;"))
     parser.close()
     lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
     return "\n".join(line for line in lines if line)
