@@ -132,8 +132,9 @@ class Ndjson:
 
 
 class _GrowingFile:
-    """Reads the complete lines of a file. `place` is its inode and the offset behind the last line read; a
-    file that was replaced or cut is read from its beginning, the rest of the replaced one first.
+    """Reads the complete lines of a file, of which the last may lack its end. `place` is its inode and the
+    offset behind the last line read; a file that was replaced or cut is read from its beginning, the rest of
+    the replaced one first.
     """
 
     def __init__(self, path: Path, place: list[int] | None) -> None:
@@ -189,7 +190,7 @@ class _GrowingFile:
         lines: list[bytes] = []
         for _ in range(LINES_AT_ONCE):
             line, size = _read_bounded(self._file)
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n") and not _is_whole(line):
                 self._file.seek(self.place[1])
                 break
             lines.append(line)
@@ -217,6 +218,17 @@ def _read_bounded(file: BinaryIO) -> tuple[bytes, int]:
         last = file.readline(MAX_LINE)
         size += len(last)
     return (line if line.endswith(b"\n") or not last else line + b"\n"), size
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether the last line of a file, which has no end, has all of its object: no part of one is valid."""
+    if len(line) > MAX_LINE or not line.rstrip().endswith(b"}"):
+        return False
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _read_line(file: BinaryIO) -> bytes:

@@ -110,6 +110,19 @@ async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_p
     assert delivery.state() == {"post-1": "awake 1", "post-2": "awake 2"}
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+async def test_the_last_line_of_a_file_may_lack_its_end_which_may_come_later(
+    tmp_path: Path, end: bytes
+) -> None:
+    file, before = tmp_path / "posts.jsonl", malformed()
+    file.write_bytes(line(1) + line(2).rstrip())
+    first = await read_to_the_end(file)
+    assert list(first.state()) == ["post-1", "post-2"]
+    append(file, end + line(3))
+    assert list((await read_to_the_end(file, first.positions[-1][1])).state()) == ["post-3"]
+    assert malformed() == before
+
+
 async def test_it_resumes_behind_the_last_line_and_reads_a_replaced_file_from_its_beginning(
     tmp_path: Path,
 ) -> None:
