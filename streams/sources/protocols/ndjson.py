@@ -26,6 +26,9 @@ FIELDS = (
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Lines of one step.
 LINES_AT_ONCE = 256
+#: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
+#: often open no more than 1,024.
+MAX_OPEN = 256
 _OPTIONAL = ("author", "country", "permalink", "repost_of")
 
 
@@ -69,14 +72,17 @@ class Ndjson:
         self, files: dict[str, _GrowingFile], position: Position
     ) -> AsyncGenerator[Step, None]:
         places: dict[str, list[int]] = {name: list(place) for name, place in position.items()}
+        latest: dict[str, _GrowingFile] = {}
         while True:
             progressed = False
             for name, path in (await asyncio.to_thread(self._files)).items():
                 file = files.setdefault(name, _GrowingFile(path, places.get(name)))
+                grown = False
                 while lines := await asyncio.to_thread(file.read_lines):
-                    progressed = True
+                    grown = progressed = True
                     places[name] = file.place
                     yield self._step(lines, {name: list(place) for name, place in places.items()})
+                _pause_others(latest, name, file, grown=grown)
             if not progressed:
                 if not self.follow:
                     return
@@ -150,6 +156,11 @@ class _GrowingFile:
         with self._lock:
             return [] if self._closed else self._read()
 
+    def pause(self) -> None:
+        """Closes the file until the next read."""
+        with self._lock:
+            self._close()
+
     def close(self) -> None:
         """Waits for a read in another thread."""
         with self._lock:
@@ -205,6 +216,16 @@ class _GrowingFile:
         except FileNotFoundError:
             return False
         return state.st_ino != self.place[0] or state.st_size < self.place[1]
+
+
+def _pause_others(latest: dict[str, _GrowingFile], name: str, file: _GrowingFile, *, grown: bool) -> None:
+    """Of the files that are read, keeps those open that have grown `latest`, the last of all at the end."""
+    if grown or len(latest) < MAX_OPEN:
+        latest[name] = latest.pop(name, file)
+    if len(latest) > MAX_OPEN:
+        latest.pop(next(iter(latest))).pause()
+    if name not in latest:
+        file.pause()
 
 
 def _read_bounded(file: BinaryIO) -> tuple[bytes, int]:

@@ -165,6 +165,26 @@ async def test_all_files_of_a_folder_are_read_and_its_position_has_no_names(tmp_
     assert list((await read_to_the_end(tmp_path, position)).state()) == ["post-3"]
 
 
+def open_files(folder: Path) -> int:
+    return sum(fd.resolve().is_relative_to(folder) for fd in Path("/proc/self/fd").iterdir())
+
+
+async def test_a_folder_may_have_more_files_than_a_process_may_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.sources.protocols.ndjson.MAX_OPEN", 3)
+    for n in range(10):
+        (tmp_path / f"{n}.jsonl").write_bytes(line(n))
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=tmp_path, poll=0.01), delivery)):
+        await until(lambda: len(delivery.sent) == 10)
+        for number in (4, 9, 0):
+            append(tmp_path / f"{number}.jsonl", line(number + 10))
+        await until(lambda: len(delivery.sent) == 13)
+        assert open_files(tmp_path) <= 4
+    assert len(delivery.state()) == 13
+
+
 async def test_a_pipe_is_read_to_its_end() -> None:
     read_end, write_end = os.pipe()
     delivery = KeptDelivery()
