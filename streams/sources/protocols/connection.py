@@ -82,10 +82,11 @@ def _until(value: str) -> float | None:
 
 
 async def read_lines(
-    content: aiohttp.StreamReader, silence: float, max_line: int = MAX_LINE
+    content: aiohttp.StreamReader, silence: float, max_line: int = MAX_LINE, *, has_end: bool = False
 ) -> AsyncGenerator[bytes | None, None]:
-    """The lines of an answer without their ends; None stands for one above `max_line` bytes. An incomplete
-    last line is dropped. Raises TimeoutError when nothing arrives for `silence` seconds.
+    """The lines of an answer without their ends; None stands for one above `max_line` bytes. What follows the
+    last line end is dropped, unless the answer `has_end`, as that of no stream has. Raises TimeoutError when
+    nothing arrives for `silence` seconds.
     """
     line, too_long = bytearray(), False
     while True:
@@ -95,6 +96,8 @@ async def read_lines(
         except RuntimeError:  # what aiohttp raises where the connection was lost before this read
             raise Interrupted("closed") from None
         if not chunk:
+            if has_end and (line or too_long):
+                yield None if too_long else bytes(line)
             return
         for i, part in enumerate(chunk.split(b"\n")):
             if i:

@@ -93,7 +93,7 @@ class Compliance:
 async def _parts(response: aiohttp.ClientResponse) -> AsyncGenerator[list[str], None]:
     """The deleted ids of a result; raises Interrupted where it is not complete or not readable."""
     part: list[str] = []
-    async with aclosing(read_lines(response.content, REQUEST_SECONDS)) as lines:
+    async with aclosing(read_lines(response.content, REQUEST_SECONDS, has_end=True)) as lines:
         async for line in lines:
             if line is None or not line.strip():
                 continue

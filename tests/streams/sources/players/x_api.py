@@ -52,6 +52,8 @@ class XApi(StreamPlayer):
         self.extra: list[bytes] = []
         self.uploads: dict[str, list[str]] = {}
         self.unauthorised = 0
+        self.last_line_end = b"\n"
+        """Of the result of a compliance job."""
         self._numbers = count()
         stream = "/2/tweets/search/stream"
         self.app.add_routes(
@@ -143,7 +145,8 @@ class XApi(StreamPlayer):
         }
         asked = self.uploads[request.match_info["id"]]
         lines = [{"id": id_, "action": "delete", "reason": "deleted"} for id_ in asked if id_ in gone]
-        return web.Response(body=b"".join(orjson.dumps(line) + b"\n" for line in lines))
+        body = b"\n".join(map(orjson.dumps, lines))
+        return web.Response(body=body + self.last_line_end if lines else b"")
 
     def _state(self, id_: str, status: str) -> dict[str, str]:
         signed = f"{self.url}/signed/{id_}?signature=planted-signature"

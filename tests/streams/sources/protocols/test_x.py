@@ -9,6 +9,7 @@ import pytest
 
 from models.drugs import BUNDLED, DrugLexicon
 from models.tables import read_tsv
+from streams.intake.items import Deletion
 from streams.sources.protocols import x_rules
 from streams.sources.protocols.x import BACKOFF, X, read_post
 from streams.sources.protocols.x_compliance import Compliance
@@ -171,3 +172,13 @@ async def test_a_compliance_job_that_fails_is_an_interruption_and_deletes_nothin
         api._state = lambda id_, status: {"id": id_, "status": "failed", "upload_url": f"{api.url}/signed/1"}  # type: ignore[method-assign]
         with pytest.raises(Interrupted, match="compliance job failed"):
             [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
+
+
+async def test_the_last_line_of_a_compliance_result_counts_without_a_line_end() -> None:
+    world = World([Happening(kind="delete", number=n) for n in (1, 2)])
+    world.publish(2)
+    async with XApi(world) as api:
+        api.last_line_end = b""
+        ids = [f"x:{tweet_id(n)}" for n in (1, 2, 3)]
+        parts = [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(ids, 0.0)]
+    assert parts == [[Deletion(id_) for id_ in ids[:2]]]
