@@ -22,6 +22,7 @@ from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
 from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
+from streams.dead_letters.browse import printable
 from streams.inputs import read_report
 from streams.order import Latest, read_revision
 from streams.records import Inbound, Report
@@ -168,11 +169,11 @@ def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
     if topic.record is None:
         headers = ", ".join(f"{k}={(v or b'').decode(errors='replace')}" for k, v in message.headers)
         key = (message.key or b"").decode(errors="replace")
-        console.print(f"{place} {key} {headers}", highlight=False, markup=False)
+        console.print(printable(f"{place} {key} {headers}"), highlight=False, markup=False)
         return
     if message.value is None:
         key = (message.key or b"").decode(errors="replace")
-        console.print(f"{place} {key} deleted", highlight=False, markup=False)
+        console.print(printable(f"{place} {key} deleted"), highlight=False, markup=False)
         return
     try:
         console.print(render(topic.name, decode(topic.record, message.value)))

@@ -29,6 +29,10 @@ STYLES = {
     SYMPTOM: "bold white on magenta",
 }
 _EXPANSION = "underline"
+#: Characters that could command the terminal, to what is printed for them: spans keep their places.
+_CONTROLS = {c: "\ufffd" for c in (*range(32), *range(127, 160)) if c not in b"\t\n"} | dict.fromkeys(
+    b"\r\v\f", " "
+)
 #: Fields of an event that did not happen to the writer, and the word that is printed next to the mention.
 _NOT_ASSERTED = {"negated": "denied", "hypothetical": "possible", "other_experiencer": "someone else"}
 
@@ -52,14 +56,21 @@ def render(topic: str, record: Any) -> RenderableType:
         case TaggedReport():
             return Group(head, *_indented(highlighted(record), *_relations(record)))
         case ExpandedReport():
-            return Group(head, *_indented(Text(record.text), *_expansions(record)))
+            return Group(head, *_indented(plain_text(record.text), *_expansions(record)))
         case Summary():
-            question = Text(" ".join(record.text.split()), style="dim")
+            question = plain_text(" ".join(record.text.split()), "dim")
             short = Text.assemble(
-                ("-> ", "bold"), (record.summary.text, "bold green"), (f"  ({record.summary.method})", "dim")
+                ("-> ", "bold"),
+                plain_text(record.summary.text, "bold green"),
+                (f"  ({record.summary.method})", "dim"),
             )
             return Group(head, *_indented(question, short))
-    return Group(head, *_indented(Text(record.text)))
+    return Group(head, *_indented(plain_text(record.text)))
+
+
+def plain_text(text: str, style: str = "") -> Text:
+    """What somebody else wrote, without control characters."""
+    return Text(text.translate(_CONTROLS), style)
 
 
 def _line(record: Announcement | Cursor) -> str:
@@ -72,7 +83,7 @@ def _line(record: Announcement | Cursor) -> str:
 
 def highlighted(record: TaggedReport) -> Text:
     """The original text with its mentions coloured and its acronyms underlined."""
-    text = Text(record.text)
+    text = plain_text(record.text)
     for expansion in record.expansions:
         text.stylize(_EXPANSION, expansion.start, expansion.end)
     for mention in record.mentions:
@@ -83,14 +94,24 @@ def highlighted(record: TaggedReport) -> Text:
 def _relations(record: TaggedReport) -> list[RenderableType]:
     pairs = [(record.mentions[r.head], record.mentions[r.tail], r.score) for r in record.relations]
     return [
-        Text.assemble((d.generic or d.text, "cyan"), " -> ", (e.text, "red"), (f"  {score:.2f}", "dim"))
+        Text.assemble(
+            plain_text(d.generic or d.text, "cyan"),
+            " -> ",
+            plain_text(e.text, "red"),
+            (f"  {score:.2f}", "dim"),
+        )
         for d, e, score in pairs
     ]
 
 
 def _expansions(record: ExpandedReport) -> list[RenderableType]:
     return [
-        Text.assemble((e.short_form, _EXPANSION), " = ", (e.long_form, "italic"), (f"  ({e.source})", "dim"))
+        Text.assemble(
+            plain_text(e.short_form, _EXPANSION),
+            " = ",
+            plain_text(e.long_form, "italic"),
+            (f"  ({e.source})", "dim"),
+        )
         for e in record.expansions
     ]
 
@@ -102,7 +123,7 @@ def _events(record: CodedReport) -> RenderableType:
         return Text("no adverse event", style="dim")
     table = Table.grid(padding=(0, 2))
     for event in record.events:
-        mention = Text(record.mentions[event.mention].text, style="red")
+        mention = plain_text(record.mentions[event.mention].text, "red")
         mention.append_text(_assertion(event))
         if event.nil:
             nearest = event.candidates[0].pt if event.candidates else "nothing"
@@ -140,7 +161,7 @@ def _score(score: float) -> Text:
 
 
 def _drugs(event: CodedEvent) -> Text:
-    return Text(", ".join(event.drugs) + (f" ({event.drug_evidence})" if event.drugs else ""), style="cyan")
+    return plain_text(", ".join(event.drugs) + (f" ({event.drug_evidence})" if event.drugs else ""), "cyan")
 
 
 def _indented(*parts: RenderableType) -> list[RenderableType]:

@@ -108,11 +108,12 @@ def reading(settings: Settings) -> Iterator[Database]:
 
 def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     from rich.table import Table
-    from rich.text import Text
+
+    from streams.cli.display import plain_text
 
     table = Table(*names)
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(_plain(cell))) for cell in row))
+        table.add_row(*(plain_text("" if cell is None else str(_plain(cell))) for cell in row))
     out.print(table)
 
 

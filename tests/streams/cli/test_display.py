@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from models.types import ADE, Candidate, Mention, ShortQuestion
-from streams.cli.display import render
-from streams.records import CodedEvent, CodedReport, Cursor, Summary
+from streams.cli.display import highlighted, render
+from streams.records import CodedEvent, CodedReport, Cursor, Report, Summary
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,26 @@ def test_a_position_of_a_source_is_shown_in_one_line() -> None:
     with console.capture() as captured:
         console.print(render("cursors", cursor))
     assert captured.get() == 'cursors rss/01 {"etag":"a"}, 2026-03-04 00:00:00\n'
+
+
+def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places() -> None:
+    text = "\x1b]52;c;cGxhbnRlZA==\x07\r\n\x9b2J no sleep"
+    start = text.index("no sleep")
+    mention = Mention(start, start + 8, "no\x1b[8msleep", ADE, 0.9)
+    event = CodedEvent(
+        mention=0, drugs=("dr\x1b[2Jug",), drug_evidence="text", llt="L", pt="P", soc="S", score=0.5,
+        nil=False, candidates=(),
+    )  # fmt: skip
+    coded = CodedReport(id="r", text=text, mentions=(mention,), events=(event,))
+    records = [
+        Report(id="r", text=text),
+        coded,
+        Summary(id="r", text=text, summary=ShortQuestion("Is \x1b[2J?", "abstractive", 0.5)),
+    ]
+    console = Console(width=200)
+    with console.capture() as captured:
+        for record in records:
+            console.print(render("posts", record))
+    assert all(c.isprintable() or c == "\n" for c in captured.get())
+    shown = highlighted(coded)
+    assert [shown.plain[span.start : span.end] for span in shown.spans] == ["no sleep"]
