@@ -184,6 +184,7 @@ def diff(
     show: Annotated[int, typer.Option(min=0, help="maximum number of changes printed")] = 50,
 ) -> None:
     """Lists the mentions in a range of `mentions` that the two releases code differently."""
+    from streams.cli.display import plain_text
     from streams.cli.replay.runs import Range, run_replays
 
     first, second = ({"normalization": version_or_path(name)} for name in (old, new))
@@ -191,7 +192,8 @@ def diff(
     table = Table("mention", "times", "before", "after", "for example")
     for change in comparison.coding[:show]:
         before, after = _term(change.old_pt, change.old_llt), _term(change.new_pt, change.new_llt)
-        table.add_row(change.text, str(change.count), before, after, ", ".join(change.examples))
+        cells = (change.text, str(change.count), before, after, ", ".join(change.examples))
+        table.add_row(*map(plain_text, cells))
     out.print(table)
     total = sum(c.count for c in comparison.coding)
     reports = f"{len(comparison.differences)} of {comparison.compared} reports"

@@ -194,6 +194,7 @@ def _releases(database: Any) -> list[str]:
 def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
     from rich.table import Table
 
+    from streams.cli.display import plain_text
     from streams.signals.surveillance import CAVEAT
 
     table = Table("drug", "term", "n", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
@@ -201,7 +202,9 @@ def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
         s, week = signal.windows["all"], signal.windows.get("7d")
         numbers = (f"{v:.2f}" for v in (s.expected, s.prr.value, s.ror.value, s.ic.low, s.ebgm.low))
         recent = f"{week.n if week else 0}{' *' if signal.watch and signal.watch.signalled else ''}"
-        table.add_row(signal.drug, signal.term, str(s.n), *numbers, recent, " ".join(s.criteria))
+        # As texts, because a drug that no lexicon has may look like markup.
+        pair = (plain_text(signal.drug), plain_text(signal.term))
+        table.add_row(*pair, str(s.n), *numbers, recent, " ".join(s.criteria))
     out.print(table)
     whole = outcome.windows["all"]
     out.print(

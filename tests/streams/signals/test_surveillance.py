@@ -128,6 +128,16 @@ def test_the_command_prints_and_writes_the_signals(
     assert "there is no" in pvstream("signals").error_line.replace("\n", " ")
 
 
+def test_the_command_signals_prints_a_drug_that_looks_like_markup(
+    pvstream: CommandLine, fill: Fill, database_path: str
+) -> None:
+    fill([report(f"r{i}", i, event("a[/b]", "Insomnia"), created_at=NOON) for i in range(5)])
+    pvstream.set("PV_DATABASE", database_path)
+    answer = pvstream("signals", "--until", NOON.isoformat())
+    assert answer.code == 0, answer.err
+    assert "a[/b]" in answer.out
+
+
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
 def test_the_commands_query_and_export(
     pvstream: CommandLine, fill: Fill, database_path: str, tmp_path: Path, form: tuple[str, ...]
