@@ -16,6 +16,7 @@ class Post:
     id: str
     text: str
     created_at: datetime | None = None
+    """Where it has no zone, UTC is assumed and the report states that."""
     language: str | None = None
     """ISO 639-1 code, where the source states one."""
     author: str | None = None

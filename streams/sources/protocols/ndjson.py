@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -106,7 +107,7 @@ class Ndjson:
                 items.append(self._item(line))
             except ValueError:
                 malformed += 1
-        moments = [i.created_at.timestamp() for i in items if isinstance(i, Post) and i.created_at]
+        moments = [_seconds(i.created_at) for i in items if isinstance(i, Post) and i.created_at]
         return Step(
             items=tuple(items), malformed=malformed, position=position, at=moments[-1] if moments else None
         )
@@ -127,10 +128,12 @@ class Ndjson:
             name: values[name] for name in ("id", "text", "created_at", "drug") if values[name] is not None
         }
         report = read_report(orjson.dumps(wanted))
+        created = report.created_at
         return Post(
             id=report.id,
             text=report.text,
-            created_at=report.created_at,
+            # The intake assumes UTC again, and notes it.
+            created_at=created.replace(tzinfo=None) if created and report.created_at_assumed_utc else created,
             language=language_code(values["language"]),
             drugs=report.stated_drugs,
             **{name: values[name] for name in _OPTIONAL if isinstance(values[name], str)},
@@ -255,6 +258,11 @@ def _is_whole(line: bytes) -> bool:
 def _read_line(file: BinaryIO) -> bytes:
     """The next line of a pipe, which may have no end; empty at the end of the pipe."""
     return _read_bounded(file)[0]
+
+
+def _seconds(moment: datetime) -> float:
+    """Seconds since 1970; a time without a zone is in UTC."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _value(content: Any, name: str) -> Any:

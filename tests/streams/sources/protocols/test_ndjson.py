@@ -10,6 +10,11 @@ from typing import Any, BinaryIO
 import orjson
 import pytest
 
+from streams.inputs import read_report
+from streams.intake.authors import AuthorKeys
+from streams.intake.duplicates import Window
+from streams.intake.filter import Filter
+from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
 from streams.sources.protocols.connection import MAX_LINE
 from streams.sources.protocols.ndjson import Ndjson, _GrowingFile
@@ -77,6 +82,18 @@ async def test_the_drug_of_a_review_is_read_from_the_field_that_is_mapped(tmp_pa
     assert [p.drugs for p in posts if isinstance(p, Post)] == [
         ("Zoloft",), ("Zoloft", "Wellbutrin"), (), (),
     ]  # fmt: skip
+
+
+async def test_a_time_without_a_zone_is_stated_to_be_assumed(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    moments = ["2026-03-04T09:15:02", "2026-03-04T10:15:02+01:00"]
+    file.write_bytes(b"".join(line(i, created_at=moment) for i, moment in enumerate(moments)))
+    intake = PostIntake(Filter(None, ["en"]), Privacy(AuthorKeys(), ()), Window(1000, 1.0))
+    delivery = KeptDelivery()
+    await runner(Ndjson(path=file, follow=False), delivery, intake=intake).run()
+    reports = [read_report(value) for _, _, value in delivery.sent if value is not None]
+    assert [r.created_at_assumed_utc for r in reports] == [True, False]
+    assert reports[0].created_at == reports[1].created_at
 
 
 async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path) -> None:
