@@ -57,7 +57,7 @@ def forget(
         raise typer.BadParameter("needs ids, --author or --handles")
     asyncio.run(forgetting.forget(settings, chosen))
     with progress_bar("searching the authors' reports") as progress:
-        found = asyncio.run(forgetting.forget_authors(settings, hashes, progress))
+        found = len(asyncio.run(forgetting.forget_authors(settings, hashes, progress)))
     out.print(f"{len(chosen)} ids and {found} reports of {len(hashes)} hashes: deletions sent and confirmed")
 
 

@@ -47,8 +47,8 @@ async def _send(settings: Settings, keys: Sequence[bytes], topics: Iterable[Topi
 
 async def forget_authors(
     settings: Settings, hashes: Collection[str], progress: Progress = lambda done, total: None
-) -> int:
-    """Forgets all reports of the authors with these hashes, and returns their number.
+) -> list[str]:
+    """Forgets all reports of the authors with these hashes, and returns their ids.
 
     It reads whole topics, so a source should collect the accounts that are deleted, and call it now and then.
     """
@@ -60,7 +60,7 @@ async def forget_authors(
             keys |= {r.key for r in records if r.key is not None and _is_by(r, wanted)}
     if keys:
         await _send(settings, sorted(keys), INPUTS)
-    return len(keys)
+    return [key.decode(errors="replace") for key in sorted(keys)]
 
 
 def _is_by(record: Inbound, wanted: Collection[bytes]) -> bool:

@@ -34,8 +34,8 @@ FORGET_SECONDS = 60.0
 MAX_ID = 256
 MAX_VALUE = MAX_MESSAGE - 4096
 
-Forget = Callable[[Collection[str]], Awaitable[int]]
-"""Sends tombstones for all reports of authors, given by their keyed hashes; returns their number."""
+Forget = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Sends tombstones for all reports of authors, given by their keyed hashes; returns their ids."""
 
 
 class RecentDeletions:
@@ -194,7 +194,10 @@ class Runner:
         known = [hashes for hashes in found if hashes]
         self._count("unresolved", len(authors) - len(known))
         if forget is not None and known:
-            self._count("deleted", await forget(set().union(*known)))
+            ids = await forget(set().union(*known))
+            for id_ in ids:
+                self._route.intake.forget(id_)
+            self._count("deleted", len(ids))
             self._forgotten_at = time.monotonic()
 
     async def _pause(self, interruption: Interrupted) -> None:

@@ -3,8 +3,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
+import orjson
 import pytest
 
+from streams.intake.authors import AuthorKeys
+from streams.intake.duplicates import Window
+from streams.intake.filter import Filter
+from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import AuthorDeletion, Deletion, Item, Post
 from streams.records import MAX_TEXT, Report
 from streams.sources.delivery import MAX_UNCONFIRMED
@@ -106,10 +111,10 @@ async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_positio
     forgotten: list[str] = []
     delivery, deleted = KeptDelivery(), outcome("deleted")
 
-    async def forget(authors: Collection[str]) -> int:
+    async def forget(authors: Collection[str]) -> list[str]:
         assert delivery.positions == []
         forgotten.extend(authors)
-        return 3
+        return ["a", "b", "c"]
 
     one = runner(
         Scripted(step(AuthorDeletion("someone"), position={"n": 1})),
@@ -124,13 +129,30 @@ async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_positio
     assert len(delivery.positions) == 1
 
 
+async def test_after_the_deletion_of_an_account_the_next_copy_of_its_post_is_a_first_sighting() -> None:
+    text = "Zoloft keeps me awake all night, every night since I started it last month"
+    keys = AuthorKeys(b"a key of sixteen")
+    intake = PostIntake(Filter(None, ["en"]), Privacy(keys, ()), Window(1000, 1.0))
+
+    async def forget(authors: Collection[str]) -> list[str]:
+        return ["first"] if authors == keys.hashes("someone") else []
+
+    delivery = KeptDelivery()
+    one = runner(Scripted(), delivery, intake=intake, forget_authors=forget)
+    await one.take(step(Post(id="first", text=text, author="someone"), position={"n": 1}))
+    await one.take(step(AuthorDeletion("someone"), position={"n": 2}))
+    await one.checkpoint()
+    await one.take(step(Post(id="copy", text=text, author="another"), position={"n": 3}))
+    assert "duplicate_of" not in orjson.loads(delivery.sent[-1][2] or b"")
+
+
 async def test_accounts_are_searched_for_together_and_the_position_waits_for_it() -> None:
     asked: list[set[str]] = []
     delivery = KeptDelivery()
 
-    async def forget(authors: Collection[str]) -> int:
+    async def forget(authors: Collection[str]) -> list[str]:
         asked.append(set(authors))
-        return 0
+        return []
 
     one = runner(Scripted(), delivery, intake=Hashing(), forget_authors=forget)
     for n in range(4):
