@@ -32,6 +32,8 @@ MAX_FEED = 16 << 20
 #: Entries whose fingerprints are remembered after they have left the feed.
 MAX_REMEMBERED = 1_000
 UNCHANGED = 304
+#: The longest pause in seconds that a feed can ask for. Some state seconds in the place of minutes.
+LONGEST_PAUSE = 24 * 3600.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class Rss:
                         feed = await asyncio.to_thread(_parse, body)
                         step = self._step(feed, headers, state)
                         state = step.position or state
-                        wait = max(wait, _minutes(feed.feed.get("ttl")) * 60)
+                        wait = max(wait, asked_pause(feed.feed.get("ttl")))
                         yield step
                     await asyncio.sleep(wait)
 
@@ -162,5 +164,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
-def _minutes(value: object) -> float:
-    return float(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else 0.0
+def asked_pause(ttl: object) -> float:
+    """Seconds to the next request that a feed asks for in minutes; 0 where it asks for none."""
+    minutes = float(ttl) if isinstance(ttl, str) and ttl.isascii() and ttl.isdecimal() else 0.0
+    return min(60 * minutes, LONGEST_PAUSE)

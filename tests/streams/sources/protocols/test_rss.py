@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from streams.sources.protocols.rss import Rss
+from streams.sources.protocols.rss import Rss, asked_pause
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
 from tests.streams.sources.players.faults import Faults
@@ -102,6 +102,13 @@ async def test_a_feed_may_ask_to_wait_and_one_that_is_gone_is_asked_again(status
             await until(lambda: len(delivery.sent) == 1)
     assert time.monotonic() - began >= 1.0
     assert feed.statuses[:2] == [status, 200]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "seconds"), [("60", 3600), ("86400", 86400), ("9" * 400, 86400), ("soon", 0), (None, 0)]
+)
+def test_a_feed_may_ask_for_a_pause_of_a_day_at_most(ttl: str | None, seconds: float) -> None:
+    assert asked_pause(ttl) == seconds
 
 
 async def test_what_is_no_feed_and_an_entry_without_an_id_are_left_out() -> None:
