@@ -36,7 +36,8 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
 
 
-_SENTENCE_END = re.compile(r"[.!?;\n]+(?:\s|$)|…")
+#: Looked for only where a run of marks begins: a long one would need quadratic time.
+_SENTENCE_END = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?:\s|$)|…")
 _PRODUCT = "(?:one|drug|meds?|pills?|tablets?)"
 _FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
 _LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")

@@ -104,7 +104,9 @@ def test_the_suspects_are_drugs_of_the_text_whatever_it_says(parts: list[str], d
         assert set(causes(text, drugs, effect).names) <= {d.name for d in drugs}
 
 
-@pytest.mark.parametrize("filler", [" ", "\n", "for ", "mg ", "( ", "because ", "from my ", "fine ", "+ "])
+@pytest.mark.parametrize(
+    "filler", [" ", "\n", "!", "for ", "mg ", "( ", "because ", "from my ", "fine ", "+ "]
+)
 def test_the_time_of_a_long_text_is_bounded(filler: str) -> None:
     text = "a" + filler * (99_000 // len(filler)) + "b"
     drugs = [NamedDrug(0, 1, "a"), NamedDrug(len(text) - 1, len(text), "b")]
