@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 
 from models.types import DRUG, Mention, Span
 
@@ -57,22 +60,33 @@ _FUNCTION_WORDS = DANGLING | frozenset(
 
 def barred_words(text: str, words: Sequence[Span]) -> list[tuple[int, bool]]:
     """Positions of the words in a hashtag or a handle, and whether they may be a drug (in a hashtag)."""
-    if "#" not in text and "@" not in text:
-        return []
-    tagged = [(m.start(), m.end(), m.group()[0] == "#") for m in _TAGGED.finditer(text)]
-    return [
-        (i, is_hashtag)
-        for i, word in enumerate(words)
-        for start, end, is_hashtag in tagged
-        if start <= word.start and word.end <= end
-    ]
+    barred = []
+    for tag in _tagged_within(text, Span(words[0].start, words[-1].end)) if words else ():
+        word = bisect_left(words, tag.start, key=attrgetter("start"))
+        while word < len(words) and words[word].end <= tag.end:
+            barred.append((word, text[tag.start] == "#"))
+            word += 1
+    return barred
 
 
 def in_handle(text: str, span: Span) -> bool:
     """Whether a span is a part of a handle."""
-    return span.start > 0 and any(
-        m.start() < span.end and span.start < m.end() and m.group()[0] == "@" for m in _TAGGED.finditer(text)
-    )
+    return span.start > 0 and any(text[tag.start] == "@" for tag in _tagged_within(text, span))
+
+
+def _tagged_within(text: str, span: Span) -> Sequence[Span]:
+    """The hashtags and handles that overlap a span."""
+    tagged = _tagged(text)
+    first = bisect_right(tagged, span.start, key=attrgetter("end"))
+    return tagged[first : bisect_left(tagged, span.end, key=attrgetter("start"))]
+
+
+@lru_cache(maxsize=64)
+def _tagged(text: str) -> tuple[Span, ...]:
+    """The hashtags and handles of a text, in order. Cached, because other sentences and drugs of the same
+    text need them.
+    """
+    return tuple(Span(*m.span()) for m in _TAGGED.finditer(text)) if "#" in text or "@" in text else ()
 
 
 def sound_runs(runs: Sequence[Run], words: Sequence[str]) -> list[Run]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from models.ner.mention_rules import (
@@ -93,6 +95,18 @@ def test_a_handle_is_known_by_any_part_of_it() -> None:
     assert in_handle("hi @xarelto", Span(4, 11))
     assert not in_handle("hi #xarelto", Span(4, 11))
     assert not in_handle("xarelto", Span(0, 7))
+
+
+@pytest.mark.parametrize("piece", ["#rash ", "paxil @me "])
+def test_the_time_of_hashtags_and_handles_of_a_long_text_is_bounded(piece: str) -> None:
+    text = piece * (99_000 // len(piece))
+    spans = words(text)
+    started = time.process_time()
+    for start in range(0, len(spans), 100):
+        barred_words(text, spans[start : start + 100])
+    for span in spans:
+        in_handle(text, span)
+    assert time.process_time() - started < 2
 
 
 def test_no_effect_lies_inside_the_name_of_a_drug() -> None:
