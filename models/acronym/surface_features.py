@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _WORD = re.compile(r"\w[\w\-]*")
-_LETTERS_BEFORE = re.compile(r"[^\W_]*$")
+#: Looked for only where a word begins: a long one would need quadratic time.
+_LETTERS_BEFORE = re.compile(r"(?<![^\W_])[^\W_]*$")
 _LETTERS_AFTER = re.compile(r"[^\W_]*")
 _LAST_WORD = re.compile(r"\w*$")
 _FIRST_WORD = re.compile(r"^\w*")

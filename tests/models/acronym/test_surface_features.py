@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,12 @@ def test_a_long_form_is_joined_with_the_letters_directly_after_the_acronym() -> 
     alone, broken = named("the ", "DO", " constructions", "Direct Object", "Direct Objec")
     assert (alone["end_is_piece"], broken["end_is_piece"]) == (1, 0)
     assert (broken["begins_another"], alone["begins_another"]) == (1, 0)
+
+
+def test_the_time_of_a_long_word_before_the_acronym_is_bounded() -> None:
+    started = time.process_time()
+    assert surroundings("a" * 99_000 + " ab", "", "DO").before == "ab"
+    assert time.process_time() - started < 1
 
 
 def test_the_case_of_a_long_form_is_compared_with_its_neighbours() -> None:
