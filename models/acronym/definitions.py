@@ -49,7 +49,7 @@ def definitions(text: str) -> dict[str, str]:
             short_form = inside
             long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))
         else:
-            short_form = before.split()[-1] if before else ""
+            short_form = _last_words(before, 1)
             long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
         if long_form is not None:
             defined.setdefault(short_form, long_form)
@@ -94,4 +94,4 @@ def _has_form_of_acronym(text: str) -> bool:
 
 
 def _last_words(text: str, n: int) -> str:
-    return " ".join(text.split()[-n:])
+    return " ".join(text.rsplit(maxsplit=n)[-n:])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -102,11 +103,12 @@ class AcronymModel:
         undefined: list[_Occurrence] = []
         for report, text in enumerate(batch):
             defined = definitions(text)
+            in_capitals = cache(partial(self._in_capitals, text))
             for occurrence in _occurrences(text, report, (defined, self.dictionary)):
                 if occurrence.entry in defined:
                     long_form = LongForm(defined[occurrence.entry], 1.0)
                     expansions[report].append(occurrence.expansion(long_form, "text"))
-                elif occurrence.entry in self.dictionary and not self._in_capitals(text, occurrence.sentence):
+                elif occurrence.entry in self.dictionary and not in_capitals(occurrence.sentence):
                     undefined.append(occurrence)
         for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
             candidates = () if decided([one.score for one in best], self.margin) else best

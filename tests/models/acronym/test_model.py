@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -136,6 +138,15 @@ def test_words_beyond_the_context_change_nothing(model: AcronymModel) -> None:
 )
 def test_unknown_short_forms_are_not_expanded(model: AcronymModel, text: str) -> None:
     assert model.predict([text]) == [[]]
+
+
+def test_the_time_of_a_long_sentence_of_acronyms_is_bounded(mini: Encoder) -> None:
+    scorer = Mock(scores=lambda questions: [[1.0] for _ in questions])
+    model = AcronymModel(mini, {"MS": ("multiple sclerosis",)}, scorer)
+    text = f"{'a' * 30_000} {'seen MS, ' * 3_000}{'b' * 30_000}"
+    started = time.process_time()
+    assert len(model.predict([text])[0]) == 3_000
+    assert time.process_time() - started < 5
 
 
 def test_a_capitalised_word_is_an_acronym_only_if_the_dictionary_has_it(model: AcronymModel) -> None:
