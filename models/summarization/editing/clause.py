@@ -62,10 +62,12 @@ _FILLERS = re.compile(
     r" by the way| for that matter|,? (?:please|pls|thanks|thank you)(?=[?.!]*$))(?=[ ?.!,]|$)",
     re.IGNORECASE,
 )
-#: A reason at the end of a question, and the person whom it is for.
+#: A reason at the end of a question, and the person whom it is for. White space is read from where it begins
+#: only: a long one would need quadratic time.
 _BEHIND = (
     re.compile(
-        r"(?:,\s*|\s+)(?:because|as|since) (?:i|we|my|he|she|it|our)\b[^?.!;]*(?=[?.!]*$)", re.IGNORECASE
+        r"(?:,\s*|(?<!\s)\s+)(?:because|as|since) (?:i|we|my|he|she|it|our)\b[^?.!;]*(?=[?.!]*$)",
+        re.IGNORECASE,
     ),
     re.compile(
         r" for (?:my|our|his|her|a) (?:[\w-]+ ){0,4}?(?:mother|father|mom|mum|dad|wife|husband|sister|"

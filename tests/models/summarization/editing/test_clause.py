@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from models.summarization.editing.clause import is_plural, shortened, with_name
@@ -70,3 +72,10 @@ def test_what_is_for_the_writer_alone_is_left_out(question: str, expected: str) 
 def test_a_statement_loses_only_fillers() -> None:
     text = "I really have gout because my father had it"
     assert shortened(text, asks=False, names=[]) == "I have gout because my father had it"
+
+
+def test_the_time_of_a_question_with_much_white_space_is_bounded() -> None:
+    question = f"What{' ' * 99_000}is it?"
+    started = time.process_time()
+    assert shortened(question, asks=True, names=[]) == question
+    assert time.process_time() - started < 2
