@@ -200,7 +200,7 @@ def features(
     """
     said = [_words_of(message, one) for one in found]
     alone = [i for i, c in enumerate(found) if c.lead is None]
-    marks = [said[i].has_mark for i in alone]
+    marks = list(itertools.accumulate((said[i].has_mark for i in alone), initial=0))
     counts = Counter(w for i in alone for w in said[i].bag)
     places = {found[i].part.start: place for place, i in enumerate(alone)}
     key_total = sum(key_sums(message, [Span(0, len(message.text))]).values()) if message.text else 0.0
@@ -217,8 +217,8 @@ def features(
                 float(own.n_words < _SHORT),
                 float(own.n_words > LONG),
                 *own.cues,
-                float(sum(marks[:place])),
-                float(sum(marks[place + 1 :])),
+                float(marks[place]),
+                float(marks[-1] - marks[place + 1]),
                 *_content_features(own, counts),
                 float(focus is not None and one.focus is None),
                 float(focus is None),

@@ -47,4 +47,5 @@ def softmax(scores: Sequence[float]) -> list[float]:
         return []
     highest = max(scores)
     exponents = [math.exp(s - highest) for s in scores]
-    return [e / sum(exponents) for e in exponents]
+    total = sum(exponents)
+    return [e / total for e in exponents]
