@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streams.codec import BadRecord, decode
+from streams.codec import BadRecord, adapter, decode
 from streams.order import Revision, read_revision, revision_of
-from streams.records import Inbound, Report
+from streams.records import Id, Inbound, Report
 from streams.store.rows import Rows
 from streams.topics import by_name
 
@@ -49,9 +49,11 @@ def read(message: Inbound) -> Read | None:
     if not message.key:
         return None
     try:
-        return Read(message.key.decode(), read_revision(topic, message), None)
-    except UnicodeDecodeError:
-        raise BadRecord("the key is no text") from None
+        # Anybody may delete anything: what no report can have as its id, a database need not take either.
+        id_ = adapter(Id).validate_python(message.key.decode())
+    except ValueError:
+        raise BadRecord("the key is no id of a report") from None
+    return Read(id_, read_revision(topic, message), None)
 
 
 def read_all(messages: Sequence[Inbound]) -> tuple[list[Read], int]:

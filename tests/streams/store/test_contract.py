@@ -190,6 +190,15 @@ def test_bytes_that_are_no_record_are_counted_and_passed(opened: Open) -> None:
     assert database.offsets() == {("events", 0): 4}
 
 
+@pytest.mark.parametrize("id_", ["nul \0 byte", "x" * 257, "".join(map(chr, range(0x4E00, 0x9000)))])
+def test_a_deletion_of_what_can_be_no_report_is_passed(opened: Open, id_: str) -> None:
+    database = opened(write=True)
+    counts = apply(database, deletion(0, id_, 1), message(1, report("a", 1)))
+    assert (counts["unreadable"], counts["written"]) == (1, 1)
+    assert rows(database, "SELECT id, deleted FROM reports") == [("a", False)]
+    assert database.offsets() == {("events", 0): 2}
+
+
 def test_a_reader_can_read_and_nothing_else(opened: Open, tmp_path: Path) -> None:
     writer = opened(write=True)
     apply(writer, message(0, report("a", 1, event())))
