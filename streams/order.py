@@ -24,6 +24,8 @@ ORIGIN, RECEIVED_AT = "origin", "received-at"
 #: Deleted keys that the upsert remembers. A stale record arrives at most about a session and a batch late, in
 #: which far fewer keys are deleted.
 DELETIONS = 100_000
+#: Kafka's offsets are below this, and so are the numbers of a store.
+OFFSETS = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +135,19 @@ def _revision_in(headers: Headers) -> Revision:
     texts: Mapping[str, str] = {name: (text or b"").decode(errors="replace") for name, text in headers}
     origin, received = None, None
     with suppress(ValueError):
-        topic, partition, offset = texts.get(ORIGIN, "").split("/")
-        origin = Origin(topic, int(partition), int(offset))
-    with suppress(ValueError):
+        origin = _origin_in(texts.get(ORIGIN, ""))
+    with suppress(ValueError, OverflowError):
         received = datetime.fromisoformat(texts.get(RECEIVED_AT, "")).astimezone(UTC)
     return Revision(origin, received_at=received)
+
+
+def _origin_in(text: str) -> Origin:
+    """From `topic/partition/offset`; raises ValueError."""
+    topic, partition, offset = text.split("/")
+    origin = Origin(topic, int(partition), int(offset))
+    if not (0 <= origin.partition < OFFSETS and 0 <= origin.offset < OFFSETS):
+        raise ValueError("no place in a topic")
+    return origin
 
 
 def _time(record: Inbound) -> datetime | None:

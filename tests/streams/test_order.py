@@ -134,7 +134,13 @@ def test_a_message_that_no_stage_wrote_is_its_own_source_record() -> None:
         assert read_revision(topic, message) == revision(5, partition=3, topic=topic.name)
 
 
-@pytest.mark.parametrize("text", [None, b"", b"posts", b"posts/1", b"posts/x/2", b"a/b/c/d", b"\xff/1/2"[:1]])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None, b"", b"posts", b"posts/1", b"posts/x/2", b"a/b/c/d", b"\xff/1/2"[:1], b"posts/-1/2",
+        b"posts/0/9223372036854775808", b"0001-01-01T00:00:00+14:00",
+    ],
+)  # fmt: skip
 def test_a_deletion_without_readable_headers_has_no_place(text: bytes | None) -> None:
     message = Inbound("events", 0, 7, b"a", None, 0.0, ((ORIGIN, text), (RECEIVED_AT, text)))
     assert read_revision(EVENTS, message) == Revision()
