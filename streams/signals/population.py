@@ -43,7 +43,7 @@ class Population:
     def within(self, window: str, now: datetime) -> Population:
         """The same population in a window that ends now."""
         length = WINDOWS[window]
-        return replace(self, start=None if length is None else now - length, stop=now if length else None)
+        return replace(self, start=None if length is None else now - length, stop=now)
 
     def where(self) -> str:
         """The condition on rows of `pairs`."""
@@ -51,10 +51,15 @@ class Population:
         conditions += [] if self.others else ["NOT other_experiencer"]
         conditions += ["serious"] if self.serious else []
         conditions += [f"reported_at >= {_literal(self.start)}"] if self.start else []
-        conditions += [f"reported_at < {_literal(self.stop)}"] if self.stop else []
+        conditions += [self._before(self.stop)] if self.stop else []
         conditions += [f"source = {quoted(self.source)}"] if self.source is not None else []
         conditions += [f"language = {quoted(self.language)}"] if self.language is not None else []
         return " AND ".join(conditions)
+
+    def _before(self, stop: datetime) -> str:
+        """A report without a time is in a window that has no start."""
+        before = f"reported_at < {_literal(stop)}"
+        return before if self.start else f"({before} OR reported_at IS NULL)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,15 @@ def test_windows_sources_languages_and_organ_classes(stored: Database, fill: Fil
     }  # fmt: skip
 
 
+def test_every_window_ends_at_the_time_of_the_computation(stored: Database, fill: Fill) -> None:
+    without_time = replace(report("d", 1, event("lithium")), created_at=None, received_at=None)
+    times = {"a": NOON - timedelta(days=1), "b": NOON + timedelta(days=1), "c": NOON}
+    fill([*(report(id_, 1, event(), created_at=at) for id_, at in times.items()), without_time])
+    found = {name: counted(stored, Population().within(name, NOON)) for name in ("all", "90d", "7d")}
+    lately = {("sertraline", "Nausea"): 1}
+    assert found == {"all": lately | {("lithium", "Nausea"): 1}, "90d": lately, "7d": lately}
+
+
 def test_stratified_expectations_are_the_sum_over_the_strata(stored: Database, fill: Fill) -> None:
     second = [
         replace(report(f"s{i}", i, event(pair[0], pair[1])), source="sentences", language="es")
