@@ -19,8 +19,8 @@ COMPUTED = 15
 
 
 class LiveStatistics:
-    """Counts and statistics of all pairs of a window. Between two fits of the prior those of an unchanged
-    pair stay as they are, although its margins grow.
+    """Counts and statistics of all pairs of a window. Between two fits of the prior the statistics of a pair
+    whose number of reports is unchanged stay as they are, although its margins grow.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -35,26 +35,24 @@ class LiveStatistics:
         self.refit()
 
     def refit(self) -> None:
-        """Refits the prior, starting at the last fit, and recomputes every pair."""
-        counts = self._counts(slice(0, len(self.pairs)))
-        present = counts.take(np.flatnonzero(counts.n > 0))
+        """Refits the prior, starting at the last fit, and recomputes every pair that has a report."""
+        rows = np.flatnonzero(self._counted[: len(self.pairs), 0] > 0)
+        present = self._counts(rows)
         try:
             self.prior = fit(present.n, present.expected, self.prior if self.is_fitted else None)
             self.is_fitted = True
         except NotEnoughPairs:
             self.prior, self.is_fitted = DEFAULT, False
-        self._computed[: len(self.pairs)] = _columns(evaluate(counts, self.prior))
+        self._computed[rows] = _columns(evaluate(present, self.prior))
 
     def change(self, pairs: Sequence[Pair], counts: Counts) -> None:
-        """Sets the counts of some pairs, known ones or new ones, and computes these under the last prior. A
-        pair that no report has any more gets the count 0.
-        """
+        """Sets the counts of some pairs, known ones or new ones, and computes these under the last prior."""
         rows = self._put(pairs, counts)
         self._computed[rows] = _columns(evaluate(counts, self.prior))
 
     def adopt(self, tables: Tables) -> list[Pair]:
         """Takes over a new count of everything; returns the pairs whose number of reports changed, which are
-        the only ones that are computed.
+        the only ones that are computed. A pair that no report has any more gets the count 0.
         """
         n, known = tables.counts.n, self._rows
         before = self._counted[:, 0]
@@ -63,11 +61,11 @@ class LiveStatistics:
         ]
         without_reports = [p for p in known.keys() - set(tables.pairs) if before[known[p]] > 0]
         touched = [tables.pairs[i] for i in changed]
+        # The margins of all pairs, for the next fit.
+        self._put(tables.pairs, tables.counts)
         if touched:
             self.change(touched, tables.counts.take(np.array(changed)))
-        if without_reports:
-            counted = self._counted[[known[p] for p in without_reports]].T
-            self.change(without_reports, Counts(0 * counted[0], *counted[1:]))
+        self._counted[[known[pair] for pair in without_reports], 0] = 0
         return touched + without_reports
 
     def statistics(self, pairs: Sequence[Pair] | None = None) -> Statistics:

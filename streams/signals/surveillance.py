@@ -61,24 +61,24 @@ class Outcome:
     windows: dict[str, Window]
     signals: list[Signal]
     changed: frozenset[Pair]
-    """Pairs of which a count is not that of the computation before."""
+    """Pairs of which the number of reports is not that of the computation before; after a fit all pairs."""
 
 
 class Surveillance:
-    """Computes everything the first time, and afterwards the pairs whose counts changed."""
+    """Computes everything the first time and after `refit`, else the pairs whose counts changed."""
 
     def __init__(self, database: Database, options: Options) -> None:
         self.database = database
         self._options = options
         self._live: dict[str, LiveStatistics] = {}
+        self._fit_is_due = False
 
     def refit(self) -> None:
-        """Refits the priors of all windows."""
-        for live in self._live.values():
-            live.refit()
+        """Has the next computation refit the priors of all windows, and compute every pair."""
+        self._fit_is_due = True
 
     def compute(self, now: datetime) -> Outcome:
-        """Counts the reports up to now; pairs whose counts changed get new statistics."""
+        """Counts the reports up to now."""
         windows, changed = {}, set[Pair]()
         for name in WINDOWS:
             population = self._options.population.within(name, now)
@@ -89,7 +89,11 @@ class Surveillance:
                 self._live[name] = LiveStatistics(tables)
                 changed.update(tables.pairs)
             live = self._live[name]
+            if self._fit_is_due:
+                live.refit()
+                changed.update(tables.pairs)
             windows[name] = Window(tables.reports, len(tables.pairs), live.prior, live.is_fitted)
+        self._fit_is_due = False
         return Outcome(now, self._options, windows, self._signals(now), frozenset(changed))
 
     def _signals(self, now: datetime) -> list[Signal]:

@@ -17,6 +17,8 @@ from streams.web.store_queries import StoreQueries, rows
 
 #: Age in seconds from which a request has the signals computed again.
 FRESH_SECONDS = 60.0
+#: Seconds from one fit of the priors, with which every pair is computed, to the next.
+REFIT_SECONDS = 3600.0
 SHOWN = 100
 SORTS: dict[str, Callable[[Signal, WindowStatistics], float | str]] = {
     "eb05": lambda _, s: -s.ebgm.low,
@@ -60,6 +62,7 @@ class Signals:
         self._lock = asyncio.Lock()
         self._surveillance: Surveillance | None = None
         self._computed_at = 0.0
+        self._fitted_at = time.monotonic()
         self._renewal: asyncio.Task[None] | None = None
         self._outcome: Outcome | None = None
         self.organ_classes: dict[str, str] = {}
@@ -99,6 +102,9 @@ class Signals:
         }
         if self._surveillance is None:
             self._surveillance = Surveillance(database, Options())
+        elif time.monotonic() - self._fitted_at > REFIT_SECONDS:
+            self._surveillance.refit()
+            self._fitted_at = time.monotonic()
         self._surveillance.database = database
         return self._surveillance.compute(datetime.now(UTC))
 

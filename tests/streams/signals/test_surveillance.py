@@ -75,6 +75,22 @@ def test_a_second_computation_says_what_changed(stored: Database, fill: Fill) ->
     assert pair.windows["7d"].n >= 30
 
 
+def test_a_refit_computes_pairs_anew_of_which_only_the_margins_changed(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    surveillance = Surveillance(stored, Options())
+    before = surveillance.compute(NOON)
+    stored.release()
+    fill([report(f"n{i}", i, event(f"drug {i % 3}"), created_at=NOON - timedelta(1)) for i in range(2000)])
+    surveillance.refit()
+    after = surveillance.compute(NOON)
+    assert len(after.changed) == after.windows["all"].pairs
+    now = {signal.key: signal.windows["all"] for signal in after.signals}
+    fresh = {s.key: s.windows["all"] for s in Surveillance(stored, Options()).compute(NOON).signals}
+    old = {signal.key: signal.windows["all"] for signal in before.signals}
+    assert {key: s.prr for key, s in now.items()} == {key: s.prr for key, s in fresh.items()}
+    assert now[f"{PLANTED[0]}|{PLANTED[1]}"].expected < old[f"{PLANTED[0]}|{PLANTED[1]}"].expected / 2
+
+
 def test_an_empty_store_has_no_signals(stored: Database) -> None:
     outcome = Surveillance(stored, Options()).compute(NOON)
     assert outcome.signals == [] and outcome.windows["all"].reports == 0
