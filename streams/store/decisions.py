@@ -82,6 +82,7 @@ def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
     if text is None or start is None or not 0 <= start < end <= len(text):
         start, end = found["span_start"], found["span_end"]
     event.update(outcome | {"found": orjson.dumps(found).decode(), "span_start": start, "span_end": end})
+    event["nil"] = event["pt"] is None
     event["drugs"] = found["drugs"] if drugs is None else orjson.dumps(drugs).decode()
     event["drug_evidence"] = found["drug_evidence"] if drugs is None else BY_REVIEWER
     event["mention"] = None if text is None else text[start:end]

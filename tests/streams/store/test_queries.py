@@ -123,6 +123,19 @@ def test_hostile_ids_are_found_and_decisions_are_in_the_tables(expected: dict[st
     assert len(expected["weeks"][0]) > 5 and expected["since"] and len(expected["gold"]) == 4
 
 
+def test_a_decision_on_the_code_says_whether_the_event_is_nil(opened: Open) -> None:
+    database = opened(write=True)
+    follower = Follower(Settings(), database)
+    coded, nil = named("a", 1, event()), named("b", 2, event(pt=None))
+    follower.apply([message(0, coded), message(1, nil)])
+    uncoded = replace(FOUND, llt=None, pt=None, soc=None)
+    sql = "SELECT pt, nil FROM events ORDER BY report_id"
+    for number, (first, second) in enumerate(((uncoded, KEPT), (FOUND, uncoded))):
+        follower.apply([decision(2 * number, coded, first, 1), decision(2 * number + 1, nil, second, 2)])
+        expected = [(state.pt, state.pt is None) for state in (first, second)]
+        assert [tuple(row) for row in database.query(sql)[1]] == expected
+
+
 def test_an_export_has_the_rows_that_readers_see(opened: Open, tmp_path: Path) -> None:
     filled(opened(write=True))
     database = opened()
