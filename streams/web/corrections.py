@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,12 +94,19 @@ def _with_drugs(
     if "drugs" not in form:
         return state
     given = [name.strip() for name in str(form["drugs"]).split(",") if name.strip()]
-    if given == found:
-        return replace(state, drugs=None)
-    if state.drugs is not None and given == list(state.drugs):
+    if state.drugs is not None and (given == list(state.drugs) or _is_unchanged(form, state.drugs)):
         return state
+    if given == found or _is_unchanged(form, found):
+        return replace(state, drugs=None)
     known = [(name, lexicon.generic(name)) for name in given]
     unknown = [name for name, generic in known if generic is None]
     if unknown:
         raise ValueError(f"the lexicon has no drug {unknown[0]!r}; name drugs of the lexicon, with commas")
     return replace(state, drugs=tuple(dict.fromkeys(generic for _, generic in known if generic)))
+
+
+def _is_unchanged(form: Form, drugs: Iterable[str]) -> bool:
+    """Whether the field has these drugs as the page shows them. Words of a report may have commas, and line
+    breaks, which a browser takes out.
+    """
+    return "".join(str(form["drugs"]).split()) == "".join(", ".join(drugs).split())

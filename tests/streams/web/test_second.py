@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from streams.records import FIRST, RESOLUTION, SECOND
 from streams.reviews.log import ReviewLog
-from tests.streams.web.conftest import Client, Page
+from tests.streams.web.conftest import Client, Page, fill, reports
 from tests.streams.web.test_review import fields, follow, stored_rows
 
 HEADER = "X-User"
@@ -148,6 +150,23 @@ async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> 
         assert await ann.decide("uncertainty", unchanged) == 303
         await follow(settings)
         assert stored_rows(settings, ROW) == [(*FOUND, "correct")]
+
+
+@pytest.mark.parametrize("drug", ["calcium, vitamin d", "white\r\npills", "aspirin, lithium"])
+async def test_a_drug_in_words_of_the_report_stays_where_only_a_flag_is_corrected(
+    brokered: Page, drug: str
+) -> None:
+    worded = reports()[5]
+    events = (replace(worded.events[0], drugs=(drug,)),)
+    fill(Path(brokered.settings.database), [replace(worded, events=events, generations={"ner": 1})])
+    async with reviewers(brokered) as (ann, *_):
+        shown = re.findall(r'name="drugs"[^>]*value="([^"]*)"', await ann.html("uncertainty"))[0]
+        typed = re.sub(r"[\r\n]", "", unescape(shown))
+        changes = {"action": "correct", "negated": "on", "drugs": typed}
+        assert await ann.decide("uncertainty", changes) == 303
+        await follow(brokered.settings)
+        sql = "SELECT drugs, drug_evidence, negated FROM events WHERE report_id = 'r5'"
+        assert stored_rows(brokered.settings, sql) == [(orjson.dumps([drug]).decode(), "relation", True)]
 
 
 @pytest.mark.parametrize("order", ["uncertainty", "disputed"])
