@@ -12,6 +12,7 @@ from typing import Any
 
 import jinja2
 from aiohttp import web
+from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
@@ -112,6 +113,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     made.filters["when"] = _when
+    made.filters["exact"] = _exact
     return made
 
 
@@ -164,3 +166,10 @@ def _when(time: datetime | str | None) -> str:
     if time is None:
         return ""
     return (time if isinstance(time, str) else time.isoformat(" "))[:16].replace("T", " ")
+
+
+def _exact(text: str) -> Markup:
+    """Escaped; a carriage return as a reference, because a browser would make one character of it and a line
+    feed behind it, and the places in the text would move.
+    """
+    return Markup(escape(text).replace("\r", Markup("&#13;")))

@@ -169,6 +169,17 @@ async def test_a_drug_in_words_of_the_report_stays_where_only_a_flag_is_correcte
         assert stored_rows(brokered.settings, sql) == [(orjson.dumps([drug]).decode(), "relation", True)]
 
 
+async def test_the_script_gets_the_text_as_it_is_with_its_carriage_returns(brokered: Page) -> None:
+    text = "took it\r\n<&\"'>\rfelt sick 5"
+    mention = replace(reports()[5].mentions[0], start=14, end=23)
+    made = replace(reports()[5], text=text, mentions=(mention,), generations={"ner": 1})
+    fill(Path(brokered.settings.database), [made])
+    async with brokered.served() as browser:
+        answer = await browser().get("/review")
+        html = re.sub(r"\r\n?", "\n", (await answer.read()).decode())  # as a browser reads it
+        assert unescape(re.findall(r'data-text="([^"]*)"', html)[0]) == text
+
+
 @pytest.mark.parametrize("order", ["uncertainty", "disputed"])
 async def test_every_shortcut_stands_next_to_what_it_does(brokered: Page, order: str) -> None:
     async with reviewers(brokered) as (ann, bob, _):
