@@ -136,7 +136,9 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.method not in {"GET", "HEAD"}:
         await _check_form(request, access, user)
     response = await handler(request)
-    if user is not None and request.path != "/login" and not response.prepared:
+    # The answer to a sign-in has the cookie of the new user; its form needs that of the present one.
+    signs_in = request.path == "/login" and request.method == "POST"
+    if user is not None and not signs_in and not response.prepared:
         set_cookie(request, response, user)
     return response
 

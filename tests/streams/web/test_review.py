@@ -96,6 +96,13 @@ async def test_tokens_give_roles(brokered: Page) -> None:
         assert await sent(reviewer, "/review", form | {"action": "accept"}) == 303
 
 
+async def test_who_opens_the_form_first_can_sign_in_under_a_name(stored: Page) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        assert await sent(client, "/login", {"csrf": await secret(client), "name": "ann"}) == 303
+        assert "ann, reviewer" in await (await client.get("/")).text()
+
+
 async def secret(client: Client) -> str:
     html = await (await client.get("/login")).text()
     return str(re.findall(r'name="csrf" value="(\w+)"', html)[0])
