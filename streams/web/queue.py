@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from streams.reviews.log import Place, ReviewLog
@@ -20,6 +20,8 @@ ORDERS = {
 }
 #: Events that are fetched at once; as many may be leased or newly decided.
 FETCHED = 200
+#: Reports in one query.
+CHUNK = 1000
 
 
 def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
@@ -41,6 +43,23 @@ def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
 def place(event: dict[str, Any]) -> Place:
     """Of an event with the `record_id` of its report."""
     return event["report_id"], *found_span(event), fingerprint(event["record_id"])
+
+
+def present(database: Database, places: Sequence[Place]) -> list[Place]:
+    """Those of which the report still has the event: it may be deleted or changed, and a later release may
+    have found other spans.
+    """
+    found: set[Place] = set()
+    ids = sorted({where[0] for where in places})
+    for i in range(0, len(ids), CHUNK):
+        events = rows(
+            database,
+            "SELECT e.report_id, e.span_start, e.span_end, e.found, r.record_id FROM events e "
+            "JOIN reports r ON r.id = e.report_id "
+            f"WHERE NOT r.deleted AND r.id IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})",
+        )
+        found.update(place(event) for event in events)
+    return [where for where in places if where in found]
 
 
 def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:

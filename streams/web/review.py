@@ -20,7 +20,7 @@ from streams.web import reports
 from streams.web.access import User, user_of
 from streams.web.app import SITE, Site, page
 from streams.web.corrections import ACTIONS, decided, state_of
-from streams.web.queue import ORDERS, READINGS, place, waiting
+from streams.web.queue import ORDERS, READINGS, place, present, waiting
 
 REASON_LENGTH = 500
 #: Events that are tried until one is still as it was when it was first decided.
@@ -97,7 +97,8 @@ async def undo(request: web.Request) -> web.Response:
 async def _free(site: Site, log: ReviewLog, order: str, name: str) -> tuple[int, list[Place]]:
     """How many events wait in an order, and the first of them."""
     if order in READINGS:
-        found = READINGS[order](log, name)
+        listed = READINGS[order](log, name)
+        found = await site.queries.run(lambda database: present(database, listed))
         return len(found), found
     count, listed = await site.queries.run(lambda database: waiting(database, order))
     return count, [where for where in listed if not _is_decided(log, where)]

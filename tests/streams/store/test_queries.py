@@ -22,7 +22,7 @@ from streams.store.database import Database, open_database
 from streams.store.export import export
 from streams.store.follow import Follower
 from streams.web import reports
-from streams.web.queue import ORDERS, waiting
+from streams.web.queue import ORDERS, present, waiting
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import NOON, deletion, event, message, report
 
@@ -89,6 +89,7 @@ def answers(database: Database) -> dict[str, Any]:
         "revisions": database.revisions([*HOSTILE, "new"]),
     }
     found |= {order: waiting(database, order) for order in ORDERS}
+    found["present"] = present(database, [*found["random"][1], ("nobody", 0, 4, "f1")])
     found |= {f"one {id_}": reports.one(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
     return found
 

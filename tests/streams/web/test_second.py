@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,13 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.records import FIRST, RESOLUTION, SECOND
+from streams.records import FIRST, RESOLUTION, SECOND, Review, ReviewedEvent
 from streams.reviews.log import ReviewLog
+from streams.store.database import open_database
+from streams.store.follow import Follower
+from streams.web.queue import READINGS
+from streams.web.review import TRIES
+from tests.streams.store.messages import deletion
 from tests.streams.web.conftest import Client, Page, fill, reports
 from tests.streams.web.test_review import fields, follow, stored_rows
 
@@ -150,6 +156,32 @@ async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> 
         assert await ann.decide("uncertainty", unchanged) == 303
         await follow(settings)
         assert stored_rows(settings, ROW) == [(*FOUND, "correct")]
+
+
+async def test_events_that_are_gone_do_not_hide_the_last_one_that_waits(brokered: Page) -> None:
+    made = reports(2 * TRIES)
+    fill(Path(brokered.settings.database), made)
+    found = ReviewedEvent(
+        llt="Nausea", pt="Nausea", soc=None, negated=False, hypothetical=False, other_experiencer=False
+    )
+    log = ReviewLog(brokered.settings)
+    await log.start()
+    for i, one in enumerate(made):
+        await log.append(
+            Review(
+                sequence=0, report_id=one.id, start=one.mentions[0].start, end=one.mentions[0].end,
+                fingerprint=f"f{i}", reviewer="ann", decided_at=datetime.now(UTC), action="accept",
+                before=found, after=replace(found, review="accept"),
+            )
+        )  # fmt: skip
+    await log.stop()
+    *gone, (last, *_) = READINGS["second"](log, "bob")
+    database = open_database(brokered.settings, write=True)
+    Follower(brokered.settings, database).apply([deletion(i, id_, 99) for i, (id_, *_) in enumerate(gone)])
+    database.close()
+    async with reviewers(brokered) as (_, bob, _):
+        html = await bob.html("second")
+        assert "1 events wait" in html and fields(html)["report"] == last
 
 
 @pytest.mark.parametrize("drug", ["calcium, vitamin d", "white\r\npills", "aspirin, lithium"])
