@@ -78,9 +78,9 @@ async def publish(
 ) -> Announcement:
     """Verifies a release, compares it with the live one, copies it to the store and announces it.
 
-    Raises ReleaseError when a check fails. Raises GateError when the release is live already, and, unless
-    forced, when it was not compared or is worse than the live one by the task's primary score. `signing_key`
-    is a PEM file; see `_signer`, here and below.
+    Raises ReleaseError when a check fails. Raises GateError when the release is live already, when another
+    one went live meanwhile, and, unless forced, when it was not compared or is worse than the live one by the
+    task's primary score. `signing_key` is a PEM file; see `_signer`, here and below.
     """
     signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
@@ -130,10 +130,11 @@ async def _announce(
 ) -> Announcement:
     """Announces under the next sequence number of the key, then reads the topic again. Raises GateError if
     another announcement was made meanwhile, whichever of the two is valid: of two concurrent announcements at
-    least one fails.
+    least one fails. One that would replace another release than `previous` is not made.
     """
     key, trust = announcement.key, Trust.of(settings)
     known = await _known(settings, trust)
+    _check_previous(announcement, known)
     last = known[key].sequence if key in known else 0
     announcement = replace(announcement, sequence=last + 1)
     await announcements.announce(settings, key, announcement, signer)
@@ -146,6 +147,14 @@ async def _announce(
             f"{holds} holds now: look whether it should"
         )
     return announcement
+
+
+def _check_previous(announcement: Announcement, known: dict[str, Announcement]) -> None:
+    """Raises GateError when the release that `announcement` was prepared to replace is not live any more."""
+    task = announcement.task
+    live = known[task].version if task in known else bundled(task).name
+    if announcement.previous not in (None, live):
+        raise GateError(f"{task} {live} is live by now, not {announcement.previous}: run the command again")
 
 
 async def _known(settings: Settings, trust: Trust | None) -> dict[str, Announcement]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from models.releases.loading import Loaded
 from models.releases.signature import read_private_key
-from models.releases.store import open_release, sign
+from models.releases.store import bundled, open_release, sign
+from models.scores import Comparison
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Announcement, Inbound
@@ -18,6 +21,7 @@ from streams.releases.announcements import Announcements
 from streams.releases.publishing import GateError, publish
 from streams.settings import Settings
 from tests.streams.conftest import Keys
+from tests.streams.releases.announcements.test_announcements import COMPARISON
 from tests.streams.releases.reloading import Store, announcement
 
 
@@ -86,3 +90,21 @@ def test_an_announcement_that_follows_another_has_no_rival() -> None:
     known.apply(Inbound("releases", 0, 2, late.key.encode(), encode(late), 0.0))
     assert known.rival(late.key, second) == late
     assert known.rival(late.key, late) == second
+
+
+async def test_a_release_that_went_live_during_a_comparison_is_not_replaced_unseen(store: Store) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
+        first, second = (store.root / "summarization" / version for version in store.sound[:2])
+
+        def compare(candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison:
+            with ThreadPoolExecutor(1) as another:
+                another.submit(asyncio.run, publish(second, settings, None, force=True)).result(60)
+            return COMPARISON
+
+        with pytest.raises(
+            GateError, match=f"{second.name} is live by now, not {bundled('summarization').name}"
+        ):
+            await publish(first, settings, compare, force=False)
+        live = (await announcements.read_announcements(settings))["summarization"]
+    assert live.version == second.name
