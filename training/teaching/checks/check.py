@@ -54,15 +54,15 @@ class Corpus:
         ]
 
 
-def read(folder: Path = FOLDER, last: Sequence[str] = ()) -> Corpus:
-    """The whole corpus; the files named in `last` come after the others, so that of two duplicates it is
-    theirs that is found.
+def read(folder: Path = FOLDER, new: Path | None = None) -> Corpus:
+    """The whole corpus. The file `new`, which is not in it yet, comes after the others and in place of one of
+    its name, so that of two duplicates its line is found. Raises MarkupError where its name is of no kind.
     """
     corpus = Corpus()
-    every = sorted(
-        chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX),
-        key=lambda x: x.file in last,
-    )
+    every = list(chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX))
+    if new is not None:
+        every = [line for line in every if line.file != new.name]
+        every += batches.read(kind_of(new), new)
     for line in every:
         try:
             if line.kind == "questions":

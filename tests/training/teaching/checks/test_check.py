@@ -265,6 +265,20 @@ def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path
     assert (code, output.splitlines()[-1][:32]) == (1, "tweets.txt: a name must be one o")
 
 
+@pytest.mark.parametrize("content", [b"a [ADE rash", b"the caf\xe9 was closed"])
+def test_a_file_that_cannot_be_checked_leaves_the_corpus_as_it_was(
+    content: bytes, folder: Path, tmp_path: Path
+) -> None:
+    before = (folder / "posts/posts_1.txt").read_bytes()
+    new = tmp_path / "posts_1.txt"
+    new.write_bytes(content)
+    add(tmp_path, "data/.DS_Store", "of another program")
+    code, _ = run("take", str(new), "--folder", str(folder), "--data", str(tmp_path / "data"))
+    assert code == 1
+    assert (folder / "posts/posts_1.txt").read_bytes() == before
+    assert [path.name for path in (folder / "posts").iterdir()] == ["posts_1.txt"]
+
+
 @pytest.mark.slow
 def test_the_corpus_is_sound_and_shares_nothing_with_the_public_corpora() -> None:
     """They are sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout. Skipped without
