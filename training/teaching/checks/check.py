@@ -43,22 +43,27 @@ class Corpus:
     acronyms: dict[Line, AcronymContext] = field(default_factory=dict)
     idioms: dict[Line, Idiom] = field(default_factory=dict)
     unreadable: list[Finding] = field(default_factory=list)
+    new: str | None = None
+    """name of a file that is to be taken in"""
 
     def texts(self) -> list[tuple[Line, str]]:
-        """Posts, clinical sentences, questions, and sentences with an acronym or an idiom, without markup."""
-        return [
+        """Posts, clinical sentences, questions, and sentences with an acronym or an idiom, without markup;
+        those of the new file last.
+        """
+        every = [
             *((line, m.text) for line, m in self.marked.items()),
             *((line, q.question) for line, q in self.questions.items()),
             *((line, a.text) for line, a in self.acronyms.items()),
             *((line, text) for line, i in self.idioms.items() for text in i.texts()),
         ]
+        return sorted(every, key=lambda row: row[0].file == self.new)
 
 
 def read(folder: Path = FOLDER, new: Path | None = None) -> Corpus:
     """The whole corpus. The file `new`, which is not in it yet, comes after the others and in place of one of
     its name, so that of two duplicates its line is found. Raises MarkupError where its name is of no kind.
     """
-    corpus = Corpus()
+    corpus = Corpus(new=new.name if new is not None else None)
     every = list(chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX))
     if new is not None:
         every = [line for line in every if line.file != new.name]

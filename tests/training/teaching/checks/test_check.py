@@ -265,6 +265,15 @@ def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path
     assert (code, output.splitlines()[-1][:32]) == (1, "tweets.txt: a name must be one o")
 
 
+def test_a_new_line_that_repeats_one_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> None:
+    asked = "Can I drink two cups of black coffee while I take zoloft every morning?"
+    row = {"question": asked, "summary": "Can I drink coffee with zoloft?", "kind": "interaction"}
+    add(folder, "questions/questions_1.jsonl", json.dumps(row))
+    lines = asked.replace("zoloft", "[DRUG zoloft]"), f"hi all! {asked}"
+    code, output = run("take", str(add(tmp_path, "posts_7.txt", *lines)), "--folder", str(folder))
+    assert (code, output.splitlines()[-1]) == (0, "posts_7.txt: 0 lines added, 2 refused")
+
+
 @pytest.mark.parametrize("content", [b"a [ADE rash", b"the caf\xe9 was closed"])
 def test_a_file_that_cannot_be_checked_leaves_the_corpus_as_it_was(
     content: bytes, folder: Path, tmp_path: Path
