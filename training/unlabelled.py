@@ -11,7 +11,14 @@ from pathlib import Path
 import typer
 
 from models.releases.manifest import TrainingData
-from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, RQE_TRAINING, ade_corpus, read_psytar
+from training.common.corpora import (
+    ADE_NEGATIVES,
+    PSYTAR_TRAINING,
+    RQE_TRAINING,
+    ade_corpus,
+    json_lines,
+    read_psytar,
+)
 from training.evaluation.relation import split_negatives, split_texts
 from training.teaching.readers import gold_texts, teaching_source
 
@@ -58,7 +65,7 @@ def read_unlabelled(data: Path, split: str, own: Path | None = None) -> Texts:
 
 
 def _questions(path: Path) -> Iterable[str]:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for _, line in json_lines(path):
         row = json.loads(line)
         yield from (row[name] for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS)
 
@@ -70,7 +77,7 @@ def own_source(path: Path) -> TrainingData:
 
 def own_texts(path: Path) -> Iterable[str]:
     """The texts of a file of JSON Lines; raises typer.BadParameter for a line without `text`."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in json_lines(path):
         try:
             text = json.loads(line)["text"]
         except (ValueError, KeyError, TypeError):

@@ -55,6 +55,15 @@ class GoldCoding:
     terms: tuple[str, ...]
 
 
+def json_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file of JSON Lines that are not empty, with their numbers. Only a line feed ends a line:
+    texts may hold other separators unescaped, such as U+2028.
+    """
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
 def read_psytar(path: Path) -> list[GoldText]:
     """Sentences as `token TAB tag` lines, separated by empty lines; tokens are joined by one space."""
     sentences: list[GoldText] = []

@@ -22,6 +22,7 @@ from models.drift import REFERENCE, beside
 from models.releases.loading import model_class
 from models.releases.store import bundled, open_release
 from models.types import TASKS
+from training.common.corpora import json_lines
 from training.common.program_help import run_program
 from training.common.reference import MOST, TextsOf, reference_of, with_reference
 from training.teaching.readers import marked_texts, questions
@@ -70,8 +71,7 @@ def make(task: str, most: int = MOST) -> Path:
 
 def read_texts(path: Path) -> list[str]:
     """The field `text` of each line of a JSON Lines file."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [str(json.loads(line)["text"]) for line in lines if line.strip()]
+    return [str(json.loads(line)["text"]) for _, line in json_lines(path)]
 
 
 def main(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.common.corpora import read_ade_negatives, read_psytar
+from training.common.corpora import json_lines, read_ade_negatives, read_psytar
 
 #: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
@@ -56,8 +56,8 @@ class Corpora:
 
 
 def read_questions(data: Path, file: str, summary: str = "summary") -> list[dict[str, Any]]:
-    lines = (data / "questions" / file).read_text(encoding="utf-8").splitlines()
-    return [row | {"summary": row[summary]} for row in map(json.loads, lines)]
+    rows = (json.loads(line) for _, line in json_lines(data / "questions" / file))
+    return [row | {"summary": row[summary]} for row in rows]
 
 
 def read_meqsum(data: Path, split: str) -> list[Pair]:

@@ -10,7 +10,7 @@ import typer
 
 from models.releases.manifest import TrainingData
 from models.types import LABELS
-from training.common.corpora import GoldCoding, GoldText
+from training.common.corpora import GoldCoding, GoldText, json_lines
 from training.teaching.markup import FLAGS, NONE, Mark, MarkedText
 from training.teaching.readers import coded_marks, gold_text
 
@@ -23,7 +23,7 @@ def read_reviewed(path: Path) -> dict[str, MarkedText]:
     another kind.
     """
     found = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in json_lines(path):
         try:
             row = json.loads(line)
             marked = MarkedText(row["text"], tuple(_mark(mark, row["text"]) for mark in row["marks"]))

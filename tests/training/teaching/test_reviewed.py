@@ -22,6 +22,7 @@ from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus
 from training.common.corpora import GoldCoding, GoldMention
+from training.evaluation.reference import read_texts
 from training.ner.__main__ import main as train_ner
 from training.ner.data import read
 from training.ner.settings import Settings
@@ -29,6 +30,7 @@ from training.normalization.__main__ import main as train_normalization
 from training.normalization.data import read as read_codes
 from training.teaching.markup import Mark
 from training.teaching.reviewed import read_reviewed, reviewed_codings
+from training.unlabelled import own_texts
 
 #: Texts in which the first word is a drug and "felt sick" the event that the models found.
 TEXTS = {
@@ -144,6 +146,15 @@ def test_both_programs_train_with_a_file_of_reviews_and_name_it(
         (path,) = (tmp_path / task).iterdir()
         named = [source.name for source in open_release(path).manifest.training_data]
         assert "reports decided by reviewers, 4 texts" in named
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
+def test_a_text_with_a_line_separator_is_one_line(separator: str, tmp_path: Path) -> None:
+    text = f"zoloft{separator}i felt sick"
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(orjson.dumps({"id": "a", "text": text, "marks": []}) + b"\n")
+    assert read_reviewed(path)["reviewed-a"].text == text
+    assert list(own_texts(path)) == read_texts(path) == [text]
 
 
 def test_another_file_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from models.scores import Counts, Measure, ratio
 from models.text import sentences
+from training.common.corpora import json_lines
 from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization.baselines import centroid_sentence, template
 from training.evaluation.summarization.faithfulness import (
@@ -93,7 +94,7 @@ def read(data: Path, split: str, limit: int) -> Corpus:
         found = [Question(q.question, q.summary) for _, q in questions("held_out")]
     else:
         file = "meqsum.jsonl" if split == "meqsum_test" else "mediqa21_val.jsonl"
-        rows = map(json.loads, (data / "questions" / file).read_text(encoding="utf-8").splitlines())
+        rows = (json.loads(line) for _, line in json_lines(data / "questions" / file))
         found = [Question(r["question"], r["summary"]) for r in rows if r.get("split") in (None, "test")]
     return Corpus(NAMES[split], found[:limit] if limit else found, data / "stanza")
 

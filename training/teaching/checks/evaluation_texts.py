@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from training.common.corpora import read_ade, read_psytar
+from training.common.corpora import json_lines, read_ade, read_psytar
 
 #: Evaluation texts of the source tree.
 IN_TREE = tuple(
@@ -39,9 +39,8 @@ def _json(path: Path) -> Iterator[str]:
 
 
 def _json_lines(path: Path) -> Iterator[str]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.strip():
-            yield from _strings(json.loads(line))
+    for _, line in json_lines(path):
+        yield from _strings(json.loads(line))
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -101,7 +100,7 @@ def mentions(folder: Path) -> Iterator[tuple[str, str]]:
         with path.open(encoding="utf-8", newline="") as file:
             yield from ((path.name, row["mention"]) for row in csv.DictReader(file))
     for path in [*folder.glob("tweets/*.jsonl"), *folder.glob("posts.jsonl")]:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for _, line in json_lines(path):
             row = json.loads(line)
             for m in row.get("mentions", ()) if "text" in row else ():
                 yield path.name, row["text"][m["start"] : m["end"]]
