@@ -174,7 +174,9 @@ def _check_names(task: str, version: str) -> None:
 
 
 def _filesystem(root: str) -> tuple[Any, str]:
+    """The store as it is now: s3fs and others keep what they have listed as long as the process lives."""
     fs, base = url_to_fs(str(Path(root).expanduser()) if "://" not in root else root)
+    fs.invalidate_cache()
     return fs, str(base).rstrip("/")
 
 

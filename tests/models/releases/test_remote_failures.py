@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from models.releases.manifest import MANIFEST, Release, ReleaseError, StoreError
 from models.releases.remote import deliver, fetch, read_manifest, versions
 from tests.models.releases.small_release import CONTENTS
-from tests.models.releases.stores import contents, put, refusal
+from tests.models.releases.stores import contents, put, refusal, remove
 
 PASSWORD = "hunter2-secret"
 
@@ -187,3 +187,30 @@ def test_an_interrupted_upload_is_no_release_until_it_is_repeated(
     refusal(StoreError, lambda: read_manifest(memory, "ner", release.version))
     deliver(release, memory)
     assert fetch(memory, "ner", release.version, into).version == release.version
+
+
+class StoreThatKeepsListings(MisbehavingStore):
+    """Lists a folder once, as s3fs does."""
+
+    protocol = "keeping"
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        if path not in self.dircache:
+            self.dircache[path] = super().ls(path, detail=True)
+        found = self.dircache[path]
+        return found if detail else [entry["name"] for entry in found]
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        self.dircache.clear()
+
+
+def test_a_release_that_was_listed_in_part_is_found_when_it_is_complete(
+    release: Release, memory: str, into: Path
+) -> None:
+    fsspec.register_implementation("keeping", StoreThatKeepsListings, clobber=True)
+    root = memory.replace("memory:", "keeping:")
+    deliver(release, memory)
+    remove(memory, release, MANIFEST)
+    assert "no manifest.json" in refusal(StoreError, lambda: fetch(root, "ner", release.version, into))
+    put(memory, release, MANIFEST, (release.path / MANIFEST).read_bytes())
+    assert fetch(root, "ner", release.version, into).version == release.version
