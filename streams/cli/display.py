@@ -17,6 +17,9 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    Lease,
+    Review,
+    Signal,
     Summary,
     TaggedReport,
 )
@@ -33,6 +36,7 @@ _EXPANSION = "underline"
 _CONTROLS = {c: "\ufffd" for c in (*range(32), *range(127, 160)) if c not in b"\t\n"} | dict.fromkeys(
     b"\r\v\f", " "
 )
+_TIME = "%Y-%m-%d %H:%M:%S"
 #: Fields of an event that did not happen to the writer, and the word that is printed next to the mention.
 _NOT_ASSERTED = {"negated": "denied", "hypothetical": "possible", "other_experiencer": "someone else"}
 
@@ -44,8 +48,8 @@ def legend() -> Text:
 
 def render(topic: str, record: Any) -> RenderableType:
     """One record of any topic; a record of an unknown type as its plain text."""
-    if isinstance(record, Announcement | Cursor):
-        return Text.assemble((f"{topic} ", "dim"), _line(record))
+    if isinstance(record, Announcement | Cursor | Signal | Review | Lease):
+        return Text.assemble((f"{topic} ", "dim"), plain_text(_line(record)))
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
         case CodedReport():
@@ -73,12 +77,21 @@ def plain_text(text: str, style: str = "") -> Text:
     return Text(text.translate(_CONTROLS), style)
 
 
-def _line(record: Announcement | Cursor) -> str:
-    """What is not about a report."""
-    if isinstance(record, Announcement):
-        return f"{record.key} {record.version} ({record.reason}), {record.announced_at:%Y-%m-%d %H:%M:%S}"
-    position = orjson.dumps(record.position).decode()
-    return f"{record.source} {position}, {record.written_at:%Y-%m-%d %H:%M:%S}"
+def _line(record: Announcement | Cursor | Signal | Review | Lease) -> str:
+    """What has no text."""
+    match record:
+        case Announcement():
+            return f"{record.key} {record.version} ({record.reason}), {record.announced_at:{_TIME}}"
+        case Cursor():
+            position = orjson.dumps(record.position).decode()
+            return f"{record.source} {position}, {record.written_at:{_TIME}}"
+        case Signal():
+            counts = "".join(f", {name} {window.n}" for name, window in record.windows.items())
+            return f"{record.drug} | {record.term} ({record.level}){counts}, {record.computed_at:{_TIME}}"
+    place = f"{record.report_id} {record.start}-{record.end}"
+    if isinstance(record, Lease):
+        return f"{place} {record.seconds:g} s"
+    return f"{place} {record.action}, {record.reviewer}, {record.decided_at:{_TIME}}"
 
 
 def highlighted(record: TaggedReport) -> Text:

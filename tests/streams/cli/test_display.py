@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from models.types import ADE, Candidate, Mention, ShortQuestion
 from streams.cli.display import highlighted, render
-from streams.records import CodedEvent, CodedReport, Cursor, Report, Summary
+from streams.records import (
+    CodedEvent,
+    CodedReport,
+    Cursor,
+    Lease,
+    Report,
+    Review,
+    ReviewedEvent,
+    Signal,
+    Summary,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +98,27 @@ def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places(
     assert all(c.isprintable() or c == "\n" for c in captured.get())
     shown = highlighted(coded)
     assert [shown.plain[span.start : span.end] for span in shown.spans] == ["no sleep"]
+
+
+def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
+    noon = datetime(2026, 3, 4, 12, tzinfo=UTC)
+    event = ReviewedEvent(
+        llt=None, pt=None, soc=None, negated=False, hypothetical=False, other_experiencer=False
+    )
+    place: dict[str, Any] = {"report_id": "[/b]", "start": 3, "end": 9, "fingerprint": "0123abcd"}
+    shown = {
+        "signals": Signal(drug="[/b]", term="Insomnia", level="pt", computed_at=noon, windows={}),
+        "reviews": Review(
+            **place, sequence=0, reviewer="ann", decided_at=noon, action="accept", before=event, after=event
+        ),
+        "leases": Lease(**place, holder="x", seconds=60),
+    }
+    console = Console(width=200)
+    with console.capture() as captured:
+        for topic, record in shown.items():
+            console.print(render(topic, record))
+    assert [line.strip() for line in captured.get().splitlines()] == [
+        "signals [/b] | Insomnia (pt), 2026-03-04 12:00:00",
+        "reviews [/b] 3-9 accept, ann, 2026-03-04 12:00:00",
+        "leases [/b] 3-9 60 s",
+    ]
