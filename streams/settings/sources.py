@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from streams.settings.secrets import SettingsWithSecrets
 
@@ -50,13 +50,24 @@ class SourceSettings(SettingsWithSecrets):
     """File of terms, one a line, with which a post passes the filter of a source without a drug's name."""
 
     phone_regions: str = Field(default="US,GB", pattern="^([A-Z]{2}(,[A-Z]{2})*)?$")
-    """Countries, with commas, whose national phone numbers are masked; international ones always are."""
+    """Countries, with commas (ISO 3166-1: GB, not UK), whose national phone numbers are masked; international
+    ones always are."""
 
     duplicate_days: float = Field(default=7.0, gt=0)
     """Days for which a repost is recognized after the first sighting."""
 
     duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)
     """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.7 kB."""
+
+    @field_validator("phone_regions")
+    @classmethod
+    def _known_regions(cls, value: str) -> str:
+        """Of another code no number would be masked."""
+        from phonenumbers import SUPPORTED_REGIONS  # noqa: PLC0415  the default is not checked
+
+        if unknown := sorted(set(filter(None, value.split(","))) - set(SUPPORTED_REGIONS)):
+            raise ValueError(f"no phone numbers are known of {', '.join(unknown)}; the codes are ISO 3166-1")
+        return value
 
     @model_validator(mode="after")
     def _keys_that_nobody_guesses(self) -> Self:

@@ -53,6 +53,14 @@ def test_another_prefix_is_refused(prefix: str) -> None:
         Settings(prefix=prefix)
 
 
+@pytest.mark.parametrize("regions", ["UK", "US,UK", "ZZ"])
+def test_a_country_of_which_no_phone_number_would_be_masked_is_refused(regions: str) -> None:
+    for known in ("", "GB", "US,NL"):
+        assert Settings(phone_regions=known).phone_regions == known
+    with pytest.raises(ValidationError, match="the codes are ISO 3166-1"):
+        Settings(phone_regions=regions)
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_may_be_in_a_file_and_loses_one_newline(name: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
