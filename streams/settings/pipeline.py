@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from models.types import TASKS
 from streams.settings.secrets import SettingsWithSecrets
 
 EMBEDDED = "embedded"
@@ -190,6 +191,14 @@ class PipelineSettings(SettingsWithSecrets):
             raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
         if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
+        return value
+
+    @field_validator("releases")
+    @classmethod
+    def _known_tasks(cls, value: dict[str, Path]) -> dict[str, Path]:
+        """The release of another task would never be loaded."""
+        if unknown := sorted(value.keys() - set(TASKS)):
+            raise ValueError(f"{', '.join(map(repr, unknown))}: expected {', '.join(TASKS)}")
         return value
 
     @field_validator("oauth_token_url")

@@ -53,6 +53,13 @@ def test_another_prefix_is_refused(prefix: str) -> None:
         Settings(prefix=prefix)
 
 
+@pytest.mark.parametrize("task", ["NER", "norm", ""])
+def test_a_release_for_an_unknown_task_is_refused(task: str) -> None:
+    assert Settings(releases={"ner": Path("a")}).releases == {"ner": Path("a")}
+    with pytest.raises(ValidationError, match=f"{task!r}: expected ner, acronym"):
+        Settings(releases={"ner": Path("a"), task: Path("b")})
+
+
 @pytest.mark.parametrize("regions", ["UK", "US,UK", "ZZ"])
 def test_a_country_of_which_no_phone_number_would_be_masked_is_refused(regions: str) -> None:
     for known in ("", "GB", "US,NL"):
