@@ -51,7 +51,7 @@ def forget(
     from streams.intake import forget as forgetting
 
     settings = broker_settings()
-    read = [line for item in ids or () for line in (sys.stdin.read().splitlines() if item == "-" else [item])]
+    read = [line for item in ids or () for line in (_standard_input() if item == "-" else [item])]
     chosen, hashes = {id_ for id_ in read if id_.strip()}, _hashes(settings, author, handles)
     if not chosen and not hashes:
         raise typer.BadParameter("needs ids, --author or --handles")
@@ -59,6 +59,11 @@ def forget(
     with progress_bar("searching the authors' reports") as progress:
         found = len(asyncio.run(forgetting.forget_authors(settings, hashes, progress)))
     out.print(f"{len(chosen)} ids and {found} reports of {len(hashes)} hashes: deletions sent and confirmed")
+
+
+def _standard_input() -> list[str]:
+    """Its lines, without the byte order mark that Windows may begin a file with."""
+    return sys.stdin.read().removeprefix("\ufeff").splitlines()
 
 
 def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -> set[str]:
@@ -75,7 +80,7 @@ def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -
     if not keys.present and not keys.former:
         raise typer.BadParameter("needs PV_AUTHOR_KEY or PV_AUTHOR_KEY_FILE", param_hint="--handles")
     try:
-        names = [line for line in handles.read_text(encoding="utf-8").splitlines() if line.strip()]
+        names = [line for line in handles.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{handles}: {type(error).__name__}", param_hint="--handles") from None
     return {hash_ for name in names for hash_ in keys.hashes(name)} | set(given or ())

@@ -59,7 +59,8 @@ def read_terms(path: Path) -> list[str]:
     the file.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # A file of Windows may begin with a byte order mark.
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"the terms {path} cannot be read: {type(error).__name__}") from None
     terms = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -45,9 +45,10 @@ def test_every_name_of_the_lexicon_is_found_where_the_lexicon_finds_it() -> None
     assert missed == []
 
 
-def test_own_terms_are_read_from_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_own_terms_are_read_from_a_file(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "terms"
-    path.write_text("# vapes\n\nElf Bar\njuul\n", encoding="utf-8")
+    path.write_text("# vapes\n\nElf Bar\njuul\n", encoding=encoding)
     terms = Terms(read_terms(path))
     assert terms.occur_in("my elf bar makes me cough")
     assert not terms.occur_in("vapes")
