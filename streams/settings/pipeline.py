@@ -17,6 +17,8 @@ from streams.settings.secrets import SettingsWithSecrets
 EMBEDDED = "embedded"
 OAUTH = "OAUTHBEARER"
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
+_ADDRESS = re.compile(r"(?:\[[^\[\]]+\]|[^:\[\]]+)(?::0*([0-9]{1,5}))?")
+LAST_PORT = 65535
 
 
 class PipelineSettings(SettingsWithSecrets):
@@ -191,6 +193,10 @@ class PipelineSettings(SettingsWithSecrets):
             raise ValueError("a user and a password belong in PV_SASL_USERNAME and PV_SASL_PASSWORD_FILE")
         if value != EMBEDDED and not _BROKERS.fullmatch(value):
             raise ValueError("must be `embedded` or kafka://host:port,...")
+        for address in value.removesuffix(",").split(","):
+            found = _ADDRESS.fullmatch(address.removeprefix("kafka://"))
+            if not found or not 0 < int(found[1] or 1) <= LAST_PORT:
+                raise ValueError(f"must be kafka://host:port,... with a port from 1 to {LAST_PORT}")
         return value
 
     @field_validator("releases")

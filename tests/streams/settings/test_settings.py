@@ -32,6 +32,15 @@ def test_any_other_kind_of_address_is_refused(broker: str) -> None:
         Settings(broker=broker)
 
 
+@pytest.mark.parametrize("port", ["one:abc", "one:65536", "one:0", "one:-1", "one:", ":1", "[::1", "::1"])
+def test_an_address_that_no_client_can_use_is_refused(port: str) -> None:
+    for good in ("one", "one:65535", "[::1]:9092", "[::1]"):
+        assert Settings(broker=f"kafka://{good}").bootstrap == [good]
+    for bad in (f"kafka://{port}", f"kafka://two:9092,{port}", f"kafka://{port},two:9092,"):
+        with pytest.raises(ValidationError, match="a port from 1 to 65535"):
+            Settings(broker=bad)
+
+
 @pytest.mark.parametrize(
     "broker",
     ["kafka://user:hidden-word@one:9092", "kafka://one:9092?sig=hidden-word", "kafka://one:9092/hidden-word"],
