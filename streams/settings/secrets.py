@@ -30,7 +30,8 @@ KEY_LENGTH = 16
 class SettingsWithSecrets(BaseSettings):
     """Reads the secrets of which a file is named."""
 
-    model_config = SettingsConfigDict(env_prefix="PV_", use_attribute_docstrings=True)
+    # An endless time is none that a thread or a timer can wait for.
+    model_config = SettingsConfigDict(env_prefix="PV_", use_attribute_docstrings=True, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _read_secrets(self) -> Self:

@@ -62,6 +62,16 @@ def test_another_prefix_is_refused(prefix: str) -> None:
         Settings(prefix=prefix)
 
 
+@pytest.mark.parametrize(
+    "name", [n for n, field in Settings.model_fields.items() if field.annotation is float]
+)
+@pytest.mark.parametrize("number", ["inf", "nan", "1e400"])
+def test_a_number_is_finite(name: str, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"PV_{name.upper()}", number)
+    with pytest.raises(ValidationError, match=name):
+        Settings()
+
+
 @pytest.mark.parametrize("task", ["NER", "norm", ""])
 def test_a_release_for_an_unknown_task_is_refused(task: str) -> None:
     assert Settings(releases={"ner": Path("a")}).releases == {"ner": Path("a")}
