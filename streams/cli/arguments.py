@@ -16,7 +16,7 @@ def check_task(task: str, tasks: Sequence[str] = TASKS) -> None:
 
 
 def input_files(items: Iterable[str]) -> dict[str, Path]:
-    """TOPIC=FILE items as a dictionary from input topic to file."""
+    """TOPIC=FILE items as a dictionary from input topic to file, one for each topic."""
     from streams.topics import INPUTS
 
     topics = [t.name for t in INPUTS]
@@ -27,17 +27,21 @@ def input_files(items: Iterable[str]) -> dict[str, Path]:
             raise typer.BadParameter(
                 f"{item!r}: expected TOPIC=FILE with a topic of {', '.join(topics)} and an existing file"
             )
+        if topic in files:
+            raise typer.BadParameter(f"{item!r}: {topic} has a file already; put their lines into one")
         files[topic] = Path(path)
     return files
 
 
 def chosen_releases(items: Iterable[str]) -> dict[str, str | Path]:
-    """TASK=RELEASE items as a dictionary from task to version or directory."""
+    """TASK=RELEASE items as a dictionary from task to version or directory, one for each task."""
     releases = {}
     for item in items:
         task, _, name = item.partition("=")
         if task not in TASKS or not name:
             raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(TASKS)}")
+        if task in releases:
+            raise typer.BadParameter(f"{item!r}: {task} has a release already")
         releases[task] = version_or_path(name)
     return releases
 

@@ -30,6 +30,8 @@ def test_schema_prints_every_topic_with_records() -> None:
         (["ingest", "posts", "no-such-file.jsonl"], "no file no-such-file.jsonl"),
         (["demo", "--input", "posts"], "TOPIC=FILE"),
         (["demo", "--input", "events=pyproject.toml"], "TOPIC=FILE"),
+        (["demo", "--input", "posts=LICENSE", "--input", "posts=Makefile"], "posts has a file already"),
+        (["replay", "posts", "--release", "ner=a", "--release", "ner=b"], "ner has a release already"),
         (["topics"], "PV_BROKER"),
         (["tail", "events"], "PV_BROKER"),
         (["tail", "events", "--latest"], "PV_BROKER"),
