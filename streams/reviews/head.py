@@ -43,9 +43,10 @@ class KeptHead:
         except (OSError, ValidationError):
             raise BrokenChain(f"{self.path} cannot be read") from None
 
-    def check(self, reviews: Sequence[Review]) -> None:
-        """Whether the decisions begin with those that were kept. Raises BrokenChain."""
-        head = self.read()
+    def check(self, reviews: Sequence[Review], head: Head | None) -> None:
+        """Whether the decisions begin with those of a head that was read before them: another process of this
+        machine may keep a later one meanwhile. Raises BrokenChain.
+        """
         if head is None or head.length == 0:
             return
         advice = f"If the topic was created anew on purpose, remove {self.path}"

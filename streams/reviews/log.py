@@ -41,9 +41,10 @@ class ReviewLog:
 
     async def start(self) -> None:
         """Reads the topic. Raises TopicsError, and BrokenChain where it is not whole or was cut off."""
+        kept = self._head.read()
         await self._tail.start()
         await self._catch_up()
-        self._head.check(self.reviews)
+        self._head.check(self.reviews, kept)
 
     async def stop(self) -> None:
         await self._tail.stop()

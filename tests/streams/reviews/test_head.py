@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,17 +51,40 @@ async def test_a_topic_with_fewer_decisions_than_were_kept_is_refused() -> None:
             await decide(cut)
 
 
+async def test_a_decision_that_is_taken_while_the_chain_is_read_does_not_look_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        page, checker = ReviewLog(settings), ReviewLog(settings)
+        await page.start()
+        read = checker._tail.read
+
+        async def read_and_decide(past: int = -1) -> list[Any]:
+            found = await read(past)
+            await page.append(review("a"))
+            return found
+
+        monkeypatch.setattr(checker._tail, "read", read_and_decide)
+        try:
+            await checker.start()
+            assert (checker.reviews, len(page.reviews)) == ([], 1)
+        finally:
+            await checker.stop()
+            await page.stop()
+
+
 def test_a_head_that_lags_behind_is_accepted_and_another_hash_is_not(state: Path) -> None:
     head = KeptHead(Settings())
-    head.check([review("a")])
+    head.check([review("a")], head.read())
     head.write([])
     assert head.read() is None
     one, two = (replace(review(name), hash=name * 64) for name in "ab")
     head.write([one])
-    head.check([one, two])
+    head.check([one, two], head.read())
     with pytest.raises(BrokenChain, match="not the one that was kept"):
-        head.check([two, one])
+        head.check([two, one], head.read())
     head.path.write_text("{")
     with pytest.raises(BrokenChain, match=r"reviews\.json cannot be read"):
-        head.check([])
+        head.read()
     assert head.path.is_relative_to(state)
