@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -172,11 +173,16 @@ def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[
     where a mention ends, with that mention's codes and flags.
     """
     inside = [m for m in mentions if 0 <= m["start"] < m["end"] <= len(text)]
+    starting: defaultdict[int, Rows] = defaultdict(list)
+    for m in inside:
+        starting[m["start"]].append(m)
     codes = {(e["span_start"], e["span_end"]): e for e in events}
     cuts = sorted({0, len(text), *(m["start"] for m in inside), *(m["end"] for m in inside)})
     found: Rows = []
+    covering: Rows = []
     for start, end in pairwise(cuts):
-        covering = [m for m in inside if m["start"] <= start and end <= m["end"]]
+        # Not looked for among all mentions: a text may have thousands.
+        covering = [m for m in covering if m["end"] > start] + starting[start]
         shortest = min(covering, key=lambda m: m["end"] - m["start"], default=None)
         found.append(
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import re
+import time
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -133,6 +134,17 @@ def test_overlapping_mentions_are_cut_at_every_boundary() -> None:
     assert [(p["text"], p["label"], p["notes"]) for p in found] == [
         ("ab", "ade", []), ("cd", "drug", ["lithium"]), ("ef", "ade", ["ade"]), ("gh", None, []),
     ]  # fmt: skip
+
+
+def test_a_text_of_thousands_of_mentions_is_cut_at_once() -> None:
+    """A message may have so many, and live reports are cut in the event loop; comparing all takes seconds."""
+    mentions = [
+        {"start": i, "end": i + 9, "label": "DRUG", "generic": "ibuprofen"} for i in range(0, 70_000, 10)
+    ]
+    began = time.process_time()
+    found = pieces("ibuprofen " * 7000, mentions, [])
+    assert time.process_time() - began < 2
+    assert [p["notes"] for p in found] == [["ibuprofen"], []] * 7000
 
 
 def test_a_sparkline_has_a_point_for_each_week_inside_its_box() -> None:
