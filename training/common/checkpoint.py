@@ -1,13 +1,14 @@
 """The state of a run after its last whole epoch, so that a killed run resumes.
 
-It is read back without unpickling code, and only by a run with the same settings.
+It is read back without unpickling code, and only by a run with the same settings, which may name its data.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,16 @@ FILE = "checkpoint.pt"
 
 class CheckpointError(Exception):
     """The run folder belongs to a run with other settings, or to none; the message is one line."""
+
+
+def digest_of(data: Iterable[object]) -> str:
+    """SHA-256 of plain values, to be one of the settings: a run does not resume over other data, and its
+    release states what it was trained on.
+    """
+    found = hashlib.sha256()
+    for one in data:
+        found.update(f"{one!r}\n".encode())
+    return found.hexdigest()
 
 
 class Checkpoint:

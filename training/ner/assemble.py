@@ -24,6 +24,7 @@ from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.text import words
 from models.types import LABELS
+from training.common.checkpoint import digest_of
 from training.common.corpora import PSYTAR_TRAINING, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.pretrained import read_sources
@@ -96,7 +97,8 @@ def train(
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)
-    loop = TrainingLoop(trainee, asdict(settings), run)
+    digest = digest_of(text for corpus in corpora.values() for text in (*corpus.train, *corpus.valid))
+    loop = TrainingLoop(trainee, asdict(settings) | {"data": digest}, run)
     loop.run()
     return trainee, loop
 

@@ -25,6 +25,7 @@ from models.releases.manifest import Release, TrainingData
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors
 from training.common.adapter import quantized
+from training.common.checkpoint import digest_of
 from training.common.codings.split import Split, listed, pts_by_term
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
@@ -134,7 +135,8 @@ def train(
     context = _encoder(settings.base_of_context, options.start, "cpu")
     trainee = RefiningTrainee(settings, Encoders(isolated, context), terms, split, device)
     console.print(f"{len(trainee.data)} training mentions, {len(split.valid)} for validation")
-    loop = TrainingLoop(trainee, asdict(settings), run)
+    digest = digest_of([*terms, *split.train, *split.valid, options.start, options.start_isolated])
+    loop = TrainingLoop(trainee, asdict(settings) | {"data": digest}, run)
     loop.run()
     return trainee, loop
 
@@ -156,7 +158,8 @@ def phrase_adapter(
         isolated, terms, data, split.valid, settings.phrase_epochs, settings.precision, settings.seed, device
     )
     console.print(f"{len(data)} phrases")
-    loop = TrainingLoop(trainee, asdict(settings), run / "phrases" if run else None, "phrases")
+    identity = asdict(settings) | {"data": digest_of([*terms, *data, *split.valid])}
+    loop = TrainingLoop(trainee, identity, run / "phrases" if run else None, "phrases")
     loop.run()
     base = Encoder.load(settings.base, device=str(device), max_pieces=MAX_PIECES)
     return quantized(base.model, trainee.kept()), loop.seconds

@@ -21,8 +21,10 @@ from streams.store.follow import Follower
 from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus
+from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldCoding, GoldMention
 from training.evaluation.reference import read_texts
+from training.ner import assemble as assemble_ner
 from training.ner.__main__ import main as train_ner
 from training.ner.data import read
 from training.ner.settings import Settings
@@ -129,6 +131,22 @@ def test_a_corrected_code_is_a_pair_unless_it_is_held_out(
     held = before.test[0]
     again = replace(held, sentence="another sentence")
     assert again not in read_codes(data, [again]).train
+
+
+@pytest.mark.slow
+def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, tmp_path: Path) -> None:
+    settings = Settings(base=tiny.bert(tmp_path / "base"), epochs=1, rank=2, batch=8)
+    assemble_ner.train(read(corpus, settings), settings, tmp_path / "ner")
+    with pytest.raises(CheckpointError, match="other settings"):
+        assemble_ner.train(read(corpus, settings, reviews), settings, tmp_path / "ner")
+    folder = write_corpus(tmp_path)
+    options: dict[str, Any] = {
+        "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1, "rank": 2,
+        "terms": folder / "terms.tsv", "taught": False, "run": tmp_path / "normalization",
+    }  # fmt: skip
+    train_normalization(**options)
+    with pytest.raises(CheckpointError, match="other settings"):
+        train_normalization(reviews=reviews, **options)
 
 
 @pytest.mark.slow
