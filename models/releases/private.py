@@ -29,7 +29,7 @@ def private_folder(name: str, parent: Path | None = None, prefix: str = PREFIX) 
         (outer / name).mkdir(0o700)
         yield outer / name
     finally:
-        shutil.rmtree(outer, ignore_errors=True)
+        _remove(outer)
         os.close(lock)
 
 
@@ -48,9 +48,18 @@ def _remove_unlocked(folder: Path) -> None:
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     finally:
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, its lock last: by the lock another process finds what a kill leaves of it."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:

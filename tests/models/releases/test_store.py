@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -150,6 +150,32 @@ def test_what_a_killed_process_has_left_is_removed_and_what_a_living_one_uses_is
             assert (living / "weights").read_bytes() == b"w"
             remove_abandoned(tmp_path)
             assert own.is_dir(), "nor does a process remove what it uses itself"
+
+
+NAMES = "abcdefghijklmnop"
+
+
+@pytest.mark.parametrize("abandoned", [False, True])
+def test_the_lock_is_removed_last_so_that_what_a_kill_leaves_is_removed_later(
+    abandoned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, removed = os.unlink, list[str]()
+
+    def unlink(path: str | Path, **options: int) -> None:
+        removed.append(Path(path).name)
+        real(path, **options)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with nullcontext(tmp_path / f"{PREFIX}a/x") if abandoned else private_folder("x", tmp_path) as folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder.parent / LOCK).touch()
+        # In one folder the lock may happen to be the last that the file system lists.
+        for name in NAMES:
+            (folder.parent / name).mkdir()
+            (folder.parent / name / name).write_bytes(b"")
+    remove_abandoned(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert (sorted(removed), removed[-1]) == (sorted([LOCK, *NAMES]), LOCK)
 
 
 def test_only_folders_with_the_prefix_and_a_lock_are_removed(tmp_path: Path) -> None:
