@@ -14,6 +14,7 @@ import orjson
 import typer
 
 from streams.cli.arguments import input_files
+from streams.cli.files import write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def demo(
     )  # fmt: skip
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
-        report.write_bytes(orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
+        write_whole(report, orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
     raise typer.Exit(0 if outcome.ok else 1)
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streams.cli.arguments import check_task, chosen_releases, version_or_path
+from streams.cli.files import write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def evaluate(
         highlight=False,
     )
     if json is not None:
-        json.write_bytes(orjson.dumps(evaluation.as_dict(), option=orjson.OPT_INDENT_2))
+        write_whole(json, orjson.dumps(evaluation.as_dict(), option=orjson.OPT_INDENT_2))
 
 
 def _only(task: str, releases: Sequence[str]) -> dict[str, str | Path]:

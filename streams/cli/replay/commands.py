@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from streams.cli.arguments import chosen_releases, version_or_path
+from streams.cli.files import write_whole
 from streams.cli.terminal import broker_settings, out, progress_bar
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def replay(
     comparison = asyncio.run(run_replays(Range(topic, start, stop), first, second, gold))
     records = comparison.base.result.outputs
     if output is not None:
-        output.write_bytes(b"".join(encode(r) + b"\n" for r in records))
+        write_whole(output, b"".join(encode(r) + b"\n" for r in records))
     if into is not None:
         asyncio.run(send_to(into, records))
     _write_reports(comparison, html, json)
@@ -91,9 +92,9 @@ def _write_reports(comparison: Comparison, html: Path | None, json: Path | None)
     from streams.replay.comparison import as_json
 
     if html is not None:
-        html.write_text(report.html(comparison), encoding="utf-8")
+        write_whole(html, report.html(comparison).encode())
     if json is not None:
-        json.write_bytes(orjson.dumps(as_json(comparison), option=orjson.OPT_INDENT_2))
+        write_whole(json, orjson.dumps(as_json(comparison), option=orjson.OPT_INDENT_2))
 
 
 def _read_gold(path: Path) -> Gold:
@@ -203,7 +204,7 @@ def diff(
     )
     if json is not None:
         rows = [asdict(c) for c in comparison.coding]
-        json.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        write_whole(json, orjson.dumps(rows, option=orjson.OPT_INDENT_2))
 
 
 def _term(pt: str | None, llt: str | None) -> str:

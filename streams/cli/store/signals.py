@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from streams.cli.files import write_whole
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
@@ -144,13 +145,13 @@ class _Run:
         ]
         _print(outcome, chosen[: outputs.show], len(chosen))
         if outputs.json is not None:
-            outputs.json.write_bytes(b"".join(orjson.dumps(s) + b"\n" for s in chosen))
+            write_whole(outputs.json, b"".join(orjson.dumps(s) + b"\n" for s in chosen))
         if outputs.html is not None:
             from importlib.metadata import version
 
             from streams.signals.report import html
 
-            outputs.html.write_text(html(outcome, releases, version("pvstream")), encoding="utf-8")
+            write_whole(outputs.html, html(outcome, releases, version("pvstream")).encode())
         if outputs.publish:
             asyncio.run(self._publish(outcome))
 

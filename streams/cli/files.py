@@ -1,0 +1,33 @@
+"""Writes the files that commands are asked for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file at once: whoever reads it meanwhile, and a crash, find the old content or the new one.
+
+    A link, what is no file (such as /dev/stdout), and a file that cannot be replaced are written to.
+    """
+    from models.releases.store import sync
+
+    if path.is_symlink() or (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        path.write_bytes(content)
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, temporary)
+        sync(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:  # mounted into a container as a file
+            raise
+        path.write_bytes(content)
+    finally:
+        temporary.unlink(missing_ok=True)
