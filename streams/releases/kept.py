@@ -31,7 +31,9 @@ def keep(release: Release, settings: Settings) -> None:
         own.mkdir(0o700, parents=True, exist_ok=True)
         _copy(release, own)
         os.utime(own / release.version)
-        for version in kept_versions(release.task, settings)[KEPT:]:
+        # The times of the others may be later, of a clock that was set back.
+        others = [v for v in kept_versions(release.task, settings) if v != release.version]
+        for version in others[KEPT - 1 :]:
             shutil.rmtree(own / version, ignore_errors=True)
     except (OSError, ReleaseError) as error:
         log.warning("%s %s is not kept in %s: %s", release.task, release.version, own, error)

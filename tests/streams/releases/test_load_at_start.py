@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import time
@@ -15,6 +16,7 @@ import pytest
 from models.releases.manifest import ReleaseError
 from models.releases.store import bundled, open_release
 from streams import metrics
+from streams.releases import kept
 from streams.releases.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.conftest import Keys
@@ -195,3 +197,15 @@ def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
 def test_drug_classes_are_read_where_they_are_asked_for(asked: bool) -> None:
     relation: Any = load_at_start("relation", None, Settings(drug_classes=asked)).current.model
     assert (relation.drug_classes is not None) is asked
+
+
+def test_the_release_that_was_loaded_is_kept_after_a_clock_was_set_back(store: Store, tmp_path: Path) -> None:
+    settings = Settings(state=tmp_path)
+    one, two, three = (open_release(store.root / "summarization" / version) for version in store.sound)
+    tomorrow = time.time() + 86_400
+    for release in (one, two):
+        kept.keep(release, settings)
+        os.utime(kept.folder("summarization", settings) / release.version, (tomorrow, tomorrow))
+        tomorrow += 1
+    kept.keep(three, settings)
+    assert kept.kept_versions("summarization", settings) == [two.version, three.version]
