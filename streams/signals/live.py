@@ -88,7 +88,7 @@ class LiveStatistics:
         self._counted[rows] = np.column_stack(columns)
         return rows
 
-    def _counts(self, rows: NDArray[np.intp] | slice) -> Counts:
+    def _counts(self, rows: NDArray[np.intp]) -> Counts:
         return Counts(*self._counted[rows].T)
 
 

@@ -117,13 +117,14 @@ class Surveillance:
     def _records(self, window: str, listed: list[Pair]) -> dict[Pair, WindowStatistics]:
         live = self._live[window]
         n = live.statistics().counts.n
-        present = {pair: i for i, pair in enumerate(live.pairs) if n[i] > 0}
+        reported = [pair for pair, count in zip(live.pairs, n, strict=True) if count > 0]
+        present = {pair: i for i, pair in enumerate(reported)}
         pairs = [pair for pair in listed if pair in present]
         found = live.statistics(pairs)
         flags = {name: criterion(found) for name, criterion in CRITERIA.items()}
         if self._options.fdr is not None:
             # Over all pairs of the window, not only those that are listed.
-            everything = discoveries(live.statistics().counts, self._options.fdr)
+            everything = discoveries(live.statistics(reported).counts, self._options.fdr)
             flags[FDR] = everything[[present[pair] for pair in pairs]]
         return {
             pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]))

@@ -7,6 +7,7 @@ import numpy as np
 from streams.signals.live import LiveStatistics
 from streams.signals.population import Tables
 from streams.signals.statistics.criteria import evaluate
+from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.tables import Counts, Floats
 
 
@@ -53,6 +54,18 @@ def test_a_pair_that_is_gone_has_no_reports() -> None:
     assert gone == [first.pairs[0]]
     assert live.statistics(gone).counts.n.tolist() == [0]
     assert live.adopt(Tables(first.pairs[1:], first.counts.take(keep), first.reports)) == []
+
+
+def test_thousands_of_pairs_may_be_gone_under_a_prior_that_is_nearly_a_point_and_zero() -> None:
+    rng = np.random.default_rng(5)
+    n: Floats = rng.poisson(5, 3000).astype(np.float64) + 1
+    first = Tables([(f"d{i}", "t") for i in range(3000)], Counts(n, n * 100, n * 10, n * 1000), 100_000)
+    live = LiveStatistics(first)
+    live.prior = Mixture(0.0003, 15.0, 7000.0, 8000.0, 0.01)
+    few = Tables(first.pairs[:100], first.counts.take(np.arange(100)), first.reports)
+    assert len(live.adopt(few)) == 2900
+    live.refit()
+    assert np.isfinite(live.statistics(few.pairs).ebgm.low).all()
 
 
 def test_a_handful_of_pairs_gets_the_prior_of_the_paper() -> None:

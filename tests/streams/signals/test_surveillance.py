@@ -91,6 +91,26 @@ def test_a_refit_computes_pairs_anew_of_which_only_the_margins_changed(stored: D
     assert now[f"{PLANTED[0]}|{PLANTED[1]}"].expected < old[f"{PLANTED[0]}|{PLANTED[1]}"].expected / 2
 
 
+def test_pairs_that_have_left_the_window_are_no_hypotheses(stored: Database, fill: Fill) -> None:
+    def week(tag: str, pairs: int, weeks: int) -> list[CodedReport]:
+        made = NOON - timedelta(weeks=weeks, days=1)
+        chosen = [(f"{tag} {i % 20}", f"{tag} {i // 20}") for i in range(pairs)]
+        return [report(f"{tag}{i}", i, event(*pair), created_at=made) for i, pair in enumerate(chosen)]
+
+    fill(week("old", 2000, 8))
+    surveillance = Surveillance(stored, Options(fdr=0.05))
+    surveillance.compute(NOON - timedelta(weeks=8))
+    stored.release()
+    planted = [report(f"p{i}", i, event("planted", "Rash"), created_at=NOON) for i in range(3)]
+    others = [report(f"q{i}", i, event("planted", f"new {i}"), created_at=NOON) for i in range(2)]
+    fill([*week("new", 100, 0), *planted, *others])
+    now = NOON + timedelta(minutes=1)
+    followed, afresh = surveillance.compute(now), Surveillance(stored, Options(fdr=0.05)).compute(now)
+    for outcome in (followed, afresh):
+        (found,) = [s for s in outcome.signals if s.drug == "planted"]
+        assert "fdr" in found.windows["7d"].criteria
+
+
 def test_an_empty_store_has_no_signals(stored: Database) -> None:
     outcome = Surveillance(stored, Options()).compute(NOON)
     assert outcome.signals == [] and outcome.windows["all"].reports == 0
@@ -149,7 +169,7 @@ def test_the_command_signals_prints_a_drug_that_looks_like_markup(
 ) -> None:
     fill([report(f"r{i}", i, event("a[/b]", "Insomnia"), created_at=NOON) for i in range(5)])
     pvstream.set("PV_DATABASE", database_path)
-    answer = pvstream("signals", "--until", NOON.isoformat())
+    answer = pvstream("signals", "--until", (NOON + timedelta(minutes=1)).isoformat())
     assert answer.code == 0, answer.err
     assert "a[/b]" in answer.out
 
