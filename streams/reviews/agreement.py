@@ -16,7 +16,7 @@ class Readings:
     """The decisions on one event that are valid."""
 
     original: ReviewedEvent
-    """The event as it was before the first decision."""
+    """The event as it was before the first decision that is valid."""
     first: Review | None = None
     second: Review | None = None
     """By somebody who has not seen the first one."""
@@ -27,7 +27,7 @@ class Readings:
         """The next decision; an undo takes back the one of its reading."""
         valid = None if review.action == "undo" else review
         if review.reading == FIRST:
-            self.first = valid
+            self.first, self.original = valid, valid.before if valid else self.original
         elif review.reading == SECOND:
             self.second = valid
         else:

@@ -60,8 +60,10 @@ def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review
         if event["report_id"] in touched:
             record_id = reports[event["report_id"]]["record_id"]
             place = event["report_id"], *found_span(event), fingerprint(record_id)
-            if place in latest:
-                _decide(event, orjson.loads(latest[place]), reports[event["report_id"]]["text"])
+            outcome = orjson.loads(latest.get(place, "null"))
+            # What an undo gives back is of an earlier release than a record that comes after it.
+            if outcome and (outcome["review"] is not None or event["report_id"] not in changed):
+                _decide(event, outcome, reports[event["report_id"]]["text"])
     batch.rows.pairs = [pair for pair in batch.rows.pairs if pair["report_id"] not in touched]
     for id_ in sorted(touched):
         events = [event for event in batch.rows.events if event["report_id"] == id_]

@@ -37,7 +37,7 @@ async def queue(request: web.Request) -> web.Response:
     await site.log.refresh()
     count, free = await _free(site, site.log, order, user.name)
     mine, report, event = await _leased_event(site, free, order, user)
-    readings = site.log.readings.get(mine) if mine else None
+    readings = site.log.readings.get(mine) if mine and order in READINGS else None
     if mine is not None and report is not None and event is not None and readings is not None:
         before = readings.original if order == "second" else site.log.current[mine]
         reports.show_as(report, event, before)

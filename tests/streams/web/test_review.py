@@ -193,10 +193,32 @@ async def test_decisions_win_in_the_store_also_over_a_later_release_and_become_g
         assert len(stored_rows(settings, pairs)) == 2
 
 
-def write_again(settings: Settings, id_: str, i: int) -> None:
+async def test_an_undone_decision_does_not_win_over_a_later_release(brokered: Page) -> None:
+    settings = brokered.settings
+    sql = "SELECT pt, review FROM events WHERE report_id = 'r5'"
+    async with brokered.served() as browser:
+        client = browser()
+        assert await sent(client, "/review", await given(client) | {"action": "accept"}) == 303
+        html = await (await client.get("/review")).text()
+        undo = dict(re.findall(r'name="(csrf|sequence)" value="(\w+)"', html[html.index("/review/undo") :]))
+        assert await sent(client, "/review/undo", undo) == 303
+        await follow(settings)
+        await asyncio.to_thread(write_again, settings, "r5", 5, "Insomnia")
+        assert stored_rows(settings, sql) == [("Insomnia", None)]
+        async with brokered.served() as other:  # the first browser has a lease of another event
+            reader = other()
+            while (form := fields(html := await (await reader.get("/review")).text()))["report"] != "r5":
+                assert await sent(reader, "/review", form | {"action": "skip"}) == 303
+            assert "</q>" in html and "”: Insomnia" in html
+            assert await sent(reader, "/review", form | {"action": "accept"}) == 303
+        await follow(settings)
+        assert stored_rows(settings, sql) == [("Insomnia", "accept")]
+
+
+def write_again(settings: Settings, id_: str, i: int, pt: str = "Nausea") -> None:
     """The same text by a later release, with the same span; the place leaves the consumer where it is."""
     at, text = len("took sertraline and "), f"took sertraline and felt sick {i}"
-    made = report(id_, 900, event(), text=text, record_id=f"posts/{id_}/f{i}/normalization@2")
+    made = report(id_, 900, event(pt=pt), text=text, record_id=f"posts/{id_}/f{i}/normalization@2")
     mention = replace(made.mentions[0], start=at, end=at + 9)
     database = open_database(settings, write=True)
     Follower(settings, database).apply([message(-1, replace(made, mentions=(mention,)))])
