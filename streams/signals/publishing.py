@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from aiokafka import AIOKafkaProducer
 
 from streams.broker.consumer import running_client
 from streams.broker.ranges import read_chunks
-from streams.codec import encode
+from streams.codec import BadRecord, decode, encode
 from streams.records import Signal
 from streams.settings import Settings
+from streams.signals.population import Level
 from streams.topics import SIGNALS, broker_name, require
 
 
-async def published_keys(settings: Settings) -> set[str]:
-    """The keys that the topic has a signal for."""
-    latest: dict[str, bool] = {}
+async def published_keys(settings: Settings, level: Level) -> set[str]:
+    """The keys that the topic has a signal of this level for."""
+    levels: dict[str, Level | None] = {}
     async for chunk in read_chunks(settings, SIGNALS, "beginning", "end", lambda done, total: None):
         for message in chunk:
-            latest[(message.key or b"").decode(errors="replace")] = message.value is not None
-    return {key for key, present in latest.items() if present}
+            levels[(message.key or b"").decode(errors="replace")] = _level(message.value)
+    return {key for key, one in levels.items() if one == level}
+
+
+def _level(value: bytes | None) -> Level | None:
+    """Of a signal; None for a tombstone and for what is none."""
+    with suppress(BadRecord):
+        return decode(Signal, value).level
+    return None
 
 
 async def publish(settings: Settings, signals: Sequence[Signal], ended: set[str]) -> None:

@@ -160,7 +160,9 @@ class _Run:
         from streams.signals.publishing import publish, published_keys
 
         first = self._published is None
-        before = await published_keys(self._settings) if self._published is None else self._published
+        before = self._published
+        if before is None:
+            before = await published_keys(self._settings, outcome.options.population.level)
         keys = {s.key for s in outcome.signals}
         due = [s for s in outcome.signals if first or (s.drug, s.term) in outcome.changed]
         await publish(self._settings, due, before - keys)
