@@ -63,13 +63,16 @@ class Live:
         self._listeners.add(queue)
         try:
             await response.write(b": hello\n\n")
+            clock = asyncio.get_running_loop().time
+            rate_due = clock() + PING_SECONDS
             while True:
                 try:
-                    async with asyncio.timeout(PING_SECONDS):
+                    async with asyncio.timeout_at(rate_due):
                         html = await queue.get()
                     lines = "".join(f"data: {line}\n" for line in html.splitlines())
                     await response.write(f"event: report\n{lines}\n".encode())
                 except TimeoutError:
+                    rate_due = clock() + PING_SECONDS
                     await response.write(f"event: rate\ndata: {self.rate:.2f}\n\n".encode())
         except ConnectionResetError:
             return response

@@ -8,11 +8,14 @@ import re
 import time
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
 
 from streams.codec import encode
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
+from streams.web import live
 from streams.web.app import HERE, STATIC
 from streams.web.reports import pieces
 from streams.web.signal_table import sparkline
@@ -117,6 +120,26 @@ async def test_a_report_that_arrives_is_sent_to_who_looks(brokered: Page) -> Non
                 while b"</article>" not in shown:
                     shown += await stream.content.readline()
         assert b"event: report" in shown and b"<script" not in shown and b"&lt;script&gt;" in shown
+
+
+async def test_the_rate_is_sent_while_reports_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PING_SECONDS", 0.5)
+    followed = live.Live(Settings(), lambda _: "<p>")
+    app = web.Application()
+    app.add_routes([web.get("/live", followed.stream)])
+    value = encode(reports(1)[0])
+
+    async def arrive() -> None:
+        while True:
+            followed.offer(value)
+            await asyncio.sleep(0.21)
+
+    async with TestClient(TestServer(app)) as client, client.get("/live") as stream:
+        arriving = asyncio.create_task(arrive())
+        async with asyncio.timeout(10):
+            while await stream.content.readline() != b"event: rate\n":
+                pass
+        arriving.cancel()
 
 
 async def produce(settings: Settings, record: CodedReport) -> None:
