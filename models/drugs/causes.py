@@ -59,6 +59,8 @@ _CHANGE = _words(
 )
 #: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
 _NEAR = 60
+#: Most drugs on one side of another that count as taken together with it: a text may list thousands.
+_MOST = 50
 #: From a drug to what it is taken for.
 _AGAINST = _words(r"\s* (?:[\w'-]+\s+){0,2}? (?:for|against) \s+ (?:[\w'-]+\s+){0,2} $")
 #: Behind a drug that the writer does not blame.
@@ -139,9 +141,9 @@ def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, ef
 def _taken_together(text: str, drugs: Sequence[NamedDrug], chosen: int) -> tuple[str, ...]:
     """The names of the chosen drug and of those that stand together with it."""
     first = last = chosen
-    while first and _are_joined(text, drugs[first - 1], drugs[first]):
+    while first > max(0, chosen - _MOST) and _are_joined(text, drugs[first - 1], drugs[first]):
         first -= 1
-    while last + 1 < len(drugs) and _are_joined(text, drugs[last], drugs[last + 1]):
+    while last + 1 < min(len(drugs), chosen + _MOST) and _are_joined(text, drugs[last], drugs[last + 1]):
         last += 1
     return tuple(dict.fromkeys(d.name for d in drugs[first : last + 1]))
 

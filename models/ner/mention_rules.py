@@ -13,7 +13,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import attrgetter
 
 from models.types import DRUG, Mention, Span
@@ -114,14 +114,32 @@ def within_sentences(runs: Sequence[Run], starts: Sequence[int]) -> list[Run]:
     return cut
 
 
+class Cover:
+    """Which spans some mentions overlap or have inside, in a time that hardly depends on their number: one
+    sentence may have thousands.
+    """
+
+    def __init__(self, mentions: Sequence[Mention | Span]) -> None:
+        ordered = sorted((m.start, m.end) for m in mentions)
+        self._starts = [start for start, _ in ordered]
+        self._ends = list(accumulate((end for _, end in ordered), max))
+        """of the mentions up to this one the last end"""
+
+    def overlaps(self, span: Span) -> bool:
+        """Whether a mention shares a character with the span."""
+        before = bisect_left(self._starts, span.end)
+        return before > 0 and self._ends[before - 1] > span.start
+
+    def holds(self, mention: Mention) -> bool:
+        """Whether a mention has all of this one inside."""
+        before = bisect_right(self._starts, mention.start)
+        return before > 0 and self._ends[before - 1] >= mention.end
+
+
 def outside_drugs(mentions: Sequence[Mention]) -> list[Mention]:
     """The mentions without those that lie inside the name of a drug."""
-    drugs = [m for m in mentions if m.label == DRUG]
-    return [
-        m
-        for m in mentions
-        if m.label == DRUG or not any(d.start <= m.start and m.end <= d.end for d in drugs)
-    ]
+    drugs = Cover([m for m in mentions if m.label == DRUG])
+    return [m for m in mentions if m.label == DRUG or not drugs.holds(m)]
 
 
 def _end(words: Sequence[str], first: int, after: int) -> int:

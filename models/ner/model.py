@@ -29,12 +29,7 @@ from models.ner.decoding import (
 )
 from models.ner.head import EventHead, Head
 from models.ner.judging import Case, in_text, judged
-from models.ner.mention_rules import (
-    in_handle,
-    outside_drugs,
-    sound_runs,
-    within_sentences,
-)
+from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead
@@ -273,10 +268,9 @@ class NerModel:
         """
         if self.lexicon is None:
             return outside_drugs(mentions)
-        tagged = [m for m in mentions if m.label == DRUG]
+        tagged = Cover([m for m in mentions if m.label == DRUG])
         for span, generic in self.lexicon.among(text, words_):
-            overlaps = any(m.start < span.end and span.start < m.end for m in tagged)
-            if not overlaps and not in_handle(text, span):
+            if not tagged.overlaps(span) and not in_handle(text, span):
                 mentions.append(
                     Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
                 )

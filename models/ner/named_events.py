@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from models.lexicon import NameLexicon, shared
-from models.ner.mention_rules import barred_words
+from models.ner.mention_rules import Cover, barred_words
 from models.tables import read_tsv
 from models.types import ADE, Mention, Span
 
@@ -38,10 +38,9 @@ def candidates(
     named = [span for span, _ in names.among(text, words)]
     if not named:
         return []
-    taken = [Span(m.start, m.end) for m in found]
-    taken += [words[i] for i, _ in barred_words(text, words)]
+    taken = Cover([*found, *(words[i] for i, _ in barred_words(text, words))])
     return [
         Mention(s.start, s.end, text[s.start : s.end], ADE, round(score, 4))
         for s in named
-        if not any(t.start < s.end and s.start < t.end for t in taken)
+        if not taken.overlaps(s)
     ]

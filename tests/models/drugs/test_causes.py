@@ -114,3 +114,9 @@ def test_the_time_of_a_long_text_is_bounded(filler: str) -> None:
     for start in (1, len(text) // 2, len(text) - 2):
         causes(text, drugs, Span(start, start + 1))
     assert time.process_time() - started < 1
+
+
+def test_of_thousands_of_drugs_in_a_row_the_nearest_are_the_suspects() -> None:
+    text = "paxil, " * 5000 + "nausea"
+    drugs = [NamedDrug(i, i + 5, str(i)) for i in range(0, 7 * 5000, 7)]
+    assert causes(text, drugs, Span(7 * 5000, len(text))).names == tuple(d.name for d in drugs[-51:])

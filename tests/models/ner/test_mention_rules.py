@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.ner.mention_rules import (
     DANGLING,
+    Cover,
     Run,
     barred_words,
     in_handle,
@@ -129,3 +132,22 @@ def test_a_mention_ends_with_its_sentence(
 ) -> None:
     cut = within_sentences([("DRUG", 0, 1), run], starts)
     assert cut == [("DRUG", 0, 1), *(("ADE", *span) for span in expected)]
+
+
+SPANS = st.tuples(st.integers(0, 20), st.integers(1, 6)).map(lambda p: Span(p[0], p[0] + p[1]))
+
+
+@given(st.lists(SPANS, max_size=6), SPANS)
+def test_what_spans_cover_is_what_a_comparison_with_each_says(spans: list[Span], one: Span) -> None:
+    cover = Cover(spans)
+    mention = Mention(one.start, one.end, "", ADE, 0.9)
+    assert cover.overlaps(one) == any(s.start < one.end and one.start < s.end for s in spans)
+    assert cover.holds(mention) == any(s.start <= one.start and one.end <= s.end for s in spans)
+
+
+def test_the_time_of_a_sentence_with_thousands_of_drugs_and_effects_is_bounded() -> None:
+    drugs = [Mention(i, i + 5, "paxil", DRUG, 1.0) for i in range(0, 100_000, 6)]
+    effects = [Mention(i + 5, i + 6, " ", ADE, 0.9) for i in range(0, 100_000, 6)]
+    started = time.process_time()
+    assert outside_drugs([*drugs, *effects]) == [*drugs, *effects]
+    assert time.process_time() - started < 2
