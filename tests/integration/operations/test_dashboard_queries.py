@@ -28,7 +28,6 @@ UNANSWERED = {
     "pv_release_fallback": "no worker runs another release than the announced one",
     "pv_reload_seconds_bucket": "the releases are pinned, so no announcement is followed",
     "pv_announcements_refused": "nor refused",
-    "pv_source_lag_seconds": "lines of a file have no age",
 }
 WITHIN_S = 240.0
 
