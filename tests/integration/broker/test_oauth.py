@@ -16,7 +16,8 @@ pytestmark = pytest.mark.kafka
 QUESTIONS = str(SAMPLES / "questions.jsonl")
 N = len((SAMPLES / "questions.jsonl").read_bytes().splitlines())
 WORKER = ("worker", "--stage", "summarization")
-#: For which the first token of the file is valid; a worker starts within it on a busy machine too.
+WRONG_SECRET = "not-the-secret-of-the-client"
+#: Seconds for which the first token of the file is valid; a worker starts within it on a busy machine too.
 FILE_SECONDS = 20
 
 
@@ -53,7 +54,7 @@ def environment_of_client(
 
 def refused_with_another_secret(env: dict[str, str], server: TokenServer) -> str:
     """What a command prints to which the token server gives no token."""
-    wrong = {**env, "PV_OAUTH_CLIENT_SECRET": "another"}
+    wrong = {**env, "PV_OAUTH_CLIENT_SECRET": WRONG_SECRET}
     del wrong["PV_OAUTH_CLIENT_SECRET_FILE"]
     refused = processes.forked_command("topics", env=wrong)
     assert refused.returncode == 1
@@ -84,7 +85,7 @@ def work_with_a_token_server(kafka: LocalKafka, folder: Path, pinned: str, log: 
             assert len(server.issued) >= before + 2
             stop(worker)
         printed = log.read_text() + refused
-        assert all(word not in printed for word in (SECRET, "another", *server.issued))
+        assert all(word not in printed for word in (SECRET, WRONG_SECRET, *server.issued))
         print(f"{len(server.issued)} tokens for 3 commands and a worker")
 
 

@@ -112,7 +112,9 @@ def _redrive_and_shadow(pipeline: Pipeline, folder: Path) -> None:
 
 def _expect_only_their_own_records(other: Pipeline, plain: Pipeline) -> None:
     """Two questions were sent to `other`, and none to `plain`."""
-    assert other.count("summaries") == 2
+    # A worker that lost its partitions for a moment repeats a record.
+    found = processes.read_all(other.kafka.bootstrap, other.prefix + "summaries")
+    assert {message.key for message in found} == {b"four", b"five"}
     assert other.count("questions.dead", "releases") == 0
     assert plain.count(*TABLE) == 0, "nothing went to topics without a prefix"
 
