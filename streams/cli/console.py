@@ -17,12 +17,11 @@ from streams import topics
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
-from streams.cli.display import render
+from streams.cli.display import plain_text, render
 from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
 from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
-from streams.dead_letters.browse import printable
 from streams.inputs import read_report
 from streams.order import Latest, read_revision
 from streams.records import Inbound, Report
@@ -169,11 +168,11 @@ def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
     if topic.record is None:
         headers = ", ".join(f"{k}={(v or b'').decode(errors='replace')}" for k, v in message.headers)
         key = (message.key or b"").decode(errors="replace")
-        console.print(printable(f"{place} {key} {headers}"), highlight=False, markup=False)
+        console.print(plain_text(f"{place} {key} {headers}"))
         return
     if message.value is None:
         key = (message.key or b"").decode(errors="replace")
-        console.print(printable(f"{place} {key} deleted"), highlight=False, markup=False)
+        console.print(plain_text(f"{place} {key} deleted"))
         return
     try:
         console.print(render(topic.name, decode(topic.record, message.value)))
