@@ -219,6 +219,7 @@ def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
         "not only nausea but [vomiting]",
         "no side effects except [nausea]",
         "no nausea, but [headaches] every day",
+        "no nausea -- [headaches] every day",
         "stopped the drug because of [hives]",
         "had to stop it due to [cramps]",
         "I no longer get [dizzy] since they cut the dose",
