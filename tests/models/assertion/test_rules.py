@@ -184,6 +184,7 @@ def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: s
         ("Cough can be a side effect; she never had [cough].", NEGATED),
         ("It was continued, and he had not developed [rash].", NEGATED),
         ("The patient has not reported [nausea].", NEGATED),
+        ("She does not endorse [suicidal ideation] on isotretinoin.", NEGATED),
         ("Stop the infusion if the patient developed [urticaria].", HYPOTHETICAL),
     ],
 )
