@@ -65,6 +65,8 @@ _ENDED_BY = {
 }
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
+#: Between two words: columns of a note have several spaces, or tabs.
+_SPACE = re.compile(r"\s+")
 #: The name of a list of alternatives in a trigger.
 _LIST = re.compile(r"\{\w+\}")
 
@@ -110,7 +112,7 @@ def _kinds_before(sentence: str, matches: list[_Match], first: int) -> set[str]:
     for kind, _, end in matches:
         if kind in _ENDED_BY:
             ended |= _ENDED_BY[kind]
-        elif kind not in ended and sentence.count(" ", end, first) <= _WORDS_AFTER.get(kind, -1):
+        elif kind not in ended and len(_SPACE.findall(sentence, end, first)) <= _WORDS_AFTER.get(kind, -1):
             kinds.add(kind)
     return kinds
 
@@ -121,7 +123,7 @@ def _kinds_after(sentence: str, matches: list[_Match], last: int) -> set[str]:
     for kind, start, _ in matches:
         if kind in _ENDS_BACK:
             break
-        if sentence.count(" ", last, start) <= _WORDS_BEFORE.get(kind, -1):
+        if len(_SPACE.findall(sentence, last, start)) <= _WORDS_BEFORE.get(kind, -1):
             kinds.add(kind)
     return kinds
 
