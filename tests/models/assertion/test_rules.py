@@ -124,6 +124,8 @@ def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None
         "A neonate whose mother had received lithium developed [hypothyroidism].",
         "[Liver failure] after living donor transplantation in a woman on tacrolimus.",
         "Rabbit syndrome and [akathisia] occurred on risperidone.",
+        "Rabbit antithymocyte globulin caused [serum sickness].",
+        "[Pulmonary embolism] was seen in a CAT scan.",
         "His father has asthma; the patient developed [angioedema] on ramipril.",
     ],
 )
