@@ -41,7 +41,12 @@ _SENTENCE_END = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?:\s|$)|…")
 _PRODUCT = "(?:one|drug|meds?|pills?|tablets?)"
 _FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
 _LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")
-_WITH_FORMER = _words(r"\W* (?:on|with|from|by) \s the \s (?:first|old|former) \b")
+#: "On the first" is a medicine, "on the first day" or "from the first dose" is not.
+_WITH_FORMER = _words(
+    rf"""\W* (?:on|with|from|by) \s the \s
+      (?: (?:old|former) \b
+        | first (?= \s* (?:[^\w\s]|$) | \s+ (?:{_PRODUCT}|and|but|not|while|though) \b))"""
+)
 #: Before or between two drugs of which the second replaces the first, and between them.
 _SWITCHED = _words(
     r"\b (?:switch|swap|chang|mov|trad|replac)\w* \b | \b (?:went|go|gone|came|took|is|from) \b"

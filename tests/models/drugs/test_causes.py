@@ -29,6 +29,8 @@ POSTS = [
     ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
     ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
     ("went from {1} to {2} as everything tasted odd, <awful dreams> on the first one", (1,), True),
+    ("moved from {1} to {2}. <Sick> from the first dose", (2,), False),
+    ("{1} for years, then {2}: <itch> on the first, none now", (1,), True),
     ("{1} with my {2} because without it I get <no sleep>", (1, 2), False),
     # a purpose, and what is not blamed
     ("{1} for the knee, {2} for the <cramps>", (1,), False),
