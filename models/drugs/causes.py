@@ -37,7 +37,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 #: Looked for only where a run of marks begins: a long one would need quadratic time.
-_SENTENCE_END = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?:\s|$)|…")
+_SENTENCE_END = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?:(?<=\n)|\s|$)|…")
 _PRODUCT = "(?:one|drug|meds?|pills?|tablets?)"
 _FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
 _LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")

@@ -25,6 +25,7 @@ POSTS = [
     ("{1} is off and {2} is on because my <liver is failing>", (1,), True),
     ("they moved me from {1} to {2} and within a month <I gained 9 lbs>", (2,), False),
     ("swapped {1} for {2} due to the shortage and now I am <a weepy mess>", (2,), False),
+    ("switched from {1} to {2}\nwent to the ER because of <chest pain>", (2,), False),
     # an order
     ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
     ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
