@@ -65,6 +65,8 @@ _ENDED_BY = {
 }
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
+#: What is written for an apostrophe, and the only letter whose lower case is longer: it would shift offsets.
+_PLAIN = str.maketrans("\u2019\u00b4\u02bc\u0130", "'''i")
 #: Between two words: columns of a note have several spaces, or tabs.
 _SPACE = re.compile(r"\s+")
 #: The name of a list of alternatives in a trigger.
@@ -148,10 +150,7 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
     if stop > high:
         is_cut = not (text[high - 1].isspace() or text[high].isspace())
         stop = end + len("".join(text[end:high].rsplit(None, 1)[:-1]) if is_cut else text[end:high].rstrip())
-    whole = text[begin:stop].replace("\u2019", "'")
-    lower = whole.lower()
-    # A few characters have a longer lower case, which would shift the offsets.
-    return lower if len(lower) == len(whole) else whole, start - begin, end - begin
+    return text[begin:stop].translate(_PLAIN).lower(), start - begin, end - begin
 
 
 @lru_cache(maxsize=64)

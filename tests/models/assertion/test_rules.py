@@ -41,6 +41,8 @@ def assertion_of(marked: str, *, clinical: bool = False) -> Assertion:
         "I never had any [headaches] with it",
         "i didnt get the [shakes] this time",
         "I don\u2019t have [cramps]",
+        "I don\u00b4t have [cramps]",
+        "No [cramps] in \u0130zmir",
         "Two years on it without [weight gain].",
         "it hasn't caused [hair loss] for me",
         "haven't noticed any [ringing in the ears]",
