@@ -190,6 +190,7 @@ def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: s
         ("Cough can be a side effect; she never had [cough].", NEGATED),
         ("It was continued, and he had not developed [rash].", NEGATED),
         ("The patient has not reported [nausea].", NEGATED),
+        ("She has not yet developed [rash].", NEGATED),
         ("Denies            [nausea]", NEGATED),
         ("[Nausea]:          none", NEGATED),
         ("denies\ta\tb\tc\td\te\tf\tg\th\t[nausea]", ASSERTED),
