@@ -251,6 +251,8 @@ def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
         "anyone else get [vivid dreams]?",
         "felt as if I was [drunk]",
         "in May I got [hives]",
+        "started in May and it makes me [dizzy]",
+        "since May it makes me [dizzy]",
         "I was scared, [heart racing] all night",
         "no nausea and I have [insomnia] now",
         "prednisone has me [snapping at my kids]",

@@ -30,6 +30,7 @@ def named(text: str, *further: Mention) -> list[str]:
         ("shaking, withdrawls from the suboxone again", "withdrawls"),
         ("the withdrawal symptoms of zoloft floor me", "withdrawal symptoms"),
         ("quit zoloft on Monday and I am going through bad withdrawal", "withdrawal"),
+        ("In May I had zoloft withdrawal", "withdrawal"),
         ("off zoloft. WITHDRAWAL has set up camp", "WITHDRAWAL"),
     ],
 )
