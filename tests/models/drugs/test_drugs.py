@@ -67,6 +67,23 @@ def test_well_known_brands_are_in_the_lexicon(bundled: DrugLexicon, name: str, g
 
 
 @pytest.mark.parametrize(
+    ("name", "generic"),
+    [
+        ("Paxil CR", "paroxetine"),
+        ("Toprol-XL", "metoprolol"),
+        ("wellbutrinXL", "bupropion"),
+        ("zoloft" + " -" * 50_000 + "xr", "sertraline"),
+        ("-XR", None),
+        ("zoloft" + " -" * 50_000, None),
+    ],
+)
+def test_a_release_form_behind_a_name_does_not_matter(
+    bundled: DrugLexicon, name: str, generic: str | None
+) -> None:
+    assert bundled.generic(name) == generic
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "header must begin with name, generic"),
