@@ -231,6 +231,8 @@ def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
         "no side effects except [nausea]",
         "no nausea, but [headaches] every day",
         "no nausea -- [headaches] every day",
+        "not a day goes by without [nausea] on this",
+        "I couldn't eat without [vomiting]",
         "[nausea] no. 2 since the new dose",
         "no, 3 days of [nausea] so far",
         "stopped the drug because of [hives]",
