@@ -8,9 +8,10 @@ matched first and have no scope. An effect that has ended ("no longer dizzy") di
 The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
 used. Kinds of rows: `negated`, `negated_until_comma`, `negated_aside`, `possible`, `feared`, `other`
 (experiencer) and `relative` have their scope after the trigger; `negated_after`, `possible_after` and
-`other_after` before it, and so has `cancel`, which cancels a negation; `relative_after` ("in rats") has it on
-both sides. `stop`, `new_clause`, `writer`, `patient`, `patient_clause`, `onset`, `comma` and `punctuation`
-are terminators. `pseudo` and `list` (commas of an enumeration) have no effect but to prevent other matches.
+`other_after` before it, and so have `cancel` and `until`, which cancel a negation; `relative_after` ("in
+rats") has it on both sides. `stop`, `new_clause`, `writer`, `patient`, `patient_clause`, `onset`, `comma`,
+`punctuation` and `until` are terminators. `pseudo` and `list` (commas of an enumeration) have no effect but
+to prevent other matches.
 
 In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
 are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
@@ -45,7 +46,14 @@ _WORDS_AFTER = {
     "relative_after": 12,
 }
 #: Words that may be between an effect and a trigger after it.
-_WORDS_BEFORE = {"negated_after": 2, "possible_after": 2, "other_after": 6, "relative_after": 6, "cancel": 5}
+_WORDS_BEFORE = {
+    "negated_after": 2,
+    "possible_after": 2,
+    "other_after": 6,
+    "relative_after": 6,
+    "cancel": 5,
+    "until": 5,
+}
 _NEGATED = frozenset({"negated", "negated_until_comma", "negated_aside"})
 _EVENT = _NEGATED | {"possible", "feared"}
 #: Kinds of rows that are read in posts alone, and in clinical sentences alone.
@@ -62,6 +70,7 @@ _ENDED_BY = {
     "punctuation": _NEGATED | {"feared"},
     "patient_clause": _EVENT | _RELATIVE,
     "onset": frozenset({"negated_aside"}),
+    "until": _NEGATED,
 }
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
@@ -100,7 +109,7 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
     inside = {m.kind for m in matches if m.start == first and m.end < last}
     kinds |= inside & {"other", "relative", *(_NEGATED if clinical else ())}
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
-    negated = "cancel" not in kinds and not kinds.isdisjoint(_NEGATED)
+    negated = kinds.isdisjoint(("cancel", "until")) and not kinds.isdisjoint(_NEGATED)
     return Assertion(
         negated=negated or "negated_after" in kinds,
         hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),
