@@ -233,6 +233,8 @@ def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
         "no side effects except [nausea]",
         "no nausea, but [headaches] every day",
         "no nausea -- [headaches] every day",
+        "the [headaches] weren't there before",
+        "[palpitations] never happened until I took this",
         "no side effects until the [hair loss] in month 3",
         "not a day goes by without [nausea] on this",
         "I couldn't eat without [vomiting]",
