@@ -42,7 +42,11 @@ def read_report(data: bytes, origin: Origin | None = None) -> Report:
     Fields of the pipeline are ignored, unknown fields are kept in `meta`. An `author` that is not a hash is
     left out, so that no handle is passed on.
     """
-    content = read_object(data)
+    return report_of(read_object(data), origin)
+
+
+def report_of(content: dict[str, Any], origin: Origin | None = None) -> Report:
+    """Like `read_report`, of the object that was read; changes it."""
     named = "author" in content and not _fits(_AUTHOR, content["author"])
     if named:
         del content["author"]
@@ -55,9 +59,13 @@ def read_report(data: bytes, origin: Origin | None = None) -> Report:
         moment, assumed = _moment(report["created_at"])
         report |= {"created_at": moment.isoformat(), "created_at_assumed_utc": assumed}
     unknown = [item for item in content.items() if item[0] not in known | _PIPELINE_FIELDS]
-    meta, dropped = _bounded(unknown)
-    own = {"meta": meta, "meta_dropped": dropped + named, "origin": origin}
-    return decode(Report, orjson.dumps(report | own))
+    try:
+        meta, dropped = _bounded(unknown)
+        own = {"meta": meta, "meta_dropped": dropped + named, "origin": origin}
+        return decode(Report, orjson.dumps(report | own))
+    except orjson.JSONEncodeError:
+        # It writes 254 levels of lists and objects, and reads 1,024.
+        raise BadRecord("nested too deeply") from None
 
 
 def as_input(report: Report) -> bytes:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import orjson
-
 from streams.codec import BadRecord
-from streams.inputs import read_object, read_report
+from streams.inputs import read_object, report_of
 from streams.intake.intake import Privacy, drugs_without_person
 from streams.intake.masking import MAX_MASKED, mask
 from streams.records import MAX_TEXT, Report
@@ -19,7 +17,7 @@ def read_masked(line: bytes, privacy: Privacy) -> Report:
     """
     content = read_object(line)
     author = content.pop("author", None)
-    report = read_report(orjson.dumps(content))
+    report = report_of(content)
     text, masked = mask(report.text, privacy.regions)
     if len(text) > MAX_TEXT or len(masked) > MAX_MASKED:
         raise BadRecord(f"text: longer than {MAX_TEXT} characters, or more than {MAX_MASKED} of them masked")

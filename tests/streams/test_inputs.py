@@ -141,6 +141,14 @@ def test_unknown_fields_are_kept_up_to_the_bounds() -> None:
     assert (len(many.meta), many.meta_dropped) == (MAX_META_FIELDS, 5)
 
 
+@pytest.mark.parametrize("field", ["x", "text", "id", "drug"])
+@pytest.mark.parametrize("levels", [210, 260, 1000])
+def test_lists_in_lists_are_refused_as_deep_as_they_are_read(field: str, levels: int) -> None:
+    deep = b"[" * levels + b"]" * levels
+    with pytest.raises(BadRecord):
+        read_report(b'{"id": "a", "text": "b", "%s": %s}' % (field.encode(), deep))
+
+
 def test_no_word_of_the_producer_is_in_a_refusal() -> None:
     for data in (
         b'{"id": "a", "text": {"secret": 1}}',

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from streams.codec import BadRecord
-from streams.inputs import read_report
+from streams.inputs import report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
@@ -127,7 +127,7 @@ class Ndjson:
         wanted = {
             name: values[name] for name in ("id", "text", "created_at", "drug") if values[name] is not None
         }
-        report = read_report(orjson.dumps(wanted))
+        report = report_of(wanted)
         created = report.created_at
         return Post(
             id=report.id,
