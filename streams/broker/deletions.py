@@ -1,4 +1,4 @@
-"""Which reports of a topic were deleted, from the tombstones that follow them."""
+"""Which reports of a topic were deleted or replaced, from the records of their keys that follow them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,20 @@ class Place(NamedTuple):
 
 
 class Deletions:
-    """The tombstones of some keys, and from where on the topic still has all records."""
+    """The tombstones of some keys, the last version of each in a partition, and from where on the topic still
+    has all records.
+    """
 
-    def __init__(self, tombstones: Mapping[bytes, Sequence[Place]], beginnings: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        tombstones: Mapping[bytes, Sequence[Place]],
+        beginnings: Mapping[int, int],
+        versions: Mapping[tuple[bytes, int], int] | None = None,
+    ) -> None:
+        """`versions`: key and partition to the offset of the last record with a value."""
         self._tombstones = tombstones
         self._beginnings = beginnings
+        self._versions = versions or {}
 
     def follow(self, key: bytes, place: Place) -> bool:
         """Whether the record at a place was deleted later. A tombstone in another partition counts: the key
@@ -37,6 +46,10 @@ class Deletions:
             for tombstone in self._tombstones.get(key, ())
         )
 
+    def replace(self, key: bytes, place: Place) -> bool:
+        """Whether a later version of the record at a place is in its partition."""
+        return self._versions.get((key, place.partition), -1) > place.offset
+
     def are_unknown(self, place: Place) -> bool:
         """Whether records behind the place are no longer in the topic, among them perhaps a tombstone."""
         return place.offset < self._beginnings.get(place.partition, 0)
@@ -45,19 +58,24 @@ class Deletions:
 async def read_deletions(
     settings: Settings, topic: Topic[Any], reports: Collection[tuple[bytes, Place]]
 ) -> Deletions:
-    """The tombstones of reports, keys and places on the topic. Raises TopicsError where the broker lacks the
+    """What follows reports, keys and places on the topic. Raises TopicsError where the broker lacks the
     topic.
     """
     keys = {key for key, _ in reports}
     tombstones: dict[bytes, list[Place]] = {}
+    versions: dict[tuple[bytes, int], int] = {}
     beginnings = await _beginnings(settings, topic)
     if keys:
         start = _start(reports, sorted(beginnings))
         async for records in read_chunks(settings, topic, start, "end", lambda done, total: None):
             for record in records:
-                if record.value is None and record.key is not None and record.key in keys:
+                if record.key is None or record.key not in keys:
+                    continue
+                if record.value is None:
                     tombstones.setdefault(record.key, []).append(Place(record.partition, record.offset))
-    return Deletions(tombstones, beginnings)
+                else:
+                    versions[record.key, record.partition] = record.offset
+    return Deletions(tombstones, beginnings, versions)
 
 
 def _start(reports: Collection[tuple[bytes, Place]], partitions: list[int]) -> int:

@@ -64,7 +64,9 @@ class Redriven:
     deleted: int = 0
     """Not sent: a tombstone deletes the report, or the letter has no key by which one could."""
     outdated: int = 0
-    """Not sent: the topic has dropped what followed the record, perhaps also a tombstone."""
+    """Not sent: the topic has a later version of the record, or has dropped what followed it, perhaps also a
+    tombstone.
+    """
 
 
 async def redrive(  # noqa: PLR0913  the options of the command
@@ -78,7 +80,8 @@ async def redrive(  # noqa: PLR0913  the options of the command
     progress: Progress,
 ) -> Redriven:
     """Sends back up to `limit` letters (0: all) with a reason (None: any) that are in the topic at the start.
-    Letters of deleted reports are not sent, and without `outdated` none that are older than their topic.
+    Letters of deleted reports are not sent, and without `outdated` none that a later version has replaced, or
+    that are older than their topic.
 
     Each is sent at least once: after a crash up to CHUNK letters are sent again. Raises TopicsError if
     `dead_topic` is not a dead-letter topic, and ValueError for an unknown reason.
@@ -254,7 +257,10 @@ class _Run:
 
     def _is_outdated(self, letter: Any) -> bool:
         place = place_of(letter.headers)
-        return not self.sends_outdated and place is not None and self.deletions.are_unknown(place)
+        if self.sends_outdated or place is None:
+            return False
+        # Behind a later version, which a stage has or will, the letter would pass for a still later one.
+        return self.deletions.replace(letter.key, place) or self.deletions.are_unknown(place)
 
     def _seen(self) -> int:
         """The letters that were read."""

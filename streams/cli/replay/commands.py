@@ -47,7 +47,9 @@ ATTEMPTS = Annotated[int, typer.Option(min=1, help="maximum number of times a re
 OUTDATED = Annotated[
     bool,
     typer.Option(
-        "--outdated", help="also letters whose source record has expired, perhaps with its deletion"
+        "--outdated",
+        help="also letters of which a later version was sent, or whose source record has expired, perhaps "
+        "with its deletion",
     ),
 ]
 
@@ -139,7 +141,7 @@ def redrive(
     out.print(
         f"{topic}: {done.sent} sent back, {done.skipped} skipped (another reason, or sent back before), "
         f"{done.exhausted} already sent back {max_attempts} times, {done.too_large} too large, "
-        f"{done.deleted} deleted, {done.outdated} older than their topic",
+        f"{done.deleted} deleted, {done.outdated} replaced or older than their topic",
         highlight=False,
     )
 
