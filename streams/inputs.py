@@ -29,6 +29,9 @@ PRODUCER_ORDER = tuple(f.name for f in fields(Report) if f.name in PRODUCER_FIEL
 MAX_META_BYTES, MAX_META_FIELDS = 16_384, 64
 #: A number of seconds from here on (the year 5138) is read as milliseconds.
 FIRST_MILLISECONDS = 1e11
+#: A text that begins with more digits has no date: `fromisoformat` takes any character for the `T` before a
+#: time, so that some milliseconds since 1970 would be read as a day of the eighteenth century.
+DATE_DIGITS = 8
 #: X's API v1.1: "Wed Oct 10 20:19:24 +0000 2018".
 X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
 
@@ -115,6 +118,8 @@ def _moment(value: object) -> tuple[datetime, bool]:
 
 
 def _parsed(text: str) -> datetime:
+    if len(text) > DATE_DIGITS and text[: DATE_DIGITS + 1].isdecimal():
+        raise ValueError
     try:
         return datetime.fromisoformat(text)
     except ValueError:

@@ -53,7 +53,20 @@ def test_times_are_read_in_every_known_format(
 
 
 @pytest.mark.parametrize(
-    "written", ["last Tuesday", "", True, [], {}, 1e300, -1e300, "0001-01-01T00:00:00+14:00", "9" * 400]
+    "written",
+    [
+        "last Tuesday",
+        "",
+        True,
+        [],
+        {},
+        1e300,
+        -1e300,
+        "0001-01-01T00:00:00+14:00",
+        "9" * 400,
+        "1710122550600",
+        "1710122550600.5",
+    ],
 )
 def test_what_is_not_a_time_is_refused_without_being_quoted(written: object) -> None:
     with pytest.raises(BadRecord, match=r"^created_at: not a time in any known format$"):
