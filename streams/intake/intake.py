@@ -34,6 +34,11 @@ class Privacy:
     def of(cls, settings: Settings) -> Privacy:
         return cls(AuthorKeys.of(settings), tuple(filter(None, settings.phone_regions.split(","))))
 
+    def regions_with(self, country: str | None) -> tuple[str, ...]:
+        """`regions`, and the country of a post where its source states it as ISO 3166-1 does."""
+        own, regions = (country or "").upper(), self.regions
+        return (*regions, own) if len(own) == 2 and own not in regions else regions  # noqa: PLR2004
+
 
 class PostIntake:
     """Makes the reports of posts; an `Intake` for the sources. Not for use by several threads at once."""
@@ -67,12 +72,13 @@ class PostIntake:
         if not (_is_valid(_ID, post.id) and _is_valid(_TEXT, post.text)):
             self._posts["malformed"].inc()
             return None
-        drugs = drugs_without_person(post.drugs, self._regions(post))
+        regions = self._privacy.regions_with(post.country)
+        drugs = drugs_without_person(post.drugs, regions)
         verdict = self._filter.judge(post.text, post.language, drugs)
         if verdict != "passed":
             self._posts[verdict].inc()
             return None
-        text, masked = mask(post.text, self._regions(post))
+        text, masked = mask(post.text, regions)
         if len(masked) > MAX_MASKED or len(text) > MAX_TEXT:
             self._posts["malformed"].inc()
             return None
@@ -109,11 +115,6 @@ class PostIntake:
     def forget(self, id_: str) -> None:
         """The report was deleted: later copies of it are first sightings again."""
         self.window.forget(id_)
-
-    def _regions(self, post: Post) -> tuple[str, ...]:
-        own = (post.country or "").upper()
-        regions = self._privacy.regions
-        return (*regions, own) if len(own) == 2 and own not in regions else regions  # noqa: PLR2004  ISO 3166-1
 
 
 def drugs_without_person(names: Iterable[str], regions: tuple[str, ...]) -> tuple[str, ...]:

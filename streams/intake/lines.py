@@ -18,10 +18,11 @@ def read_masked(line: bytes, privacy: Privacy) -> Report:
     content = read_object(line)
     author = content.pop("author", None)
     report = report_of(content)
-    text, masked = mask(report.text, privacy.regions)
+    regions = privacy.regions_with(report.country)
+    text, masked = mask(report.text, regions)
     if len(text) > MAX_TEXT or len(masked) > MAX_MASKED:
         raise BadRecord(f"text: longer than {MAX_TEXT} characters, or more than {MAX_MASKED} of them masked")
-    drugs = drugs_without_person(report.stated_drugs, privacy.regions)
+    drugs = drugs_without_person(report.stated_drugs, regions)
     keeps_person = not report.aggregate_only
     return replace(
         report,

@@ -28,6 +28,18 @@ def test_the_text_is_masked_and_the_author_is_hashed() -> None:
     assert report.created_at_assumed_utc
 
 
+def test_a_national_number_of_the_country_that_a_line_states_is_masked() -> None:
+    text = "zoloft gave me a rash, call 030 12345678"
+    assert read(text=text, country="de", drug=["Zoloft", "030 12345678"]) == Report(
+        id="1",
+        text="zoloft gave me a rash, call [phone]",
+        drug="Zoloft",
+        country="de",
+        masked=(Masked("phone", 28, 35),),
+    )
+    assert read(text=text, country="Germany").masked == ()
+
+
 def test_a_stated_drug_that_names_a_person_goes_no_further() -> None:
     report = read(drug=["@alice", "Zoloft", "call 202 555 0143"])
     assert report.drug == "Zoloft"
