@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -93,7 +94,8 @@ def _fits(kind: TypeAdapter[Any], value: object) -> bool:
 def read_object(data: bytes) -> dict[str, Any]:
     """The object in a line of JSON; raises BadRecord, which quotes nothing of it."""
     try:
-        content = orjson.loads(data)
+        # The first line of a file of Windows may begin with a byte order mark.
+        content = orjson.loads(data.removeprefix(BOM_UTF8))
     except orjson.JSONDecodeError:
         raise BadRecord("Invalid JSON") from None
     if not isinstance(content, dict):

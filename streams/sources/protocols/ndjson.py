@@ -12,10 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
-
 from streams.codec import BadRecord
-from streams.inputs import report_of
+from streams.inputs import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
@@ -116,7 +114,7 @@ class Ndjson:
         """Raises ValueError, of which BadRecord is one."""
         if len(line) > MAX_LINE:
             raise ValueError("too long")
-        content = orjson.loads(line)
+        content = read_object(line)
         values = {name: _value(content, self.fields.get(name, name)) for name in FIELDS}
         if values["deleted"]:
             if isinstance(values["id"], int) and not isinstance(values["id"], bool):
@@ -249,8 +247,8 @@ def _is_whole(line: bytes) -> bool:
     if len(line) > MAX_LINE or not line.rstrip().endswith(b"}"):
         return False
     try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError:
+        read_object(line)
+    except BadRecord:
         return False
     return True
 

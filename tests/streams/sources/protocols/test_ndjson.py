@@ -115,6 +115,15 @@ async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path)
     assert malformed() == before + len(bad) + 1
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"])
+async def test_the_first_line_of_a_file_of_windows_is_a_report(tmp_path: Path, end: bytes) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + line(1).rstrip() + end)
+    before = malformed()
+    assert (await read_to_the_end(file)).state() == {"post-1": "awake 1"}
+    assert malformed() == before
+
+
 async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_path: Path) -> None:
     file = tmp_path / "posts.jsonl"
     file.write_bytes(line(1) + line(2)[:10])
