@@ -193,6 +193,16 @@ def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
     assert tagger.decoding.event_below == expected
 
 
+@pytest.mark.usefixtures("shipped_releases")
+def test_the_canary_check_of_a_running_model_knows_its_settings() -> None:
+    """Else one record on which inference fails would count as a failure of the model, and end the process."""
+    live = load_at_start("ner", None, Settings(post_threshold=1.0)).current
+    assert live.passes_canary()
+    tagger: Any = live.model
+    tagger.decoding.event_below = 0.0
+    assert not live.passes_canary()
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_drug_classes_are_read_where_they_are_asked_for(asked: bool) -> None:
     relation: Any = load_at_start("relation", None, Settings(drug_classes=asked)).current.model
