@@ -67,11 +67,11 @@ class Shadow:
         self._task: asyncio.Task[None] | None = None
 
     def offer(self, processed: Sequence[Processed]) -> None:
-        """Queues the chosen records of a batch, or skips them when too many wait; but no tombstones, which
-        delete what the shadow wrote.
+        """Queues the chosen records of a batch, or skips them when too many wait or the candidate is refused;
+        but no tombstones while it runs, which delete what the shadow wrote.
         """
         chosen = [p for p in processed if p.report is None or is_chosen(p.report.id, self.share)]
-        if self._queue.qsize() >= MAX_WAITING_BATCHES:
+        if self.refused is not None or self._queue.qsize() >= MAX_WAITING_BATCHES:
             waiting = [p for p in chosen if p.report is None]
             self._count("skipped", len(chosen) - len(waiting))
             chosen = waiting

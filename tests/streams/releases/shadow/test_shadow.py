@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaProducer
 from models.releases.store import bundled
 from streams import metrics
 from streams.releases import shadow as module
+from streams.releases.announcements import Refusal
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow, is_chosen
 from streams.settings import Settings
 from tests.streams.polling import until
@@ -92,6 +93,14 @@ def test_a_batch_without_chosen_records_is_not_queued(settings: Settings) -> Non
     shadow.offer([])
     assert shadow._queue.empty()
     assert set(shadow.counts.values()) == {0}
+
+
+def test_records_for_a_refused_candidate_are_counted_as_skipped(settings: Settings) -> None:
+    """The alert ShadowFailing depends on it; no queue need have filled while the candidate was loaded."""
+    shadow = Shadow(STAGE, NO_VERSION, 1.0, settings)
+    shadow.refused = Refusal(NO_VERSION, "the canary answers are not those in the manifest")
+    shadow.offer([processed(r) for r in reports(4)])
+    assert (shadow.counts["skipped"], shadow._queue.qsize()) == (4, 0)
 
 
 def test_without_compared_records_there_is_no_agreement(settings: Settings) -> None:
