@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from models.releases import remote
 from models.releases.loading import Loaded, load
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
+from models.releases.private import private_folder
 from models.releases.signature import read_private_key, read_public_key
-from models.releases.store import bundled, open_release
+from models.releases.store import bundled, open_copy, open_release, sign
 from models.scores import Comparison
 from models.types import TASKS
 from streams import topics
@@ -26,6 +28,7 @@ from streams.releases.opening import load_opened, load_release, open_directory, 
 from streams.releases.trust import Trust
 from streams.settings import Settings
 
+log = logging.getLogger(__name__)
 #: The two tasks that make events of posts: a release of one is compared together with the live one of the
 #: other.
 PARTNER = {"ner": "normalization", "normalization": "ner"}
@@ -185,7 +188,8 @@ def _gate(release: Release, live: str, compared: Comparison | None) -> None:
 async def roll_back(
     task: str, version: str, settings: Settings, signing_key: Path | None = None
 ) -> Announcement:
-    """Announces an older release after loading it as a worker would.
+    """Announces an older release after loading it as a worker would. The bundled one is also copied to the
+    store (see `_deliver_bundled`).
 
     Raises ReleaseError when it cannot be loaded, and GateError when it is live already.
     """
@@ -201,7 +205,24 @@ async def roll_back(
         announced_at=datetime.now(UTC),
         previous=live,
     )
+    if version == bundled(task).name:
+        _deliver_bundled(task, settings, signer)
     return await _announce(announcement, settings, signer)
+
+
+def _deliver_bundled(task: str, settings: Settings, signer: Ed25519PrivateKey | None) -> None:
+    """Copies the bundled release to the store, signed if there is a signer: there, workers whose pvstream
+    comes with another one find it, such as those of a later version. A failure is logged: all others need no
+    copy.
+    """
+    try:
+        with private_folder("bundled") as folder:
+            release = open_copy(bundled(task), folder)
+            if signer is not None:
+                sign(release, signer)
+            remote.deliver(release, settings.store)
+    except (OSError, ReleaseError) as error:
+        log.warning("the bundled release of %s is not copied to the store: %s", task, error)
 
 
 async def start_shadow(
@@ -244,12 +265,14 @@ async def end_shadow(task: str, settings: Settings, signing_key: Path | None = N
 
 
 def list_releases(settings: Settings, announced: dict[str, Announcement]) -> list[ListedRelease]:
-    """The bundled releases and those of the store, by task, without those whose manifest cannot be read."""
+    """The bundled releases and others of the store, by task, without those whose manifest cannot be read."""
     listed = []
     for task in TASKS:
         directory = bundled(task)
         releases = [ListedRelease(task, directory.name, open_release(directory).manifest, "bundled")]
         for version in remote.versions(settings.store, task):
+            if version == directory.name:
+                continue
             with suppress(ReleaseError):
                 stored = remote.read_manifest(settings.store, task, version)
                 releases.append(ListedRelease(task, version, parse_manifest(stored, version), "store"))

@@ -15,17 +15,19 @@ from aiokafka import AIOKafkaProducer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from models.releases import store as releases_store
 from models.releases.manifest import Release
 from models.releases.store import bundled
 from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Announcement
 from streams.releases import announcements
+from streams.releases.reload import load_at_start
 from streams.settings import Settings
 from streams.topics import RELEASES
 from tests.streams.cli.command_line import NOWHERE, Answer, CommandLine, closed_port
 from tests.streams.conftest import Keys
-from tests.streams.releases.reloading import WHEN
+from tests.streams.releases.reloading import WHEN, announcement
 from tests.variants import variant
 
 ROOT = Path(__file__).parents[4]
@@ -89,6 +91,34 @@ def test_a_release_is_announced_and_rolled_back(
         f"summarization {before} is announced in place of {release.version}\n",
     )
     assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_bundled_release_is_found_after_an_upgrade_to_another_one(
+    signed: bool,
+    own: Path,
+    keys: Keys,
+    pvstream: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Workers would run the release instead from which an operator went back."""
+    settings = Settings(store=str(own.parent / "store"), state=own.parent / "of workers")
+    private: list[str | Path] = []
+    if signed:
+        private = ["--key", keys.private]
+        assert pvstream("sign", own, *private).code == 0
+        pvstream.set("PV_RELEASE_KEY", str(keys.public))
+        settings = settings.model_copy(update={"release_key": keys.public})
+    version = bundled("summarization").name
+    with EmbeddedBroker() as broker:
+        pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
+        assert pvstream("publish", own, "--force", *private).code == 0
+        assert pvstream("rollback", "summarization", version, *private).code == 0
+    later = variant("summarization", own.parent / "later", "of the next version")
+    monkeypatch.setattr(releases_store, "BUNDLED", own.parent / "later")
+    assert bundled("summarization").name == later.version
+    handle = load_at_start("summarization", announcement(version, own.name), settings)
+    assert (handle.current.version, handle.refused) == (version, None)
 
 
 @pytest.mark.usefixtures("few_posts")
