@@ -142,8 +142,14 @@ class Drift:
 
     def _publish(self, window: Window) -> None:
         metrics.DRIFT_RECORDS.labels(self._stage).set(len(window))
-        for feature, index in window.indexes().items():
-            metrics.DRIFT.labels(self._stage, feature).set(index)
+        indexes = window.indexes()
+        for feature in FEATURES:
+            if feature in indexes:
+                metrics.DRIFT.labels(self._stage, feature).set(indexes[feature])
+            else:
+                # A window that moves on may hold too few scores again.
+                with suppress(KeyError):
+                    metrics.DRIFT.remove(self._stage, feature)
         distance = window.distance()
         if distance is not None:
             metrics.DRIFT_VECTOR.labels(self._stage).set(distance)

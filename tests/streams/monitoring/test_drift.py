@@ -111,6 +111,16 @@ async def test_nothing_is_said_of_too_few_records(live: Loaded) -> None:
     assert series() != {}
 
 
+async def test_an_index_ends_when_the_window_holds_too_few_scores_again(live: Loaded) -> None:
+    measured = Drift("ner", 1.0, now, 1)
+    low = replace(RASH, score=0.3)
+    await offered(measured, processed(AT_LEAST, SHORT, live, (low,)), live)
+    assert series()["pv_drift_psi", "score"] > 0.25
+    await offered(measured, processed(WINDOW, SHORT, live, ()), live)
+    assert ("pv_drift_psi", "score") not in series()
+    assert series()["pv_drift_psi", "found"] > 0.25
+
+
 async def test_the_window_begins_empty_with_another_release_and_ends_without_a_reference(
     live: Loaded,
 ) -> None:
