@@ -156,12 +156,14 @@ class Drift:
 
 
 def found_scores(stage: str, output: Any) -> list[float]:
-    """The score of each mention, event, expansion or short question that a stage has found in a text."""
+    """The score of each mention, event, expansion or short question that a stage has found in a text; as in
+    a reference, expansions that are undecided count too.
+    """
     match stage:
         case "ner" | "relation":
             found = output.mentions
         case "acronym":
-            found = output.expansions
+            found = *output.expansions, *output.undecided
         case "normalization":
             found = output.events
         case "summarization":

@@ -15,7 +15,7 @@ from models.releases.loading import Loaded, load
 from models.releases.manifest import Release
 from models.types import Mention
 from streams import metrics
-from streams.agents import ner
+from streams.agents import acronym, ner
 from streams.agents.pipeline import STAGES
 from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores
 from streams.records import Inbound, Report, TaggedReport, extend
@@ -218,7 +218,7 @@ def test_what_leaves_the_window_counts_no_more(live: Loaded, small: Encoder) -> 
 
 def test_every_stage_has_scores_of_what_it_finds() -> None:
     output: Any = type("Output", (), {name: (RASH, RASH) for name in ("mentions", "events", "expansions")})
-    output.summary = RASH
+    output.summary, output.undecided = RASH, ()
     counts = {stage.name: len(found_scores(stage.name, output)) for stage in STAGES}
     assert counts == {"ner": 2, "relation": 2, "acronym": 2, "normalization": 2, "summarization": 1}
     with pytest.raises(ValueError, match="no stage"):
@@ -239,6 +239,19 @@ def test_a_stage_finds_what_its_reference_counts(stage: Any, tiny: dict[str, Rel
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
     assert any(found)
+
+
+@pytest.mark.usefixtures("tiny_bundled")
+def test_undecided_acronyms_are_found_as_its_reference_counts_them(tiny: dict[str, Release]) -> None:
+    model: Any = load(tiny["acronym"]).model
+    model.margin = 10.0
+    texts = [Report(id=str(i), text=text) for i, text in enumerate(TEXTS)]
+    outputs = acronym.predict(model, texts)
+    assert any(output.undecided for output in outputs)
+    expected = [sorted(found) for found in scores("acronym", model, [t.text for t in texts])]
+    assert [sorted(found_scores("acronym", output)) for output in outputs] == [
+        pytest.approx(found, abs=1e-4) for found in expected
+    ]
 
 
 async def test_deletions_are_not_sampled(live: Loaded) -> None:
