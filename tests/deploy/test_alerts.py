@@ -183,6 +183,15 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
         )
         for at in ("6m", "16m", "30m")
     ),
+    # Two pipelines: a release is tried on one of them.
+    (
+        "ReleasesDiffer",
+        "30m",
+        {
+            'pv_model_info{job="pvstream", task="ner", release="old", kind="k", instance="a"}': "1x60",
+            'pv_model_info{job="staging", task="ner", release="new", kind="k", instance="b"}': "1x60",
+        },
+    ),
     # Different tasks have different releases.
     (
         "ReleasesDiffer",
