@@ -33,7 +33,9 @@ def kept_on(settings: Settings, *read: Topic[object]) -> Kept:
                 for record in records:
                     if record.key is not None and record.key.startswith(start):
                         ids[record.key] = record.value is not None
-        return [key.decode() for key, there in ids.items() if there]
+        found = [key.decode(errors="replace") for key, there in ids.items() if there]
+        # A key that is not UTF-8 is no id of a source; whoever wrote it must not end the sweep.
+        return [id_ for id_ in found if "\ufffd" not in id_]
 
     return kept
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import aiohttp
 import orjson
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from streams import topics
+from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.broker.ranges import read_range
 from streams.settings import Settings
@@ -118,3 +120,11 @@ async def test_the_ids_that_are_kept_are_those_without_a_tombstone(
     )
     await SourceProcess([Ndjson(path=file, follow=False)], PassAll(), settings).run()
     assert sorted(await kept_on(settings, topics.EVENTS, POSTS)("x:")) == ["x:0", "x:2"]
+
+
+async def test_a_key_that_is_not_utf_8_does_not_end_a_sweep(settings: Settings) -> None:
+    producer = AIOKafkaProducer(**settings.client())
+    async with running_client(producer):
+        for key in (b"x:\xff", b"x:1"):
+            await producer.send_and_wait(topics.broker_name(settings, "posts"), b"{}", key)
+    assert await kept_on(settings, POSTS)("x:") == ["x:1"]
