@@ -12,7 +12,7 @@ from streams.settings import Settings
 from streams.sources.protocols import bluesky, mastodon, ndjson, rss, x, x_compliance, x_rules
 from streams.sources.source import Source, SourceFailed
 from streams.sources.sweep import HOUR, LEAST, Sweep, kept_on
-from streams.topics import EVENTS, Topic, by_name
+from streams.topics import EVENTS, QUESTIONS, SUMMARIES, Topic, by_name
 
 NAMES = ("bluesky", "x", "mastodon", "rss", "ndjson")
 #: X's terms give 24 hours for a deletion, and a job itself may take hours.
@@ -124,8 +124,8 @@ def _rss(options: Options) -> list[Source]:
 
 
 def _kept(topic: str) -> tuple[Topic[object], ...]:
-    """Where reports of the input topic are kept: there and, for longer, as events."""
-    return (EVENTS, by_name(topic))
+    """Where reports of the input topic are kept: there and, for longer, as final records."""
+    return (SUMMARIES if topic == QUESTIONS.name else EVENTS, by_name(topic))
 
 
 def _least(options: Options) -> float:

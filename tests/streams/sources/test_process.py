@@ -17,12 +17,13 @@ from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.broker.ranges import read_range
 from streams.settings import Settings
+from streams.sources.catalog import Options, make_sources
 from streams.sources.delivery import read_positions
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import Bluesky
 from streams.sources.protocols.ndjson import Ndjson
 from streams.sources.source import Source, SourceFailed
-from streams.sources.sweep import kept_on
+from streams.sources.sweep import Sweep, kept_on
 from streams.topics import POSTS, TopicsError
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, Scripted
@@ -128,3 +129,16 @@ async def test_a_key_that_is_not_utf_8_does_not_end_a_sweep(settings: Settings) 
         for key in (b"x:\xff", b"x:1"):
             await producer.send_and_wait(topics.broker_name(settings, "posts"), b"{}", key)
     assert await kept_on(settings, POSTS)("x:") == ["x:1"]
+
+
+async def test_a_sweep_asks_for_the_questions_of_which_only_the_summaries_are_left(
+    settings: Settings,
+) -> None:
+    options = Options(topic="questions", mastodon_servers=["https://a.example"])
+    sweep = make_sources(["mastodon"], options, settings)[1]
+    assert isinstance(sweep, Sweep)
+    producer = AIOKafkaProducer(**settings.client())
+    async with running_client(producer):
+        name = topics.broker_name(settings, "summaries")
+        await producer.send_and_wait(name, b"{}", b"mastodon:a.example:1")
+    assert await sweep.kept(sweep.prefix) == ["mastodon:a.example:1"]
