@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -185,11 +186,24 @@ class Mastodon:
             async with session(self._headers()) as client:
                 for i in range(0, len(ids), AT_ONCE):
                     asked = [id_.removeprefix(self.prefix) for id_ in ids[i : i + AT_ONCE]]
-                    url, query = f"{self.server}/api/v1/statuses", [("id[]", id_) for id_ in asked]
-                    there = {s["id"]: s for s in await _page(client, url, query) if "id" in s}
+                    there = {s["id"]: s for s in await self._statuses(client, asked) if "id" in s}
                     edited = [s for s in there.values() if _seconds(s.get("edited_at")) >= since]
                     deleted = [Deletion(self.prefix + id_) for id_ in asked if id_ not in there]
                     yield [*deleted, *self._read([s for s in edited if s.get("edited_at")]).items]
+
+    async def _statuses(self, client: aiohttp.ClientSession, ids: list[str]) -> list[dict[str, Any]]:
+        """Those that the server shows. Where it limits the requests, often to 300 in five minutes, this
+        waits: a check that began again each time would never get behind the first of all ids.
+        """
+        url, query = f"{self.server}/api/v1/statuses", [("id[]", id_) for id_ in ids]
+        for attempt in count(1):
+            try:
+                return await _page(client, url, query)
+            except Interrupted as interruption:
+                if interruption.reason != "limited":
+                    raise
+                await asyncio.sleep(self.backoff.seconds(interruption, attempt))
+        raise AssertionError
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}

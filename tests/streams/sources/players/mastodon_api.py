@@ -23,6 +23,9 @@ class MastodonApi(StreamPlayer):
         super().__init__(world, faults, rate)
         self.extra: list[bytes] = []
         self.pages = 0
+        self.allowed = 0
+        """Requests for statuses that are answered before each one that is refused with 429; 0: all."""
+        self._asked = 0
         self._ids: dict[int, str] = {}
         self._shown: dict[str, dict[str, Any]] = {}
         self._applied = 0
@@ -115,5 +118,8 @@ class MastodonApi(StreamPlayer):
         return web.json_response(page[::-1])
 
     async def _statuses(self, request: web.Request) -> web.Response:
+        self._asked += 1
+        if self.allowed and self._asked % (self.allowed + 1) == 0:
+            return web.Response(status=429, headers={"X-RateLimit-Reset": "2026-01-01T00:00:00.000000Z"})
         there = self.present()
         return web.json_response([there[id_] for id_ in request.query.getall("id[]") if id_ in there])

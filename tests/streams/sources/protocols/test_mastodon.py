@@ -141,6 +141,27 @@ async def test_an_answer_that_is_no_list_deletes_nothing() -> None:
             [part async for part in source(f"{api.url}/nothing").check(["1"], 0.0)]
 
 
+async def test_a_sweep_of_more_posts_than_the_server_answers_for_at_once_comes_to_its_end() -> None:
+    async with MastodonApi(World([])) as api:
+        api.allowed = 2
+        stream, delivery = source(api.url), KeptDelivery()
+        ids = [f"{stream.prefix}{n}" for n in range(100)]
+        for id_ in ids:
+            await delivery.send("posts", id_, b'{"text": "awake"}')
+
+        async def kept(prefix: str) -> list[str]:
+            return ids
+
+        sweep = Sweep(
+            name="mastodon-deletions", key="deletions", prefix=stream.prefix, kept=kept, check=stream.check,
+            every=60.0, backoff=FAST,
+        )  # fmt: skip
+        one = runner(sweep, delivery)
+        async with running(one):
+            await until(lambda: one.position is not None)
+    assert delivery.deleted() == set(ids)
+
+
 async def test_nothing_is_lost_through_faults_and_a_sweep_finds_the_deletions_that_were_missed() -> None:
     world = World.made(seed=31, posts=600, delete_first=False)
     faults = Faults(seed=32, count=50, every=4, silence=0.4)
