@@ -63,6 +63,9 @@ class Window:
         """The number of first sightings that are kept."""
         return len(self._places)
 
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._firsts
+
     def first(self, id_: str, text: str, now: float, repost_of: str | None = None) -> tuple[str | None, str]:
         """The id of the first report that this one repeats, and how it was found: by `reference` or by its
         `text`; None for a first sighting, which is kept. `text`: without what was masked. `now`: seconds.

@@ -112,6 +112,10 @@ class PostIntake:
         """All hashes under which reports of the author may be kept, for `streams.intake.forget`."""
         return self._privacy.keys.hashes(author)
 
+    def has_taken(self, id_: str) -> bool:
+        """Whether the window of duplicates has a report of that id."""
+        return id_ in self.window
+
     def forget(self, id_: str) -> None:
         """The report was deleted: later copies of it are first sightings again."""
         self.window.forget(id_)

@@ -27,6 +27,8 @@ class Post:
     """Id of the post that this one repeats, where the source states it."""
     drugs: tuple[str, ...] = ()
     """The drugs that the post is about, where the source states them."""
+    edited: bool = False
+    """A new version: an earlier one may have been sent."""
     aggregate_only: bool = False
     """The terms of the source forbid keeping the text beyond its coding, and anything about its author."""
 
@@ -53,6 +55,9 @@ class Intake(Protocol):
 
     def take(self, post: Post) -> Report | None:
         """The report to send, or None where the filter leaves the post out."""
+
+    def has_taken(self, id_: str) -> bool:
+        """Whether a report of that id was sent lately."""
 
     def author_hashes(self, author: str) -> frozenset[str]:
         """The keyed hashes under which reports of `author` may be kept; empty without a key."""

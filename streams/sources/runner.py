@@ -172,7 +172,7 @@ class Runner:
             return "stale"
         report = self._route.intake.take(post) if post.text.strip() else None
         if report is None:
-            return "filtered"
+            return await self._withdraw(post)
         try:
             value = as_input(report)
         except TypeError:  # half of a surrogate pair, which is no text
@@ -181,6 +181,17 @@ class Runner:
             return "malformed"
         await self._send(report.id, value)
         return "sent"
+
+    async def _withdraw(self, post: Post) -> str:
+        """A post that is left out. Where it is an edit, what its author replaced must not stay; a later
+        version may pass again.
+        """
+        intake = self._route.intake
+        if not (post.edited or (self.source.reuses_ids and intake.has_taken(post.id))):
+            return "filtered"
+        intake.forget(post.id)
+        await self._send(post.id, None)
+        return "deleted"
 
     async def _send(self, key: str, value: bytes | None) -> None:
         await self._window.add(await self._route.delivery.send(self._route.topic, key, value))

@@ -128,6 +128,7 @@ def _post(did: str, commit: dict[str, Any]) -> Item:
         created_at=parse_time(record.get("createdAt")),
         language=language_code(languages[0]),
         author=did,
+        edited=commit["operation"] == "update",
         permalink=f"https://bsky.app/profile/{did}/post/{commit['rkey']}",
     )
 

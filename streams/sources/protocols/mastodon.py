@@ -178,6 +178,7 @@ class Mastodon:
             author=str(status["account"]["acct"]),
             permalink=original.get("url"),
             repost_of=self.prefix + original["id"] if status.get("reblog") else None,
+            edited=bool(original.get("edited_at")),
         )
 
     async def check(self, ids: list[str], since: float) -> AsyncGenerator[Sequence[Item], None]:

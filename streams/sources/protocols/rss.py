@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from calendar import timegm
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from time import struct_time
@@ -109,7 +109,7 @@ class Rss:
             post = self._post(entry, guid, feed.feed.get("language"))
             digest, content = _digest(guid), _digest(post.text)
             if seen.get(digest) != content:
-                posts.append(post)
+                posts.append(replace(post, edited=digest in seen))
             seen.pop(digest, None)
             seen[digest] = content
         kept = dict(list(seen.items())[-max(MAX_REMEMBERED, len(feed.entries)) :])

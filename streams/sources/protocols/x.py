@@ -119,7 +119,8 @@ def read_post(line: bytes) -> Post:
 def _post(data: dict[str, Any]) -> Post:
     """A long text is in `note_tweet`, and `text` has its beginning only."""
     text = data.get("note_tweet", {}).get("text") or data["text"]
-    first = (data.get("edit_history_tweet_ids") or [data["id"]])[0]
+    versions = data.get("edit_history_tweet_ids") or [data["id"]]
+    first = versions[0]
     reposted = [r["id"] for r in data.get("referenced_tweets", ()) if r["type"] == "retweeted"]
     if not isinstance(text, str) or not isinstance(first, str):
         raise ValueError("no text or no id")
@@ -129,5 +130,6 @@ def _post(data: dict[str, Any]) -> Post:
         created_at=parse_time(data.get("created_at")),
         language=language_code(data.get("lang")),
         repost_of=PREFIX + reposted[0] if reposted else None,
+        edited=len(versions) > 1,
         aggregate_only=True,
     )

@@ -12,6 +12,9 @@ class PassAll:
     def take(self, post: Post) -> Report | None:
         return Report(id=post.id, text=post.text, created_at=post.created_at)
 
+    def has_taken(self, id_: str) -> bool:
+        return False
+
     def author_hashes(self, author: str) -> frozenset[str]:
         return frozenset()
 

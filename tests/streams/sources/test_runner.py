@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
-from streams.intake.filter import Filter
+from streams.intake.filter import Filter, Terms
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import AuthorDeletion, Deletion, Item, Post
 from streams.records import MAX_TEXT, Report
@@ -105,6 +106,24 @@ async def test_what_no_report_can_be_is_malformed_and_what_has_no_text_is_filter
     await runner(Scripted(step(*bad, *blank, malformed=2)), delivery, intake=Hashing()).run()
     assert delivery.sent == []
     assert (outcome("malformed"), outcome("filtered")) == (malformed + len(bad) + 2, filtered + 2)
+
+
+async def test_an_edit_that_the_filter_leaves_out_deletes_what_it_replaced() -> None:
+    edits = [replace(post("a", "my cat"), edited=True), replace(post("b", ""), edited=True)]
+    delivery = KeptDelivery()
+    await runner(Scripted(step(post("a"), post("b"), *edits)), delivery, intake=Hashing()).run()
+    assert delivery.state() == {"a": None, "b": None}
+    again = replace(post("a", "awake again"), edited=True)
+    await runner(Scripted(step(again)), delivery, intake=Hashing()).run()
+    assert delivery.state()["a"] == "awake again"
+
+
+async def test_the_intake_knows_what_was_sent_where_a_source_does_not_state_an_edit() -> None:
+    intake = PostIntake(Filter(Terms(["zoloft"]), ["en"]), Privacy(AuthorKeys(), ()), Window(1000, 7.0))
+    delivery = KeptDelivery()
+    lines = [post("a", "Zoloft kept me up"), post("a", "nothing to say"), post("b", "nothing to say")]
+    await runner(Scripted(step(*lines), reuses_ids=True), delivery, intake=intake).run()
+    assert delivery.state() == {"a": None}
 
 
 async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_position_is_written() -> None:

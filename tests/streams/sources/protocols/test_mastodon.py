@@ -39,6 +39,11 @@ def test_a_status_is_a_post_of_its_server() -> None:
     assert (post.author, post.language, post.repost_of) == ("planted-author", "en", None)
 
 
+def test_an_edited_status_says_so() -> None:
+    posts = [read(edited_at=edited).items[0] for edited in (None, "2026-03-04T09:15:02.000Z")]
+    assert [isinstance(post, Post) and post.edited for post in posts] == [False, True]
+
+
 def test_a_warning_belongs_to_the_text() -> None:
     (post,) = read(spoiler_text="side effects").items
     assert isinstance(post, Post)

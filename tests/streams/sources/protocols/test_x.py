@@ -44,6 +44,7 @@ def test_a_long_text_is_read_whole() -> None:
 def test_an_edit_has_the_id_of_the_first_version() -> None:
     edit = orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))})
     assert read_post(edit).id == read_post(line()).id
+    assert (read_post(edit).edited, read_post(line()).edited) == (True, False)
 
 
 def test_a_repost_names_its_original() -> None:
