@@ -16,7 +16,13 @@ import aiohttp
 import orjson
 
 from streams.intake.items import AuthorDeletion, Deletion, Item, Post
-from streams.sources.protocols.connection import interruptions, language_code, parse_time, session
+from streams.sources.protocols.connection import (
+    answered,
+    interruptions,
+    language_code,
+    parse_time,
+    session,
+)
 from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
 
 SERVERS = tuple(
@@ -63,7 +69,9 @@ class Bluesky:
         with interruptions():
             async with (
                 session() as client,
-                client.ws_connect(server, params=_query(start), max_msg_size=MAX_FRAME_BYTES) as socket,
+                answered(
+                    client.ws_connect(server, params=_query(start), max_msg_size=MAX_FRAME_BYTES)
+                ) as socket,
             ):
                 # A new source begins now, also if the connection ends before the first event.
                 yield Step(position={"time_us": _now()} if last is None else None)

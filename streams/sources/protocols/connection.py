@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
 from streams.sources.source import Interrupted, SourceFailed
 
+_Answer = TypeVar("_Answer", bound=AbstractAsyncContextManager[Any])
 #: A longer line is skipped, and not kept in memory.
 MAX_LINE = 1 << 20
 #: Seconds to connect, and for one request with an answer that ends.
@@ -28,6 +29,17 @@ def session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
     """A session without a time limit on the whole of an answer; proxies come from the environment."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
     return aiohttp.ClientSession(timeout=timeout, headers=headers, trust_env=True)
+
+
+@asynccontextmanager
+async def answered(request: Awaitable[_Answer]) -> AsyncIterator[_Answer]:
+    """The answer to a request. Raises TimeoutError where its headers do not come in time: a server may accept
+    a connection and then say nothing.
+    """
+    async with asyncio.timeout(REQUEST_SECONDS):
+        response = await request
+    async with response:
+        yield response
 
 
 @contextmanager

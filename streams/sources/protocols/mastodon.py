@@ -20,6 +20,7 @@ import orjson
 from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
+    answered,
     interruptions,
     language_code,
     parse_time,
@@ -77,7 +78,7 @@ class Mastodon:
         with interruptions():
             async with session(self._headers()) as client:
                 url = f"{self.server}/api/v1/streaming/public" + ("/local" if self.local else "")
-                async with client.get(url) as response:
+                async with answered(client.get(url)) as response:
                     raise_for(response.status, response.headers)
                     yield Step()
                     if not isinstance(last, str):

@@ -17,6 +17,7 @@ import orjson
 
 from streams.intake.items import Post
 from streams.sources.protocols.connection import (
+    answered,
     interruptions,
     language_code,
     parse_time,
@@ -70,7 +71,8 @@ class X:
                     deleted, added = await synchronise(client, url, self.rules)
                     log.info("%s: %d rules deleted, %d added", self.name, deleted, added)
                     self._synchronised = True
-                async with client.get(f"{self.server}/2/tweets/search/stream", params=query) as response:
+                url = f"{self.server}/2/tweets/search/stream"
+                async with answered(client.get(url, params=query)) as response:
                     raise_for(response.status, response.headers)
                     began = {"alive": round(time.time())} if position is None else None
                     yield Step(gap=self._gap(position), position=began)

@@ -17,6 +17,7 @@ import orjson
 from streams.intake.items import Deletion, Item
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
+    answered,
     interruptions,
     raise_for,
     read_lines,
@@ -27,6 +28,8 @@ from streams.sources.source import Interrupted
 
 #: Ids in one part of the answer.
 AT_ONCE = 500
+#: Seconds to send the ids; a million of them are 20 MB.
+UPLOAD_SECONDS = 600.0
 #: Reasons of the API for which a post stays public: only its place is removed.
 STAYS = frozenset({"scrub_geo"})
 
@@ -51,7 +54,7 @@ class Compliance:
                 job = await self._request(client.post(self._url(), json={"type": "tweets"}))
                 await self._upload(plain, job["upload_url"], ids)
                 url = await self._completed(client, job)
-                async with plain.get(url) as response:
+                async with answered(plain.get(url)) as response:
                     raise_for(response.status, response.headers, frozenset())
                     async with aclosing(_parts(response)) as parts:
                         async for part in parts:
@@ -63,9 +66,11 @@ class Compliance:
     async def _upload(self, plain: aiohttp.ClientSession, url: str, ids: list[str]) -> None:
         """The address is signed: the token is not sent there."""
         headers = {"Content-Type": "text/plain"}
-        async with plain.put(
-            url, data="\n".join(id_.removeprefix(PREFIX) for id_ in ids).encode(), headers=headers
-        ) as response:
+        body = "\n".join(id_.removeprefix(PREFIX) for id_ in ids).encode()
+        async with (
+            asyncio.timeout(UPLOAD_SECONDS),
+            plain.put(url, data=body, headers=headers) as response,
+        ):
             raise_for(response.status, response.headers, frozenset())
 
     async def _completed(self, client: aiohttp.ClientSession, job: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import aiohttp
 import orjson
 
 from models.tables import read_tsv
-from streams.sources.protocols.connection import raise_for
+from streams.sources.protocols.connection import REQUEST_SECONDS, raise_for
 from streams.sources.source import SourceFailed
 
 #: Limits of the API.
@@ -88,7 +89,7 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
 
 
 async def _answer(request: Any) -> dict[str, Any]:
-    async with request as response:
+    async with asyncio.timeout(REQUEST_SECONDS), request as response:
         raise_for(response.status, response.headers)
         answer: dict[str, Any] = orjson.loads(await response.read())
         return answer

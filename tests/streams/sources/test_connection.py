@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from email.utils import formatdate
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from streams.sources.protocols import connection, x_rules
+from streams.sources.protocols.bluesky import Bluesky
 from streams.sources.protocols.connection import (
     asked_wait,
     interruptions,
@@ -17,7 +20,9 @@ from streams.sources.protocols.connection import (
     read_lines,
     session,
 )
-from streams.sources.source import Backoff, Interrupted, Ramp, SourceFailed
+from streams.sources.protocols.mastodon import Mastodon
+from streams.sources.protocols.x import X
+from streams.sources.source import Backoff, Interrupted, Ramp, Source, SourceFailed
 from tests.streams.sources.players.server import Player
 from tests.streams.sources.players.world import World
 
@@ -121,3 +126,32 @@ def test_times_and_languages_of_posts() -> None:
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize("name", ["bluesky", "mastodon", "x"])
+async def test_a_server_that_accepts_a_connection_and_says_nothing_is_left(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (connection, x_rules):
+        monkeypatch.setattr(module, "REQUEST_SECONDS", 0.1)
+    closed = asyncio.Event()
+
+    async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        closed.set()
+
+    server = await asyncio.start_server(says_nothing, "127.0.0.1", 0)
+    place = "{}:{}".format(*server.sockets[0].getsockname())
+    sources: dict[str, Source] = {
+        "bluesky": Bluesky(servers=[f"ws://{place}"]),
+        "mastodon": Mastodon(server=f"http://{place}"),
+        "x": X(token="a", server=f"http://{place}", rules=["a"]),
+    }
+    with pytest.raises(Interrupted) as raised:
+        async with asyncio.timeout(5), aclosing(sources[name].read(None)) as steps:
+            await anext(steps)
+    assert raised.value.reason == "silent"
+    server.close()
+    await closed.wait()
