@@ -52,7 +52,7 @@ class Compliance:
         with interruptions():
             async with session({"Authorization": f"Bearer {self.token}"}) as client, session() as plain:
                 job = await self._request(client.post(self._url(), json={"type": "tweets"}))
-                await self._upload(plain, job["upload_url"], ids)
+                await self._upload(plain, _field(job, "upload_url"), ids)
                 url = await self._completed(client, job)
                 async with answered(plain.get(url)) as response:
                     raise_for(response.status, response.headers, frozenset())
@@ -76,14 +76,14 @@ class Compliance:
     async def _completed(self, client: aiohttp.ClientSession, job: dict[str, Any]) -> str:
         try:
             async with asyncio.timeout(self.longest):
-                while job["status"] != "complete":
-                    if job["status"] in ("failed", "expired"):
+                while (status := _field(job, "status")) != "complete":
+                    if status in ("failed", "expired"):
                         raise Interrupted("http", "the compliance job failed")
                     await asyncio.sleep(self.poll)
-                    job = await self._request(client.get(self._url(job["id"])))
+                    job = await self._request(client.get(self._url(_field(job, "id"))))
         except TimeoutError:
             raise Interrupted("silent", "the compliance job does not end") from None
-        return str(job["download_url"])
+        return _field(job, "download_url")
 
     async def _request(self, request: Any) -> dict[str, Any]:
         async with asyncio.timeout(REQUEST_SECONDS), request as response:
@@ -93,6 +93,14 @@ class Compliance:
             except (ValueError, KeyError, TypeError):
                 raise Interrupted("http", "an answer that is no compliance job") from None
             return data
+
+
+def _field(job: dict[str, Any], name: str) -> str:
+    """What the API says of a job; raises Interrupted where that is missing."""
+    value = job.get(name) if isinstance(job, dict) else None
+    if not isinstance(value, str):
+        raise Interrupted("http", f"a compliance job without {name}")
+    return value
 
 
 async def _parts(response: aiohttp.ClientResponse) -> AsyncGenerator[list[str], None]:

@@ -13,7 +13,7 @@ import orjson
 
 from models.tables import read_tsv
 from streams.sources.protocols.connection import REQUEST_SECONDS, raise_for
-from streams.sources.source import SourceFailed
+from streams.sources.source import Interrupted, SourceFailed
 
 #: Limits of the API.
 MAX_RULES, MAX_RULE = 1_000, 1_024
@@ -71,8 +71,11 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
     query: dict[str, str] = {}
     while True:
         page = await _answer(client.get(url, params=query))
-        present |= {rule["value"]: rule["id"] for rule in page.get("data", ())}
-        token = page.get("meta", {}).get("next_token")
+        try:
+            present |= {rule["value"]: rule["id"] for rule in page.get("data", ())}
+            token = page.get("meta", {}).get("next_token")
+        except (KeyError, TypeError, AttributeError):
+            raise Interrupted("http", "an answer that is no list of rules") from None
         if not token:
             break
         query = {"pagination_token": token}
@@ -91,5 +94,10 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
 async def _answer(request: Any) -> dict[str, Any]:
     async with asyncio.timeout(REQUEST_SECONDS), request as response:
         raise_for(response.status, response.headers)
-        answer: dict[str, Any] = orjson.loads(await response.read())
+        try:
+            answer = orjson.loads(await response.read())
+        except orjson.JSONDecodeError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise Interrupted("http", "an answer that is not readable")
         return answer

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import orjson
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from models.drugs import BUNDLED, DrugLexicon
 from models.tables import read_tsv
 from streams.intake.items import Deletion
 from streams.sources.protocols import x_rules
+from streams.sources.protocols.connection import session
 from streams.sources.protocols.x import BACKOFF, X, read_post
 from streams.sources.protocols.x_compliance import Compliance
 from streams.sources.runner import RecentDeletions
@@ -173,6 +176,28 @@ async def test_a_compliance_job_that_fails_is_an_interruption_and_deletes_nothin
         api._state = lambda id_, status: {"id": id_, "status": "failed", "upload_url": f"{api.url}/signed/1"}  # type: ignore[method-assign]
         with pytest.raises(Interrupted, match="compliance job failed"):
             [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
+
+
+@pytest.mark.parametrize("field", ["status", "upload_url", "download_url", "id"])
+async def test_a_compliance_job_without_a_field_is_an_interruption(field: str) -> None:
+    async with XApi(World([])) as api:
+        state = api._state
+        api._state = lambda id_, status: {n: v for n, v in state(id_, status).items() if n != field}  # type: ignore[method-assign]
+        with pytest.raises(Interrupted, match=f"without {field}"):
+            [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
+
+
+@pytest.mark.parametrize("body", [b"<html>busy</html>", b"[]", b'{"data": [{}]}', b'{"meta": null}'])
+async def test_rules_that_cannot_be_read_are_asked_for_again(body: bytes) -> None:
+    app = web.Application()
+
+    async def rules(request: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    app.add_routes([web.get("/rules", rules)])
+    async with TestServer(app) as server, session() as client:
+        with pytest.raises(Interrupted, match="an answer that is"):
+            await x_rules.synchronise(client, str(server.make_url("/rules")), ["a"])
 
 
 async def test_the_last_line_of_a_compliance_result_counts_without_a_line_end() -> None:
