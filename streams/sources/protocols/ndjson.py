@@ -28,6 +28,7 @@ LINES_AT_ONCE = 256
 #: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
 #: often open no more than 1,024.
 MAX_OPEN = 256
+_FALSE = frozenset({"", "false", "f", "no", "n", "0", "null", "none"})
 _OPTIONAL = ("author", "country", "permalink", "repost_of")
 
 
@@ -116,7 +117,7 @@ class Ndjson:
             raise ValueError("too long")
         content = read_object(line)
         values = {name: _value(content, self.fields.get(name, name)) for name in FIELDS}
-        if values["deleted"]:
+        if _is_true(values["deleted"]):
             if isinstance(values["id"], int) and not isinstance(values["id"], bool):
                 values["id"] = str(values["id"])
             if not isinstance(values["id"], str):
@@ -261,6 +262,11 @@ def _read_line(file: BinaryIO) -> bytes:
 def _seconds(moment: datetime) -> float:
     """Seconds since 1970; a time without a zone is in UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _is_true(value: object) -> bool:
+    """Whether a line states a deletion. Exports of tables write truth as a word."""
+    return value.strip().lower() not in _FALSE if isinstance(value, str) else bool(value)
 
 
 def _value(content: Any, name: str) -> Any:

@@ -49,6 +49,14 @@ async def test_lines_become_reports_and_deletions_tombstones_in_their_order(tmp_
     assert delivery.state() == {"post-1": "again", "post-2": "awake 2"}
 
 
+async def test_a_line_whose_deleted_is_the_word_false_deletes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    values = ["false", "False", "0", "no", "", 0, None, "true", "2026-03-04", 1]
+    file.write_bytes(b"".join(line(n, deleted=value) for n, value in enumerate(values)))
+    delivery = await read_to_the_end(file)
+    assert [value is None for _, _, value in delivery.sent] == [False] * 7 + [True] * 3
+
+
 def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
     # A cancelled task closes its files while a thread may be about to read.
     path = tmp_path / "posts.jsonl"
