@@ -117,9 +117,10 @@ class Ndjson:
             raise ValueError("too long")
         content = read_object(line)
         values = {name: _value(content, self.fields.get(name, name)) for name in FIELDS}
+        for name in ("id", "author", "repost_of"):
+            if isinstance(values[name], int) and not isinstance(values[name], bool):
+                values[name] = str(values[name])
         if _is_true(values["deleted"]):
-            if isinstance(values["id"], int) and not isinstance(values["id"], bool):
-                values["id"] = str(values["id"])
             if not isinstance(values["id"], str):
                 raise BadRecord("id: Input should be a valid string")
             return Deletion(values["id"])

@@ -57,6 +57,12 @@ async def test_a_line_whose_deleted_is_the_word_false_deletes_nothing(tmp_path: 
     assert [value is None for _, _, value in delivery.sent] == [False] * 7 + [True] * 3
 
 
+def test_an_author_and_an_original_may_be_numbers_as_an_id_may() -> None:
+    item = Ndjson(path=None)._item(b'{"id": 2, "text": "awake", "author": 7, "repost_of": 1}')
+    assert isinstance(item, Post)
+    assert (item.id, item.author, item.repost_of) == ("2", "7", "1")
+
+
 def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
     # A cancelled task closes its files while a thread may be about to read.
     path = tmp_path / "posts.jsonl"
