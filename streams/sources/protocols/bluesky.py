@@ -129,12 +129,13 @@ def _post(did: str, commit: dict[str, Any]) -> Item:
     record = commit["record"]
     if not isinstance(record["text"], str):
         raise ValueError("no text")
-    languages = record.get("langs") or [None]
+    languages = {language_code(tag) for tag in record.get("langs") or ()}
     return Post(
         id=id_,
         text=record["text"],
         created_at=parse_time(record.get("createdAt")),
-        language=language_code(languages[0]),
+        # Who writes in several may state them all with every post: then the text decides.
+        language=languages.pop() if len(languages) == 1 else None,
         author=did,
         edited=commit["operation"] == "update",
         permalink=f"https://bsky.app/profile/{did}/post/{commit['rkey']}",

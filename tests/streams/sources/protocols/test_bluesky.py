@@ -41,6 +41,18 @@ def test_a_post_and_its_deletion_have_the_same_id() -> None:
     assert deleted == (2_500_000, (Deletion(post.id),))
 
 
+@pytest.mark.parametrize(
+    ("langs", "language"),
+    [(["en-GB"], "en"), (["en", "en-US"], "en"), (["ja", "en"], None), (["en", "ja"], None), ([], None)],
+)
+def test_of_a_post_with_several_languages_none_is_stated(langs: list[str], language: str | None) -> None:
+    message = orjson.loads(commit(Happening(kind="create", number=7, text="Awake", at=1.5)))
+    message["commit"]["record"]["langs"] = langs
+    (post,) = read_event(orjson.dumps(message))[1]
+    assert isinstance(post, Post)
+    assert post.language == language
+
+
 @pytest.mark.parametrize("status", ["deleted", "takendown"])
 def test_an_account_that_is_gone_takes_its_posts_with_it(status: str) -> None:
     account = {"active": False, "did": DID, "status": status}
