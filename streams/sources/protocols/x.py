@@ -118,6 +118,11 @@ def read_post(line: bytes) -> Post:
         raise ValueError("not a post") from None
 
 
+def unescaped(text: str) -> str:
+    """The text as it was written: the API gives these three characters as entities, and no others."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def _post(data: dict[str, Any]) -> Post:
     """A long text is in `note_tweet`, and `text` has its beginning only."""
     text = data.get("note_tweet", {}).get("text") or data["text"]
@@ -128,7 +133,7 @@ def _post(data: dict[str, Any]) -> Post:
         raise ValueError("no text or no id")
     return Post(
         id=PREFIX + first,
-        text=text,
+        text=unescaped(text),
         created_at=parse_time(data.get("created_at")),
         language=language_code(data.get("lang")),
         repost_of=PREFIX + reposted[0] if reposted else None,

@@ -44,6 +44,13 @@ def test_a_long_text_is_read_whole() -> None:
     assert read_post(line(note_tweet={"text": "long " * 100})).text == "long " * 100
 
 
+def test_the_entities_of_the_api_are_no_part_of_the_text() -> None:
+    escaped = "Zoloft &amp; wine, pain &gt; 7, &amp;lt; &quot;"
+    expected = "Zoloft & wine, pain > 7, &lt; &quot;"
+    assert read_post(line(text=escaped)).text == expected
+    assert read_post(line(note_tweet={"text": escaped})).text == expected
+
+
 def test_an_edit_has_the_id_of_the_first_version() -> None:
     edit = orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))})
     assert read_post(edit).id == read_post(line()).id
