@@ -6,8 +6,14 @@ from html.parser import HTMLParser
 
 #: Elements that begin a new line, and those whose content is no text for a reader.
 BLOCKS = frozenset(
-    {"p", "br", "div", "li", "ul", "ol", "blockquote", "pre", "tr", "h1", "h2", "h3", "h4", "h5", "h6"}
-)
+    {
+        "p", "br", "div", "li", "ul", "ol", "blockquote", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
+        "table", "caption", "tr", "dl", "dt", "dd", "section", "article", "header", "footer", "main", "aside",
+        "nav", "figure", "figcaption", "details", "summary", "address", "form", "fieldset", "option",
+    }
+)  # fmt: skip
+#: Cells of a table stand in one line.
+CELLS = frozenset({"td", "th"})
 HIDDEN = frozenset({"script", "style", "template", "title", "head"})
 
 
@@ -21,6 +27,8 @@ class _Text(HTMLParser):
         self._hidden += tag in HIDDEN
         if tag in BLOCKS:
             self.parts.append("\n")
+        elif tag in CELLS:
+            self.parts.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden = max(0, self._hidden - (tag in HIDDEN))

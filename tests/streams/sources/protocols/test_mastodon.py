@@ -75,6 +75,11 @@ def test_private_statuses_are_left_out() -> None:
         ("a<br>b<br/>c", "a\nb\nc"),
         ("<p>  a   b </p>\n<p></p><p>c</p>", "a b\nc"),
         ("<style>p {}</style>a<script>alert(1)</script>", "a"),
+        (
+            "<table><tr><th>Drug</th><td>Zoloft</td></tr><tr><td>Nausea<td>Rash</tr></table>",
+            "Drug Zoloft\nNausea Rash",
+        ),
+        ("<dl><dt>Nausea</dt><dd>often</dd></dl>a<hr>b<section>c</section>d", "Nausea\noften\na\nb\nc\nd"),
         ("1 &lt; 2 &#x1F634;", "1 < 2 😴"),
         ("a <b>bold</b>move", "a boldmove"),
         ("", ""),
