@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,8 @@ LINES_AT_ONCE = 256
 #: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
 #: often open no more than 1,024.
 MAX_OPEN = 256
+#: Files whose places a position has: it is one message, of at most 1 MiB.
+MAX_PLACES = 10_000
 _FALSE = frozenset({"", "false", "f", "no", "n", "0", "null", "none"})
 _OPTIONAL = ("author", "country", "permalink", "repost_of")
 
@@ -75,13 +77,15 @@ class Ndjson:
         latest: dict[str, _GrowingFile] = {}
         while True:
             progressed = False
-            for name, path in (await asyncio.to_thread(self._files)).items():
+            listed = await asyncio.to_thread(self._files)
+            for name, path in listed.items():
                 file = files.setdefault(name, _GrowingFile(path, places.get(name)))
                 grown = False
                 while lines := await asyncio.to_thread(file.read_lines):
                     grown = progressed = True
+                    places.pop(name, None)
                     places[name] = file.place
-                    yield self._step(lines, {name: list(place) for name, place in places.items()})
+                    yield self._step(lines, _latest(places, listed))
                 _pause_others(latest, name, file, grown=grown)
             if not progressed:
                 if not self.follow:
@@ -219,6 +223,12 @@ class _GrowingFile:
         except FileNotFoundError:
             return False
         return state.st_ino != self.place[0] or state.st_size < self.place[1]
+
+
+def _latest(places: Mapping[str, list[int]], listed: Collection[str]) -> dict[str, list[int]]:
+    """The position: the places of the files that are there, of at most MAX_PLACES, those that grew last."""
+    there = [(name, place) for name, place in places.items() if name in listed]
+    return dict(there[-MAX_PLACES:])
 
 
 def _pause_others(latest: dict[str, _GrowingFile], name: str, file: _GrowingFile, *, grown: bool) -> None:

@@ -16,6 +16,7 @@ from streams.intake.duplicates import Window
 from streams.intake.filter import Filter
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
+from streams.sources.protocols import ndjson
 from streams.sources.protocols.connection import MAX_LINE
 from streams.sources.protocols.ndjson import Ndjson, _GrowingFile
 from tests.streams.polling import until
@@ -223,6 +224,21 @@ async def test_a_folder_may_have_more_files_than_a_process_may_open(
         await until(lambda: len(delivery.sent) == 13)
         assert open_files(tmp_path) <= 4
     assert len(delivery.state()) == 13
+
+
+async def test_a_position_has_no_files_that_are_gone_and_no_more_than_fit_into_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ndjson, "MAX_PLACES", 3)
+    position = {f"{n:016x}": [n, 100] for n in range(30_000)}
+    for n in range(5):
+        (tmp_path / f"{n}.jsonl").write_bytes(line(n))
+    delivery = await read_to_the_end(tmp_path, position)
+    assert len(delivery.sent) == 5
+    last = delivery.positions[-1][1]
+    assert len(last) == 3
+    again = await read_to_the_end(tmp_path, last)
+    assert sorted(again.state()) == ["post-0", "post-1"]
 
 
 async def test_a_pipe_is_read_to_its_end() -> None:
