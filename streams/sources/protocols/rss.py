@@ -100,12 +100,11 @@ class Rss:
         """The entries that are new or changed, the oldest first: feeds begin with the newest."""
         seen: dict[str, str] = dict(state.get("seen", {}))
         posts = []
-        malformed = 0
-        for entry in reversed(feed.entries):
-            guid = entry.get("id") or entry.get("link")
-            if not guid:
-                malformed += 1
-                continue
+        entries = {entry.get("id") or entry.get("link"): entry for entry in reversed(feed.entries)}
+        # Of entries with one id the newest counts: each would be a change of the other at every request.
+        entries = {guid: entry for guid, entry in entries.items() if guid}
+        malformed = len(feed.entries) - len(entries)
+        for guid, entry in entries.items():
             post = self._post(entry, guid, feed.feed.get("language"))
             digest, content = _digest(guid), _digest(post.text)
             if seen.get(digest) != content:

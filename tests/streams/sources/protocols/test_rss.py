@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from streams.sources.protocols.rss import Rss, asked_pause
+from streams.sources.protocols.rss import Rss, _parse, asked_pause
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
 from tests.streams.sources.players.faults import Faults
@@ -56,6 +56,17 @@ async def test_a_changed_entry_is_sent_again_under_its_id_and_an_unchanged_one_i
         await asyncio.sleep(0.1)
     assert list(delivery.state().values()) == ["Case 1\nawake 1", "Case 2\ncorrected 2"]
     assert len(delivery.sent) == 3
+
+
+def test_entries_with_one_id_are_not_sent_again_at_each_request() -> None:
+    links = "".join(
+        f"<item><title>{title}</title><link>https://a.example/</link></item>" for title in ("new", "old")
+    )
+    feed = _parse(f"<rss version='2.0'><channel>{links}</channel></rss>".encode())
+    source = Rss(url="https://a.example/feed")
+    first = source._step(feed, {}, {})
+    assert ([getattr(item, "text", "") for item in first.items], first.malformed) == (["new"], 1)
+    assert source._step(feed, {}, first.position or {}).items == ()
 
 
 async def test_after_a_restart_only_what_is_new_is_sent() -> None:
