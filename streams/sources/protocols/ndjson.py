@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import threading
+import zlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ LINES_AT_ONCE = 256
 #: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
 #: often open no more than 1,024.
 MAX_OPEN = 256
+#: Bytes at the beginning of a file by which it is known, and parts of a place.
+HEAD, PARTS = 1024, 3
 #: Files whose places a position has: it is one message, of at most 1 MiB.
 MAX_PLACES = 10_000
 _FALSE = frozenset({"", "false", "f", "no", "n", "0", "null", "none"})
@@ -145,9 +148,10 @@ class Ndjson:
 
 
 class _GrowingFile:
-    """Reads the complete lines of a file, of which the last may lack its end. `place` is its inode and the
-    offset behind the last line read; a file that was replaced or cut is read from its beginning, the rest of
-    the replaced one first.
+    """Reads the complete lines of a file, of which the last may lack its end. `place` is its inode, the
+    offset behind the last line read, and a checksum of its first bytes, which earlier versions did not keep.
+    A file that was replaced, cut or written anew is read from its beginning, the rest of the replaced one
+    first.
     """
 
     def __init__(self, path: Path, place: list[int] | None) -> None:
@@ -177,6 +181,11 @@ class _GrowingFile:
     def _read(self) -> list[bytes]:
         if self._file is None and not self._open():
             return []
+        if self._was_rewritten():
+            self._close()
+            self.place = [self.place[0], 0]
+            if not self._open():
+                return []
         lines = self._complete()
         if not lines and self._was_replaced():
             # The last lines may have come after the read above.
@@ -197,7 +206,7 @@ class _GrowingFile:
         except FileNotFoundError:
             return False
         state = os.fstat(self._file.fileno())
-        inode, offset = self.place
+        inode, offset = self.place[:2]
         if state.st_ino != inode or state.st_size < offset:
             self.place = [state.st_ino, 0]
         self._file.seek(self.place[1])
@@ -213,7 +222,18 @@ class _GrowingFile:
                 break
             lines.append(line)
             self.place = [self.place[0], self.place[1] + size]
+        if lines:
+            self.place = [*self.place, self._checksum()]
         return lines
+
+    def _was_rewritten(self) -> bool:
+        """Whether other content was written over the file, or a new file has got its inode."""
+        return len(self.place) == PARTS and self.place[2] != self._checksum()
+
+    def _checksum(self) -> int:
+        """Of the first HEAD bytes before the place."""
+        assert self._file is not None
+        return zlib.crc32(os.pread(self._file.fileno(), min(self.place[1], HEAD), 0))
 
     def _was_replaced(self) -> bool:
         """Whether the path names another file now, or the file is shorter than what was read of it."""

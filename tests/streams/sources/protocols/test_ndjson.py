@@ -241,6 +241,36 @@ async def test_a_position_has_no_files_that_are_gone_and_no_more_than_fit_into_a
     assert sorted(again.state()) == ["post-0", "post-1"]
 
 
+@pytest.mark.parametrize("follow", [False, True])
+async def test_a_file_that_is_written_anew_in_its_place_is_read_from_its_beginning(
+    tmp_path: Path, follow: bool
+) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1) + line(2))
+    if not follow:
+        position = (await read_to_the_end(file)).positions[-1][1]
+        file.write_bytes(line(3) + line(4) + line(5))
+        delivery = await read_to_the_end(file, position)
+        assert sorted(delivery.state()) == ["post-3", "post-4", "post-5"]
+        return
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=file, poll=0.01), delivery)):
+        await until(lambda: len(delivery.sent) == 2)
+        file.write_bytes(line(3) + line(4) + line(5))
+        await until(lambda: len(delivery.sent) == 5)
+        with file.open("ab") as more:
+            more.write(line(6))
+        await until(lambda: len(delivery.sent) == 6)
+    assert len(delivery.state()) == 6
+
+
+async def test_a_place_of_a_version_before_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "posts.jsonl"
+    file.write_bytes(line(1) + line(2))
+    delivery = await read_to_the_end(file, {"": [file.stat().st_ino, len(line(1))]})
+    assert list(delivery.state()) == ["post-2"]
+
+
 async def test_a_pipe_is_read_to_its_end() -> None:
     read_end, write_end = os.pipe()
     delivery = KeptDelivery()
