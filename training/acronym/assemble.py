@@ -124,7 +124,8 @@ def make(
             network = write_network(train(settings, data, run, device), folder, share)
         configuration: dict[str, Any] = {"share": share} if share != 1 else {}
         if options.usage_examples:
-            outputs = CachedOutputs(network, run, asdict(settings) | {"share": share})
+            identity = asdict(settings) | {"share": share, "like": options.like}
+            outputs = CachedOutputs(network, run, identity)
             estimated = Estimates.clinical()
             examples = usage_examples(outputs, data, dictionary, contexts, estimated, settings.seed)
             found, margin = mixed_prototypes(examples, settings.seed)

@@ -49,7 +49,7 @@ from training.acronym.written import (
     with_dictionary_forms,
     written_rows,
 )
-from training.common.checkpoint import Checkpoint
+from training.common.checkpoint import Checkpoint, digest_of
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, choices, majority, scores
 from training.teaching.batches import AcronymContext
@@ -64,14 +64,17 @@ class CachedOutputs:
     """Runs a network on rows and keeps the outputs in the folder of the run, where there is one."""
 
     def __init__(self, network: MNetwork, run: Path | None, settings: Mapping[str, Any]) -> None:
-        """`settings`: of the training of the network."""
+        """`settings`: what makes the network what it is."""
         self.network = network
         self.run = run
         self.settings = settings
 
     def __call__(self, name: str, source: str, rows: Sequence[Row], with_logits: bool = True) -> EncodedRows:
-        """`name`: of the folder of these outputs. Raises CheckpointError where they are of other settings."""
-        cache = Checkpoint(self.run / name if self.run else None, {**self.settings, "rows": len(rows)})
+        """`name`: of the folder of these outputs. Raises CheckpointError where they are of other settings or
+        rows: the same sentences have other long forms to choose from by another dictionary.
+        """
+        identity = {**self.settings, "rows": len(rows), "data": digest_of(rows)}
+        cache = Checkpoint(self.run / name if self.run else None, identity)
         outputs = cache.load()
         if outputs is None:
             encoded = encode_rows(self.network, source, rows, with_logits)

@@ -54,6 +54,9 @@ def test_outputs_of_a_network_are_kept_in_the_run_folder(network: MNetwork, tmp_
     assert torch.equal(again.near, first.near)
     with pytest.raises(CheckpointError, match="other settings"):
         CachedOutputs(network, tmp_path, {"seed": 1})("casi", "casi", rows)
+    # The same sentence, as another dictionary reads it.
+    with pytest.raises(CheckpointError, match="other settings"):
+        CachedOutputs(network, tmp_path, {"seed": 0})("casi", "casi", [rows[0]._replace(senses=("x", "z"))])
 
 
 def test_folds_hold_every_row_once_with_its_share_of_each_sense() -> None:
