@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import typer
@@ -89,6 +89,7 @@ class Trainer:
         self.settings, self.folder, self.device = settings, folder, torch.device(device)
         self.seconds = 0.0
         self._run = run
+        self._beside: dict[str, Any] = {}
 
     def train(self, objective: Objective, sizes: SupportSizes, corpus: Corpus) -> Trained:
         """CLNER first where it is part of the objective, then CLDR or CLGS over the resulting encoder."""
@@ -102,6 +103,8 @@ class Trainer:
         entities = find_entities(first, corpus, self.settings, sizes)
         if objective == "clner" or self.settings.start:
             return Trained(first, entities, None)
+        # CLNER's own training is the same for each objective; what is trained over it is not.
+        self._beside = {"objective": objective, "support": asdict(sizes)}
         space = self._upper_space(objective, corpus, entities)
         encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
         return Trained(encoders, entities, space)
@@ -198,7 +201,8 @@ class Trainer:
         return space
 
     def _fit(self, space: EntitySpace | UpperSpace | SentenceSpace, name: str) -> None:
-        loop = TrainingLoop(space, asdict(self.settings), self._run / name if self._run else None, name)
+        identity = asdict(self.settings) | self._beside
+        loop = TrainingLoop(space, identity, self._run / name if self._run else None, name)
         loop.run()
         self.seconds += loop.seconds
 

@@ -20,6 +20,7 @@ from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.releases.store import open_release
 from models.types import ADE, DRUG
+from training.common.checkpoint import CheckpointError
 from training.common.pretrained import write_weights
 from training.relation.__main__ import main
 from training.relation.data import TAGS, examples, read
@@ -111,6 +112,22 @@ def test_a_run_begins_with_the_weights_of_a_release(corpus: Path, tiny_bert: str
     main(output=tmp_path / "plain", objective="cldr", **run | {"pair_rank": 4})
     with pytest.raises(typer.BadParameter, match="with CLNER's encoder"):
         main(**further | {"pretrained": str(only_release(tmp_path / "plain").path)})
+
+
+def test_a_run_does_not_go_on_over_the_encoder_of_another_objective(
+    corpus: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    run: dict[str, Any] = {
+        "data": corpus, "base": tiny_bert, "epochs": 1, "pair_epochs": 1, "batch": 4, "width": 8, "rank": 4,
+        "pair_rank": 4, "dimension": 6, "pair_dimension": 6, "precision": "float32", "run": tmp_path / "run",
+    }  # fmt: skip
+    main(output=tmp_path / "first", objective="clner", words=60, **run)
+    main(output=tmp_path / "first", words=60, **run)
+    for changed in ({"objective": "cldr", "words": 60}, {"words": 50}):
+        with pytest.raises(CheckpointError, match="other settings"):
+            main(output=tmp_path / "other", **run, **changed)
+    # The same command goes on with what there is.
+    main(output=tmp_path / "again", words=60, **run)
 
 
 def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
