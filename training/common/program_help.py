@@ -1,4 +1,4 @@
-"""Runs programs whose help begins with the docstring of their module."""
+"""Runs programs whose help begins with the docstring of their module, and whose errors are one line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,26 @@ import typer
 
 
 def run_program(main: Callable[..., None]) -> None:
-    """Runs the command line of a program; its description is the docstring of the module of `main`."""
+    """Runs the command line of a program; its description is the docstring of the module of `main`. What the
+    user can act on, such as a file that is missing, is printed in one line, with exit code 1.
+    """
     main.__doc__ = help_text(sys.modules[main.__module__].__doc__ or "")
-    typer.run(main)
+    try:
+        typer.run(main)
+    except Exception as error:
+        if not isinstance(error, _reported_errors()):
+            raise
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+
+
+def _reported_errors() -> tuple[type[Exception], ...]:
+    """Imported only when a program has failed: they live in modules that take seconds to import."""
+    from models.releases.manifest import ReleaseError  # noqa: PLC0415
+    from models.terminology import TerminologyError  # noqa: PLC0415
+    from training.common.checkpoint import CheckpointError  # noqa: PLC0415
+
+    return ReleaseError, TerminologyError, CheckpointError, OSError
 
 
 def help_text(docstring: str) -> str:

@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
-from training.common.program_help import help_text
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+
+from models.releases.manifest import ReleaseError
+from training.common.program_help import help_text, run_program
 
 
 def test_paragraphs_become_lines_and_commands_stay_as_they_are() -> None:
     docstring = "Counts\nwords.\n\n    python -m first\n    python -m second\n\nOne\nmore.\n"
     assert help_text(docstring) == ("Counts words.\n\npython -m first\npython -m second\n\nOne more.")
+
+
+def count(data: Annotated[Path, typer.Option()]) -> None:
+    if data.suffix:
+        raise ReleaseError(f"{data} has several taggers")
+    (data / "words.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "line"), [("nowhere", "nowhere/words.txt'\n"), ("a.b", "error: a.b has several taggers\n")]
+)
+def test_what_the_user_can_act_on_is_one_line(
+    data: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["count", "--data", data])
+    with pytest.raises(SystemExit) as ended:
+        run_program(count)
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert said.startswith("error: ")
+    assert said.endswith(line)
+    assert said.count("\n") == 1
