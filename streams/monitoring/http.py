@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ async def start(
     stalled: Callable[[], Sequence[str]],
 ) -> tuple[web.AppRunner, int]:
     """Starts the server; returns its runner, whose cleanup stops it, and the port, which differs from `port`
-    when that is 0.
+    when that is 0. Raises OSError, which names the setting, where the port is in use.
     """
     app = web.Application()
     app[READINESS] = readiness
@@ -40,8 +41,14 @@ async def start(
     )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    await site.start()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        if error.errno == errno.EADDRINUSE:
+            taken = f"{host}:{port} is in use, by another worker or source perhaps: set PV_HTTP_PORT"
+            raise OSError(f"{taken} to another port, or to 0 for any free one") from None
+        raise
     return runner, runner.addresses[0][1]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import aiohttp
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streams import metrics
@@ -47,5 +48,14 @@ async def test_a_process_without_stages_is_not_ready() -> None:
             client.get(f"http://127.0.0.1:{port}/health/ready") as answer,
         ):
             assert answer.status == 503
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_port_that_is_in_use_is_named_with_its_setting() -> None:
+    runner, port = await http.start("127.0.0.1", 0, dict, dict, tuple)
+    try:
+        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port} is in use.*set PV_HTTP_PORT to"):
+            await http.start("127.0.0.1", port, dict, dict, tuple)
     finally:
         await runner.cleanup()
