@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ async def _read(range_: Range, topic: Topic[Any], settings: Settings) -> list[In
         start, stop = parse_bound(range_.start), parse_bound(range_.stop)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    by_time = isinstance(start, datetime) or isinstance(stop, datetime)
+    # It answers a time with the end of each partition.
+    if by_time and await topics.is_embedded(settings):
+        raise typer.BadParameter(
+            "an embedded broker finds no records by time: give offsets, beginning or end"
+        )
     with progress_bar(f"reading {topic.name}") as progress:
         records = await read_range(settings, topic, start, stop, progress)
     return await _without_deleted(settings, topic, records)
