@@ -45,7 +45,8 @@ def table(comparison: Comparison) -> Table:
     return scores
 
 
-def _head(comparison: Comparison) -> list[str]:
+def facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """What was replayed and how much of it is decided otherwise, as names and values."""
     source = comparison.source
     rows = [("Range", f"{source.start} to {source.stop}"), ("Records", str(source.records))]
     for name, chain in zip(_names(comparison), comparison.chains, strict=True):
@@ -55,7 +56,11 @@ def _head(comparison: Comparison) -> list[str]:
     if comparison.other is not None:
         changed = f"{len(comparison.differences)} of {comparison.compared} reports"
         rows.append(("Different decisions", f"{changed}; agreement {comparison.agreement:.1%}"))
-    items = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows]
+    return rows
+
+
+def _head(comparison: Comparison) -> list[str]:
+    items = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(comparison)]
     return ["<dl>", *items, "</dl>"]
 
 

@@ -73,7 +73,7 @@ def replay(
     """
     from streams.cli.replay.runs import Range, check_target, run_replays, send_to
     from streams.codec import encode
-    from streams.replay.report import table
+    from streams.replay.report import facts, table
 
     if into is not None:
         asyncio.run(check_target(into))
@@ -86,7 +86,10 @@ def replay(
     if into is not None:
         asyncio.run(send_to(into, records))
     _write_reports(comparison, html, json)
-    out.print(table(comparison))
+    for name, value in facts(comparison):
+        out.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
+    if comparison.scores:
+        out.print(table(comparison))
 
 
 def _write_reports(comparison: Comparison, html: Path | None, json: Path | None) -> None:

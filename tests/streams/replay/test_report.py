@@ -84,6 +84,12 @@ def test_a_page_shows_what_was_replayed_its_scores_and_its_changes() -> None:
     assert {("data-label", "DRUG"), ("class", "drug"), ("data-label", "ADE")} <= set(page.attributes)
 
 
+def test_the_facts_say_how_many_reports_are_decided_otherwise() -> None:
+    found = dict(report.facts(comparison(coded("a", ITCH), coded("a", RASH))))
+    assert found["Records"] == "1"
+    assert found["Different decisions"] == "1 of 1 reports; agreement 0.0%"
+
+
 def test_a_page_has_no_script_and_no_external_resource() -> None:
     markup = report.html(comparison(coded("a", ITCH), coded("a", RASH)))
     page = Page(markup)
