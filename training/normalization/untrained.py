@@ -67,8 +67,8 @@ def over_terms(
     phrases = model.phrases.within(terms) if model.phrases else None
     names = {ADAPTER, WEIGHTS, ISOLATED, DCR} & manifest.files.keys()
     trained = {name: read_tensors(release.file(name)) for name in names}
-    # The curves are of the release's own terms.
-    curves = {"risk_coverage", "phrases"}
+    # The curves, and what its rule for NIL does, are of the release's own terms.
+    curves = {"risk_coverage", "phrases", "nil_calibration"}
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(terms), "like": release.version} | options.searched()
     taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
