@@ -110,7 +110,8 @@ def _as_in_dictionary(row: Row) -> Row:
 
 def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -> tuple[list[Row], list[Row]]:
     """Training and held-out rows. The rows of each acronym are ordered by sense, within a sense by a hash of
-    seed and text, and evenly spaced rows are held out, so that each sense is held out in its proportion.
+    seed and text, and evenly spaced rows are held out, so that each sense is held out in its proportion. What
+    is held out is not trained on either where the corpus has it twice.
     """
     groups: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
@@ -121,7 +122,8 @@ def split_casi(rows: Sequence[Row], seed: int = SEED, share: float = HELD_OUT) -
         begin = int(_hash(seed, rows[order[0]])[:8], 16) / 16**8
         # One row wherever share * position passes a whole number.
         held |= {i for n, i in enumerate(order) if int((n + 1) * share + begin) > int(n * share + begin)}
-    training = [row for i, row in enumerate(rows) if i not in held]
+    tested = {(rows[i].text, rows[i].span) for i in held}
+    training = [row for row in rows if (row.text, row.span) not in tested]
     return training, [row for i, row in enumerate(rows) if i in held]
 
 

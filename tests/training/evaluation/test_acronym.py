@@ -63,6 +63,13 @@ def test_the_held_out_rows_of_casi_have_their_share_of_every_sense(tmp_path: Pat
     assert counts["c"] in {5, 6, 7}
 
 
+def test_a_text_that_casi_has_twice_is_in_one_part() -> None:
+    places = [Row(f"{i // 2} MS", Span(2, 4), ("a", "b"), "ab"[i % 2]) for i in range(20)]
+    training, held = split_casi([*places, *places])
+    assert training and held
+    assert not {(r.text, r.span) for r in training} & {(r.text, r.span) for r in held}
+
+
 def test_the_senses_of_casi_are_called_as_in_the_dictionary(tmp_path: Path) -> None:
     (tmp_path / "acronyms").mkdir()
     senses = ["pulmonary embolus", "pleural effusion", "UNSURED SENSE"]
