@@ -45,6 +45,8 @@ DANGLING = frozenset(
     }
     | {"from", *"-/;:(&#@"}
 )
+#: Nor with one of these, directly behind a word; two mentions around one are two.
+_MARKS = frozenset(".,!?")
 #: A mention that consists of these words and punctuation has no content.
 _FUNCTION_WORDS = DANGLING | frozenset(
     re.findall(
@@ -101,7 +103,7 @@ def sound_runs(runs: Sequence[Run], words: Sequence[str]) -> list[Run]:
             joined[-1] = (label, last[1], after)
         else:
             joined.append((label, first, after))
-    cut = [(label, first, _end(words, first, after)) for label, first, after in joined]
+    cut = [(label, first, end_of(words, first, after)) for label, first, after in joined]
     return [run for run in cut if not all(_is_empty(w) for w in words[run[1] : run[2]])]
 
 
@@ -142,9 +144,20 @@ def outside_drugs(mentions: Sequence[Mention]) -> list[Mention]:
     return [m for m in mentions if m.label == DRUG or not drugs.holds(m)]
 
 
-def _end(words: Sequence[str], first: int, after: int) -> int:
-    while after > first and words[after - 1].lower() in DANGLING:
-        after -= 1
+def end_of(words: Sequence[str], first: int, after: int) -> int:
+    """Where a run ends without the words of DANGLING and the marks directly behind a word. Marks stay behind
+    a bracket or a quotation mark, where the corpora have them in mentions, and behind a letter ("2 a.m.").
+    """
+    while after > first:
+        before = after
+        while before > first and words[before - 1] in _MARKS:
+            before -= 1
+        if words[after - 1].lower() in DANGLING:
+            after -= 1
+        elif first < before < after and len(words[before - 1]) > 1 and words[before - 1].isalnum():
+            after = before
+        else:
+            break
     return after
 
 

@@ -27,23 +27,18 @@ from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
+from models.ner.mention_rules import end_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
+from models.relation.reading import Sentence, apart, joined, naming, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
-from models.text import sentences, words
-from models.types import ADE, DRUG, Mention, Neighbour, Relation, Span, TaggedText
+from models.types import ADE, DRUG, Expansion, Mention, Neighbour, Relation, Span, TaggedText
 
 LABELS = (DRUG, ADE)
-
-
-class _Sentence(NamedTuple):
-    report: int
-    """position of its text in the batch"""
-    words: list[Span]
 
 
 class _SentenceMention(NamedTuple):
@@ -141,29 +136,44 @@ class RelationModel:
             for answer in answers
         ]
 
-    def predict(self, batch: Sequence[str]) -> list[TaggedText]:
-        """Mentions and relations of each text; both ends of a relation are in one sentence."""
-        split = _split(batch)
-        encoded = self._encode(batch, split)
-        tagged = self._tag(batch, split, encoded)
+    def predict(
+        self, batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None = None
+    ) -> list[TaggedText]:
+        """Mentions and relations of each text; both ends of a relation are in one sentence.
+
+        With the `expansions` of its acronyms a text is also read with the long forms that name adverse events
+        or drugs in their places. What is found there has the offsets of the acronyms.
+        """
+        plain = self._predict(batch, split(batch))
+        named = {i: own for i, all_ in enumerate(expansions or ()) if (own := naming(all_))}
+        if not named:
+            return plain
+        texts = [batch[i] for i in named]
+        read = self._predict(texts, split(texts, list(named.values())))
+        again = dict(zip(named, read, strict=True))
+        return [joined(again[i], one) if i in again else one for i, one in enumerate(plain)]
+
+    def _predict(self, batch: Sequence[str], read: Sequence[Sentence]) -> list[TaggedText]:
+        encoded = self._encode(read)
+        tagged = self._tag(batch, read, encoded)
         mentions: list[list[Mention]] = [[] for _ in batch]
-        for sentence, in_sentence in zip(split, tagged, strict=True):
+        for sentence, in_sentence in zip(read, tagged, strict=True):
             mentions[sentence.report] += [m.mention for m in in_sentence]
-        relations = self._relations(len(batch), split, encoded, tagged)
+        relations = self._relations(len(batch), read, encoded, tagged)
         return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
 
     def relate(self, texts: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
         """The relations between given mentions, which they refer to by position in each text's list."""
-        split = _split(texts)
+        read = split(texts)
         given = [
             [
                 _SentenceMention(mention, position, _last_word(s.words, mention.end))
                 for position, mention in enumerate(mentions[s.report])
                 if s.words[0].start < mention.end <= s.words[-1].end
             ]
-            for s in split
+            for s in read
         ]
-        return self._relations(len(texts), split, self._encode(texts, split), given)
+        return self._relations(len(texts), read, self._encode(read), given)
 
     def tag_words(
         self, vectors: Floats, lengths: Sequence[int], hidden: Floats | None = None
@@ -198,60 +208,67 @@ class RelationModel:
             results.append((float(self.support.related[own_rows].mean()), neighbours))
         return results
 
-    def _encode(self, batch: Sequence[str], split: Sequence[_Sentence]) -> list[EncodedSentence]:
-        read = [[batch[s.report][w.start : w.end] for w in s.words] for s in split]
+    def _encode(self, read: Sequence[Sentence]) -> list[EncodedSentence]:
+        words = [s.read for s in read]
         if self.drug_classes is not None:
-            for words_of in read:
-                for last in self.drug_classes.spans(words_of):
-                    words_of[last] = _ANY_DRUG
-        return self.spaces.encode(read)
+            words = [list(own) for own in words]
+            for own in words:
+                for last in self.drug_classes.spans(own):
+                    own[last] = _ANY_DRUG
+        return self.spaces.encode(words)
 
     def _tag(
-        self, batch: Sequence[str], split: Sequence[_Sentence], encoded: Sequence[EncodedSentence]
+        self, batch: Sequence[str], read: Sequence[Sentence], encoded: Sequence[EncodedSentence]
     ) -> list[list[_SentenceMention]]:
         """The mentions of each sentence."""
-        if not split:
+        if not read:
             return []
         vectors = np.concatenate(self.spaces.entity_vectors(encoded))
         hidden = np.concatenate([e.vectors.numpy() for e in encoded])
-        tags, shares = self.tag_words(vectors, [len(s.words) for s in split], hidden)
+        tags, shares = self.tag_words(vectors, [len(s.words) for s in read], hidden)
         tagged, start, n_mentions = [], 0, [0] * len(batch)
-        for sentence in split:
+        for sentence in read:
             rows = slice(start, start + len(sentence.words))
             start = rows.stop
             names = [self.tags[t] for t in tags[rows]]
-            mentions = self._mentions(batch[sentence.report], sentence.words, names, shares[rows])
+            mentions = self._mentions(batch[sentence.report], sentence, names, shares[rows])
             first = n_mentions[sentence.report]
             n_mentions[sentence.report] += len(mentions)
             tagged.append([_SentenceMention(m, first + i, last) for i, (m, last) in enumerate(mentions)])
         return tagged
 
     def _mentions(
-        self, text: str, spans: list[Span], names: list[str], shares: Floats
+        self, text: str, sentence: Sentence, names: list[str], shares: Floats
     ) -> list[tuple[Mention, int]]:
         """The mentions of a sentence, each with the position of its last word; none is an effect that is
         named as the cause of another ("sepsis-induced").
         """
-        classes: dict[int, int] = {}
+        spans, classes = sentence.words, dict[int, int]()
         if self.drug_classes is not None:
-            classes = self.drug_classes.spans([text[s.start : s.end] for s in spans])
+            classes = self.drug_classes.spans(sentence.read)
         mentions = []
-        for label, first, after in spans_of(names):
+        for label, first, tagged_after in spans_of(names):
+            after = end_of(sentence.read, first, tagged_after)
+            if after == first:
+                continue
             if label == ADE and _AS_CAUSE.match(text, spans[after - 1].end - 1):
                 continue
             start, end = spans[first].start, spans[after - 1].end
             if label == DRUG:
                 start = min(start, spans[classes.get(after - 1, first)].start)
             surface = text[start:end]
-            generic = self.lexicon.generic(surface) if self.lexicon and label == DRUG else None
+            generic = None
+            if self.lexicon and label == DRUG:
+                name = " ".join(sentence.read[first:after])
+                generic = self.lexicon.generic(surface) or self.lexicon.generic(name)
             score = round(float(shares[first:after].mean()), 4)
             mentions.append((Mention(start, end, surface, label, score, generic), after - 1))
-        return mentions
+        return apart(mentions)
 
     def _relations(
         self,
         n_texts: int,
-        split: Sequence[_Sentence],
+        read: Sequence[Sentence],
         encoded: Sequence[EncodedSentence],
         tagged: Sequence[Sequence[_SentenceMention]],
     ) -> list[list[Relation]]:
@@ -261,7 +278,7 @@ class RelationModel:
         pairs, vectors = [], []
         for place, (i, vector_of) in enumerate(zip(kept, self.spaces.relation_vectors(own), strict=True)):
             for drug, effect in _drugs_with_effects(tagged[i]):
-                pairs.append(_Pair(split[i].report, drug.position, effect.position, place))
+                pairs.append(_Pair(read[i].report, drug.position, effect.position, place))
                 vectors.append(np.concatenate([vector_of[drug.last_word], vector_of[effect.last_word]]))
         voted = self.vote_on_pairs(vectors)
         events = self._events(own, pairs, [share for share, _ in voted])
@@ -293,10 +310,6 @@ _ANY_DRUG = "methotrexate"
 #: From the last character of a name on. Of 578 such names in training sentences of the ADE corpus 577 are
 #: drugs.
 _AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
-
-
-def _split(batch: Sequence[str]) -> list[_Sentence]:
-    return [_Sentence(i, words(text, s)) for i, text in enumerate(batch) for s in sentences(text)]
 
 
 def _last_word(spans: Sequence[Span], end: int) -> int:

@@ -48,6 +48,10 @@ def kept(marked: str) -> list[str]:
         ("[nausea and] then [dizziness]", ["nausea", "dizziness"]),
         ("got [hiccups of the] since then", ["hiccups"]),
         ("[itchy (]", ["itchy"]),
+        ("[crying ,] then [vertigo .]", ["crying", "vertigo"]),
+        ("[rash ! !] [hives ,] [itch]", ["rash", "hives", "itch"]),
+        ("[nausea ( mild ) ,]", ["nausea ( mild ) ,"]),
+        ("[awake at 2 a . m .]", ["awake at 2 a . m ."]),
     ],
 )
 def test_a_piece_with_a_dangling_end_continues_in_the_next_one_or_is_cut(

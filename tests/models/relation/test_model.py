@@ -23,7 +23,7 @@ from models.relation.voting import Voting
 from models.releases.loading import Loaded, as_json
 from models.releases.store import bundled, open_release
 from models.text import word_texts
-from models.types import ADE, DRUG, Mention, TaggedText
+from models.types import ADE, DRUG, Expansion, Mention, TaggedText
 
 TAGS = tags_of(LABELS)
 B_DRUG, B_ADE, I_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE"), TAGS.index("I-ADE")
@@ -53,6 +53,24 @@ def model(mini: Encoder) -> RelationModel:
         pair_ids=["ade-1", "ade-2", "ade-1x"],
     )
     return RelationModel(spaces, support, ONE_NEIGHBOUR, lexicon=DrugLexicon({"clozapine": "clozapine"}))
+
+
+def test_acronyms_are_read_as_their_long_forms_too(model: RelationModel) -> None:
+    text = "CLZ caused SA while aspirin did nothing."
+    expansions = [
+        Expansion(0, 3, "CLZ", "clozapine", 1.0, "dictionary"),
+        Expansion(11, 13, "SA", "severe agranulocytosis", 1.0, "dictionary"),
+    ]
+    (tagged,) = model.predict([text], [expansions])
+    found = [(text[m.start : m.end], m.text, m.label, m.generic) for m in tagged.mentions]
+    assert found == [
+        ("CLZ", "CLZ", DRUG, "clozapine"),
+        ("SA", "SA", ADE, None),
+        ("aspirin", "aspirin", DRUG, None),
+    ]
+    assert [(r.head, r.tail) for r in tagged.relations] == [(0, 1)]
+    (plain,), (same,) = model.predict([SENTENCE]), model.predict([SENTENCE], [[]])
+    assert plain == same
 
 
 def test_words_get_the_tags_of_their_nearest_training_words(model: RelationModel) -> None:

@@ -1,0 +1,109 @@
+"""The sentences of a text as the encoder reads them: each acronym with a known long form as the words of that
+form, so that "SJS on lamotrigine" is read like the names that the corpora and the encoder know.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from models.drugs import DrugLexicon
+from models.once import once
+from models.terminology import load
+from models.text import sentences, word_texts, words
+from models.types import ADE, Expansion, Mention, Span, TaggedText
+
+#: The system organ class of what is done to a patient ("liver transplantation").
+_PROCEDURES = "Surgical and medical procedures"
+
+
+class Sentence(NamedTuple):
+    """A sentence of a batch of texts."""
+
+    report: int
+    """position of its text in the batch"""
+    words: list[Span]
+    """where each word is in the text; the words of a long form are all where the acronym is"""
+    read: list[str]
+    """each word as the encoder reads it"""
+
+
+def split(batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None = None) -> list[Sentence]:
+    """The sentences of all texts in order; `expansions` are those of each text, none by default."""
+    known = expansions or [()] * len(batch)
+    return [
+        Sentence(i, *_read(text, words(text, s), own))
+        for i, (text, own) in enumerate(zip(batch, known, strict=True))
+        for s in sentences(text)
+    ]
+
+
+def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
+    """Those whose long form is a drug, or ends with the name of an adverse event. Others ("patient",
+    "international normalized ratio") make a sentence longer and unlike those that were trained on.
+    """
+    return [e for e in expansions if _names_event(e.long_form) or DrugLexicon.load().generic(e.long_form)]
+
+
+def joined(read: TaggedText, plain: TaggedText) -> TaggedText:
+    """Two readings of a text as one: to `read` is added what `plain` alone has."""
+    mentions, place = list(read.mentions), dict[int, int]()
+    for i, mention in enumerate(plain.mentions):
+        same = [j for j, m in enumerate(read.mentions) if m.start < mention.end and mention.start < m.end]
+        if not same:
+            place[i] = len(mentions)
+            mentions.append(mention)
+        elif mentions[same[0]].label == mention.label:
+            place[i] = same[0]
+    related = {(r.head, r.tail): r for r in read.relations}
+    for r in plain.relations:
+        if r.head in place and r.tail in place:
+            ends = place[r.head], place[r.tail]
+            related.setdefault(ends, replace(r, head=ends[0], tail=ends[1]))
+    order = sorted(range(len(mentions)), key=lambda i: mentions[i].start)
+    rank = {old: new for new, old in enumerate(order)}
+    return TaggedText(
+        tuple(mentions[i] for i in order),
+        tuple(replace(r, head=rank[r.head], tail=rank[r.tail]) for r in related.values()),
+    )
+
+
+def apart(mentions: Sequence[tuple[Mention, int]]) -> list[tuple[Mention, int]]:
+    """The mentions of a sentence, in order, without those that share characters with another one, which only
+    those of one acronym do ("N/V"): of these stays the first effect, else the first mention.
+    """
+    kept: list[tuple[Mention, int]] = []
+    for mention, last_word in mentions:
+        if not kept or kept[-1][0].end <= mention.start:
+            kept.append((mention, last_word))
+        elif mention.label == ADE != kept[-1][0].label:
+            kept[-1] = (mention, last_word)
+    return kept
+
+
+def _read(text: str, spans: list[Span], expansions: Sequence[Expansion]) -> tuple[list[Span], list[str]]:
+    """The words of a sentence, and how they are read."""
+    read = [text[s.start : s.end] for s in spans]
+    starts, ends = [s.start for s in spans], [s.end for s in spans]
+    # From the last one to the first, so that positions in front of it stay what they are.
+    for expansion in sorted(expansions, key=lambda e: e.start, reverse=True):
+        first, after = bisect_left(starts, expansion.start), bisect_right(ends, expansion.end)
+        if first < after:
+            long_form = word_texts(expansion.long_form)
+            spans[first:after] = [Span(expansion.start, expansion.end)] * len(long_form)
+            read[first:after] = long_form
+    return spans, read
+
+
+def _names_event(long_form: str) -> bool:
+    ending = long_form.lower()
+    while ending and ending not in _event_names():
+        _, _, ending = ending.partition(" ")
+    return bool(ending)
+
+
+@once
+def _event_names() -> frozenset[str]:
+    return frozenset(name.lower() for t in load() if t.soc != _PROCEDURES for name in (t.llt, t.pt))

@@ -1,0 +1,81 @@
+"""Sentences with acronyms as the encoder reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.relation.reading import apart, joined, naming, split
+from models.types import ADE, DRUG, Expansion, Mention, Relation, Span, TaggedText
+
+TEXT = "Pt had GIB on ASA. BP ok."
+PT = Expansion(0, 2, "Pt", "patient", 1.0, "dictionary")
+GIB = Expansion(7, 10, "GIB", "gastrointestinal bleeding", 0.9, "dictionary")
+ASA = Expansion(14, 17, "ASA", "aspirin", 1.0, "dictionary")
+
+
+def _expansion(long_form: str) -> Expansion:
+    return Expansion(0, 2, "XX", long_form, 1.0, "dictionary")
+
+
+def test_the_words_of_a_long_form_are_read_where_the_acronym_is() -> None:
+    first, second = split([TEXT], [[GIB, ASA]])
+    assert first.read == ["Pt", "had", "gastrointestinal", "bleeding", "on", "aspirin", "."]
+    assert first.words == [
+        Span(0, 2),
+        Span(3, 6),
+        Span(7, 10),
+        Span(7, 10),
+        Span(11, 13),
+        Span(14, 17),
+        Span(17, 18),
+    ]
+    assert second.read == ["BP", "ok", "."]
+
+
+def test_without_expansions_words_are_read_as_they_are_written() -> None:
+    assert [s.read for s in split(["Xy b! Xz d.", "e"])] == [["Xy", "b", "!"], ["Xz", "d", "."], ["e"]]
+
+
+@pytest.mark.parametrize(
+    ("long_form", "is_read"),
+    [
+        ("gastrointestinal bleeding", True),
+        ("Stevens-Johnson syndrome", True),
+        ("nausea and vomiting", True),
+        ("methotrexate", True),
+        ("patient", False),
+        ("international normalized ratio", False),
+        ("stroke volume", False),
+        ("liver transplantation", False),
+    ],
+)
+def test_long_forms_that_name_events_and_drugs_are_read(long_form: str, is_read: bool) -> None:
+    assert bool(naming([_expansion(long_form)])) is is_read
+
+
+def test_of_mentions_in_one_acronym_the_first_effect_stays() -> None:
+    drug, effect = Mention(0, 3, "HIT", DRUG, 1.0), Mention(0, 3, "HIT", ADE, 1.0)
+    later = Mention(7, 12, "fever", ADE, 1.0)
+    assert apart([(drug, 0), (effect, 2), (effect, 4), (later, 6)]) == [(effect, 2), (later, 6)]
+    assert apart([(effect, 2), (drug, 4)]) == [(effect, 2)]
+
+
+def test_two_readings_are_joined_without_repetition() -> None:
+    asa, gib, rash = (
+        Mention(14, 17, "ASA", DRUG, 0.9, "aspirin"),
+        Mention(7, 10, "GIB", ADE, 0.9),
+        Mention(20, 24, "rash", ADE, 0.8),
+    )
+    read = TaggedText((gib, asa), (Relation(1, 0, 0.9),))
+    plain = TaggedText((asa, rash), (Relation(0, 1, 0.7),))
+    assert joined(read, plain) == TaggedText((gib, asa, rash), (Relation(1, 0, 0.9), Relation(1, 2, 0.7)))
+    assert joined(plain, read) == TaggedText((gib, asa, rash), (Relation(1, 2, 0.7), Relation(1, 0, 0.9)))
+    assert joined(read, read) == read
+
+
+def test_a_mention_of_another_label_in_the_plain_reading_is_left_out_with_its_relations() -> None:
+    read = TaggedText((Mention(0, 3, "HIT", ADE, 0.9),))
+    plain = TaggedText(
+        (Mention(0, 3, "HIT", DRUG, 0.9), Mention(7, 12, "fever", ADE, 0.8)), (Relation(0, 1, 0.7),)
+    )
+    assert joined(read, plain) == TaggedText((*read.mentions, plain.mentions[1]))
