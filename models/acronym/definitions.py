@@ -26,6 +26,9 @@ _SHORT_FORM = re.compile(
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
+#: Characters in front of a bracket that are searched for a long form: a long word, as a text without white
+#: space is one, would need quadratic time.
+_BEFORE = 300
 
 
 def short_forms(text: str, sentence: Span) -> list[Span]:
@@ -43,7 +46,7 @@ def definitions(text: str) -> dict[str, str]:
     """
     defined: dict[str, str] = {}
     for bracket in _BRACKET.finditer(text):
-        before = text[: bracket.start()].rstrip()
+        before = text[max(0, bracket.start() - _BEFORE) : bracket.start()].rstrip()
         inside = re.split(r"[;,]", bracket.group(1).strip())[0].strip()
         if _is_short_form(inside):
             short_form = inside

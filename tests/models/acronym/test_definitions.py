@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +79,14 @@ def test_a_long_form_is_the_end_of_any_text_and_longer_than_the_short_form(
         assert len(long_form) > len(short_form)
         letters = iter(long_form.lower())
         assert all(c in letters for c in short_form.lower() if c.isalnum())
+
+
+def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
+    """Each bracket has a character that the word of 100,000 characters in front of it lacks."""
+    text = "z" * 80_000 + "".join(f"(A{chr(0x4E00 + i)})" for i in range(5_000))
+    started = time.monotonic()
+    assert definitions(text) == {}
+    assert time.monotonic() - started < 15
 
 
 @given(st.text("ABab5();, .\n-\U0001f600", max_size=80))
