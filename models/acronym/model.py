@@ -36,6 +36,8 @@ _CAPITALS = 0.7
 _SENTENCE = 3
 #: Long forms that an undecided expansion names.
 CANDIDATES = 3
+#: Ambiguous acronyms of a text that the scorer is asked about: each is encoded with its sentence.
+MOST_ASKED = 1_000
 
 
 class _Occurrence(NamedTuple):
@@ -98,10 +100,13 @@ class AcronymModel:
         return TypeAdapter(list[list[Expansion]]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
-        """Expansions of each text in text order."""
+        """Expansions of each text in text order. Ambiguous acronyms behind the first MOST_ASKED of a text are
+        undecided, with a score of 0.
+        """
         expansions: list[list[Expansion]] = [[] for _ in batch]
         undefined: list[_Occurrence] = []
         for report, text in enumerate(batch):
+            n_asked = 0
             defined = definitions(text)
             in_capitals = cache(partial(self._in_capitals, text))
             for occurrence in _occurrences(text, report, (defined, self.dictionary)):
@@ -109,7 +114,11 @@ class AcronymModel:
                     long_form = LongForm(defined[occurrence.entry], 1.0)
                     expansions[report].append(occurrence.expansion(long_form, "text"))
                 elif occurrence.entry in self.dictionary and not in_capitals(occurrence.sentence):
-                    undefined.append(occurrence)
+                    n_asked += len(self.dictionary[occurrence.entry]) > 1
+                    if n_asked <= MOST_ASKED or len(self.dictionary[occurrence.entry]) == 1:
+                        undefined.append(occurrence)
+                    else:
+                        expansions[report].append(self._unasked(occurrence))
         for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
             candidates = () if decided([one.score for one in best], self.margin) else best
             if best[0].long_form == occurrence.entry:
@@ -136,6 +145,12 @@ class AcronymModel:
         letters = "".join(words)
         shouted = sum(c.isupper() for c in letters) > _CAPITALS * len(letters)
         return shouted and len(words) >= _SENTENCE
+
+    def _unasked(self, occurrence: _Occurrence) -> Expansion:
+        """An undecided expansion with the first long form."""
+        forms = (form for form in self.dictionary[occurrence.entry] if form != occurrence.entry)
+        first = LongForm(next(forms), 0.0)
+        return occurrence.expansion(first, "dictionary", (first,))
 
     def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[LongForm, ...]]:
         """The dictionary's best CANDIDATES long forms of each occurrence, best first."""

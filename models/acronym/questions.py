@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from models.acronym import surface_features
-from models.text import WORD, words
+from models.text import WORD
 from models.types import Span
 
 #: Words kept on each side of the acronym (m-networks, section 4).
 CONTEXT = 60
-#: Characters that usually have so many words.
-_NEAR = 8 * CONTEXT
+#: Characters on each side that are read; in English they have so many words. In a text of long words, such as
+#: Chinese, each acronym would else have most of it as its context.
+_FAR = 1_000
 
 
 class MarkedText(NamedTuple):
@@ -49,21 +49,10 @@ class Question(NamedTuple):
 
 def question(text: str, span: Span, sentence: Span, long_forms: Sequence[str]) -> Question:
     """The acronym at `span` of `text`, with at most CONTEXT words of its sentence on each side."""
-    left = text[_left_end(text, sentence.start, span.start) : span.start]
-    found = list(islice(WORD.finditer(text, span.end, sentence.end), CONTEXT + 1))
-    right = text[span.end : found[CONTEXT - 1].end() if len(found) > CONTEXT else sentence.end]
+    start, end = max(sentence.start, span.start - _FAR), min(sentence.end, span.end + _FAR)
+    # The first of them may be a part of a word.
+    before = list(WORD.finditer(text, start, span.start))
+    behind = list(WORD.finditer(text, span.end, end))
+    left = text[before[-CONTEXT].start() if len(before) > CONTEXT else start : span.start]
+    right = text[span.end : behind[CONTEXT - 1].end() if len(behind) > CONTEXT else end]
     return Question(left, text[span.start : span.end], right, tuple(long_forms))
-
-
-def _left_end(text: str, start: int, end: int) -> int:
-    """Where the last CONTEXT words between `start` and `end` begin. Only as much as has these words is split:
-    a long sentence of acronyms would need quadratic time.
-    """
-    near = end
-    while near > start:
-        near = max(start, end - 2 * (end - near) - _NEAR)
-        # The first of them may be a part of a word.
-        found = words(text, Span(near, end))
-        if len(found) > CONTEXT:
-            return found[-CONTEXT].start
-    return start

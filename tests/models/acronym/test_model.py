@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.acronym.model import AcronymModel, decided, load_dictionary, plural
-from models.acronym.questions import CONTEXT
+from models.acronym.model import MOST_ASKED, AcronymModel, decided, load_dictionary, plural
+from models.acronym.questions import CONTEXT, Question, question
 from models.encoder.model import Encoder
 from models.types import Expansion, Span
 
@@ -147,6 +148,33 @@ def test_the_time_of_a_long_sentence_of_acronyms_is_bounded(mini: Encoder) -> No
     started = time.process_time()
     assert len(model.predict([text])[0]) == 3_000
     assert time.process_time() - started < 5
+
+
+def test_a_text_of_ambiguous_acronyms_asks_about_some_and_leaves_the_rest_undecided(mini: Encoder) -> None:
+    asked: list[str] = []
+
+    def scores(questions: Sequence[Question]) -> list[list[float]]:
+        asked.extend(q.short_form for q in questions)
+        return [[0.5] * len(q.long_forms) for q in questions]
+
+    model = AcronymModel(mini, DICTIONARY, Mock(scores=scores))
+    one, other = model.predict(["MS and TEN. " * (MOST_ASKED + 2), "HA"])
+    assert asked.count("MS") == MOST_ASKED
+    assert [e.short_form for e in other] == ["HA"]
+    assert len(one) == 2 * MOST_ASKED + 4
+    assert [(e.long_form, e.score) for e in one if e.short_form == "MS"][-2:] == [
+        ("multiple sclerosis", 0.0)
+    ] * 2
+    assert [bool(e.candidates) for e in one[-4:]] == [True, False, True, False]
+
+
+def test_the_context_of_an_acronym_among_long_words_is_bounded() -> None:
+    long_word = "\u6f22" * 5_000
+    text = f"MS {long_word} MS {long_word}"
+    asked = question(text, Span(5_004, 5_006), Span(0, len(text)), DICTIONARY["MS"])
+    assert max(len(asked.left), len(asked.right)) <= 1_000
+    first = question(text, Span(0, 2), Span(0, len(text)), DICTIONARY["MS"])
+    assert (first.left, first.short_form) == ("", "MS")
 
 
 def test_a_capitalised_word_is_an_acronym_only_if_the_dictionary_has_it(model: AcronymModel) -> None:
