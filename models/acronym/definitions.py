@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from models.types import Span
 
@@ -40,9 +42,12 @@ def short_forms(text: str, sentence: Span) -> list[Span]:
     ]
 
 
-def definitions(text: str) -> dict[str, str]:
+def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType({})) -> dict[str, str]:
     """The long form of each short form that the text defines, as `long form (SF)` or `SF (long form)`; where
     a short form is defined twice, the first definition counts.
+
+    `known`: short forms with their long forms. A single word in brackets behind one of these is a definition
+    only if it is one of them: "CT (chest)" is none, although "chest" has a C and a T.
     """
     defined: dict[str, str] = {}
     for bracket in _BRACKET.finditer(text):
@@ -54,6 +59,8 @@ def definitions(text: str) -> dict[str, str]:
         else:
             short_form = _last_words(before, 1)
             long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
+            if long_form is not None and " " not in long_form and not _may_mean(short_form, long_form, known):
+                long_form = None
         if long_form is not None:
             defined.setdefault(short_form, long_form)
     return defined
@@ -81,6 +88,11 @@ def best_long_form(short_form: str, text: str) -> str | None:
     if len(long_form) <= len(short_form) or too_long or short_form in long_form.split():
         return None
     return long_form
+
+
+def _may_mean(short_form: str, long_form: str, known: Mapping[str, Sequence[str]]) -> bool:
+    forms = known.get(short_form)
+    return forms is None or long_form.lower() in [form.lower() for form in forms]
 
 
 def _max_words(short_form: str) -> int:

@@ -107,7 +107,7 @@ class AcronymModel:
         undefined: list[_Occurrence] = []
         for report, text in enumerate(batch):
             n_asked = 0
-            defined = definitions(text)
+            defined = definitions(text, self.dictionary)
             in_capitals = cache(partial(self._in_capitals, text))
             for occurrence in _occurrences(text, report, (defined, self.dictionary)):
                 if occurrence.entry in defined:

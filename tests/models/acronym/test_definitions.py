@@ -81,6 +81,14 @@ def test_a_long_form_is_the_end_of_any_text_and_longer_than_the_short_form(
         assert all(c in letters for c in short_form.lower() if c.isalnum())
 
 
+def test_a_word_in_brackets_behind_a_known_short_form_is_rarely_its_definition() -> None:
+    known = {"CT": ("computed tomography",), "HTN": ("Hypertension",)}
+    text = "CT (chest), MR (moderate), HTN (hypertension)."
+    assert definitions(text, known) == {"MR": "moderate", "HTN": "hypertension"}
+    assert definitions("CT (cardiac thrombus)", known) == {"CT": "cardiac thrombus"}
+    assert definitions("computed tomography (CT)", known) == {"CT": "computed tomography"}
+
+
 def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
     """Each bracket has a character that the word of 100,000 characters in front of it lacks."""
     text = "z" * 80_000 + "".join(f"(A{chr(0x4E00 + i)})" for i in range(5_000))

@@ -45,6 +45,12 @@ def test_a_definition_applies_to_every_occurrence_and_overrides_the_dictionary(m
     assert [e.start for e in expansions] == [18, text.index("MS hurt"), text.index("MS is")]
 
 
+def test_a_remark_in_brackets_does_not_override_the_dictionary(model: AcronymModel) -> None:
+    ((expansion,),) = model.predict(["MS (muscles) was seen again in the knee."])
+    assert expansion.source == "dictionary"
+    assert expansion.long_form in DICTIONARY["MS"]
+
+
 def test_a_plural_is_looked_up_by_its_singular_and_expanded_in_the_plural(model: AcronymModel) -> None:
     texts = [
         "She gets HAs every week.",
