@@ -13,8 +13,9 @@ relations run only for sentences that have both a drug and an effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import product
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,8 @@ from models.tables import read_tsv
 from models.types import ADE, DRUG, Expansion, Mention, Neighbour, Relation, Span, TaggedText
 
 LABELS = (DRUG, ADE)
+#: Pairs of a text that are compared with the training pairs, about a millisecond each.
+MOST_PAIRS = 10_000
 
 
 class _SentenceMention(NamedTuple):
@@ -48,6 +51,10 @@ class _SentenceMention(NamedTuple):
     last_word: int
     """position of its last word in the sentence"""
 
+    def word(self) -> int:
+        """`last_word`, to sort by."""
+        return self.last_word
+
 
 class _Pair(NamedTuple):
     report: int
@@ -55,6 +62,9 @@ class _Pair(NamedTuple):
     tail: int
     sentence: int
     """position of its sentence among those that have pairs"""
+    drug_word: int
+    """position of the last word of the drug in the sentence"""
+    effect_word: int
 
 
 class RelationModel:
@@ -272,15 +282,14 @@ class RelationModel:
         encoded: Sequence[EncodedSentence],
         tagged: Sequence[Sequence[_SentenceMention]],
     ) -> list[list[Relation]]:
-        """The relations of each text among all drugs and effects that share a sentence."""
+        """The relations of each text among the drugs and effects that share a sentence, see `_pairs`."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         own = [encoded[i] for i in kept]
-        pairs, vectors = [], []
-        for place, (i, vector_of) in enumerate(zip(kept, self.spaces.relation_vectors(own), strict=True)):
-            for drug, effect in _drugs_with_effects(tagged[i]):
-                pairs.append(_Pair(read[i].report, drug.position, effect.position, place))
-                vectors.append(np.concatenate([vector_of[drug.last_word], vector_of[effect.last_word]]))
-        voted = self.vote_on_pairs(vectors)
+        pairs = _pairs([read[i].report for i in kept], [tagged[i] for i in kept])
+        words_of = self.spaces.relation_vectors(own)
+        voted = self.vote_on_pairs(
+            [np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)]) for p in pairs]
+        )
         events = self._events(own, pairs, [share for share, _ in voted])
         relations: list[list[Relation]] = [[] for _ in range(n_texts)]
         for pair, (share, neighbours) in zip(pairs, voted, strict=True):
@@ -316,12 +325,37 @@ def _last_word(spans: Sequence[Span], end: int) -> int:
     return max(i for i, s in enumerate(spans) if s.start < end)
 
 
-def _drugs_with_effects(
-    mentions: Sequence[_SentenceMention],
-) -> Iterator[tuple[_SentenceMention, _SentenceMention]]:
-    drugs = [m for m in mentions if m.mention.label == DRUG]
-    effects = [m for m in mentions if m.mention.label == ADE]
-    return product(drugs, effects)
+def _pairs(reports: Sequence[int], tagged: Sequence[Sequence[_SentenceMention]]) -> list[_Pair]:
+    """The drugs of each sentence with its effects; `reports` are the texts of the sentences. In a text with
+    more than MOST_PAIRS each drug has its nearest effects only, all drugs as many.
+    """
+    found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
+    n_drugs, n_pairs = Counter[int](), Counter[int]()
+    for report, (drugs, effects) in zip(reports, found, strict=True):
+        n_drugs[report] += len(drugs)
+        n_pairs[report] += len(drugs) * len(effects)
+    pairs = []
+    for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
+        most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
+        by_place = sorted(effects, key=_SentenceMention.word) if most < len(effects) else effects
+        for drug in drugs:
+            for effect in _nearest(drug, by_place, most):
+                words_of = drug.last_word, effect.last_word
+                pairs.append(_Pair(report, drug.position, effect.position, place, *words_of))
+    return pairs
+
+
+def _nearest(
+    drug: _SentenceMention, effects: Sequence[_SentenceMention], most: int
+) -> Sequence[_SentenceMention]:
+    """Those of the `effects` with the fewest words between them and the drug, where there are more than
+    `most`, which must be in the order of the sentence then.
+    """
+    if len(effects) <= most:
+        return effects
+    at = bisect_left(effects, drug.last_word, key=_SentenceMention.word)
+    near = sorted(effects[max(0, at - most) : at + most], key=lambda e: abs(e.last_word - drug.last_word))
+    return sorted(near[:most], key=_SentenceMention.word)
 
 
 def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:

@@ -16,6 +16,7 @@ from models.drugs.classes import bundled_classes
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
+from models.relation import model as relation_model
 from models.relation.model import LABELS, RelationModel
 from models.relation.neighbours import SupportSet
 from models.relation.spaces import EmbeddingSpaces
@@ -187,6 +188,24 @@ def test_a_relation_needs_the_majority_of_its_neighbours(
 def mention(text: str, surface: str, label: str) -> Mention:
     start = text.index(surface)
     return Mention(start, start + len(surface), surface, label, 1.0)
+
+
+def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
+    model: RelationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of drugs and effects without full stops would have as many pairs as the product of both."""
+    own = model.support
+    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], pair_ids=own.pair_ids[:1])
+    related = RelationModel(model.spaces, support, ONE_NEIGHBOUR)
+    text = "Clozapine caused fever; later it was ibuprofen and rash"
+    names = (("fever", ADE), ("rash", ADE), ("ibuprofen", DRUG), ("Clozapine", DRUG))
+    given = [mention(text, surface, label) for surface, label in names]
+    (all_pairs,) = related.relate([text], [given])
+    assert [(r.head, r.tail) for r in all_pairs] == [(2, 0), (2, 1), (3, 0), (3, 1)]
+    monkeypatch.setattr(relation_model, "MOST_PAIRS", 3)
+    (nearest, others) = related.relate([text, "Rash after ibuprofen."], [given, []])
+    assert [(r.head, r.tail) for r in nearest] == [(2, 1), (3, 0)]
+    assert others == []
 
 
 def test_given_mentions_are_related_independently_of_the_tagger(model: RelationModel) -> None:
