@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -188,6 +189,19 @@ def test_a_relation_needs_the_majority_of_its_neighbours(
 def mention(text: str, surface: str, label: str) -> Mention:
     start = text.index(surface)
     return Mention(start, start + len(surface), surface, label, 1.0)
+
+
+def test_of_a_long_row_of_marks_the_first_are_read(model: RelationModel) -> None:
+    """A text of 100,000 dots or emoji took a minute."""
+    row = "." * 50_000 + "\U0001f600" * 50_000
+    started = time.monotonic()
+    tagged = model.predict([row, f"{row} {SENTENCE}", f"{row}{SENTENCE}", SENTENCE])
+    assert time.monotonic() - started < 10
+    *_, alone = tagged
+    assert tagged[0].mentions == ()
+    for text, found in zip((f"{row} {SENTENCE}", f"{row}{SENTENCE}"), tagged[1:], strict=False):
+        assert is_consistent(text, found)
+        assert [m.text for m in found.mentions][-3:] == [m.text for m in alone.mentions]
 
 
 def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
