@@ -7,6 +7,9 @@ import re
 from models.types import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
+_MARK = re.compile(r"\W")
+#: Marks in a row that are read, dots or emoji for example: each is a word for the encoder.
+MOST_MARKS = 20
 # A sentence ends at closing punctuation followed by white space, and at a line break. It does not end after
 # the abbreviations below, which are common in clinical text: the tagger would lose context there.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
@@ -23,6 +26,16 @@ def words(text: str, within: Span | None = None) -> list[Span]:
     """
     matches = WORD.finditer(text, within.start, within.end) if within else WORD.finditer(text)
     return [Span(*m.span()) for m in matches]
+
+
+def words_to_read(text: str, within: Span | None = None) -> list[Span]:
+    """As `words`, but of marks in a row only the first MOST_MARKS."""
+    read, n_marks = [], 0
+    for word in words(text, within):
+        n_marks = n_marks + 1 if _MARK.match(text, word.start) else 0
+        if n_marks <= MOST_MARKS:
+            read.append(word)
+    return read
 
 
 def word_texts(text: str) -> list[str]:

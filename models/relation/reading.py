@@ -12,7 +12,7 @@ from typing import NamedTuple
 from models.drugs import DrugLexicon
 from models.once import once
 from models.terminology import load
-from models.text import sentences, word_texts, words
+from models.text import sentences, word_texts, words_to_read
 from models.types import ADE, Expansion, Mention, Span, TaggedText
 
 #: The system organ class of what is done to a patient ("liver transplantation").
@@ -34,7 +34,7 @@ def split(batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None
     """The sentences of all texts in order; `expansions` are those of each text, none by default."""
     known = expansions or [()] * len(batch)
     return [
-        Sentence(i, *_read(text, words(text, s), own))
+        Sentence(i, *_read(text, words_to_read(text, s), own))
         for i, (text, own) in enumerate(zip(batch, known, strict=True))
         for s in sentences(text)
     ]

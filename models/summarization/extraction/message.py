@@ -15,7 +15,7 @@ from torch import Tensor
 from models.encoder.model import Encoder
 from models.summarization.extraction.key_words import KeyWords, word_key
 from models.summarization.medical_entities import OwnRecogniser
-from models.text import words
+from models.text import words_to_read
 from models.types import Span
 
 _MASK = re.compile(r"\[[A-Z_ ]{1,30}\]")
@@ -26,6 +26,7 @@ class Message(NamedTuple):
 
     text: str
     words: list[Span]
+    """those that are read, see `words_to_read`"""
     sums: Tensor
     """(words + 1, dimension): of the vectors of the first words"""
     drugs: list[Span]
@@ -80,7 +81,7 @@ def messages(
     encoder: Encoder, lexicons: OwnRecogniser, texts: Sequence[str], key_words: KeyWords | None = None
 ) -> list[Message]:
     """Reads the texts in one pass of the encoder; placeholders of removed names are no names."""
-    spans = [words(text) for text in texts]
+    spans = [words_to_read(text) for text in texts]
     with torch.inference_mode():
         vectors = encoder.word_vectors(
             [[t[w.start : w.end] for w in own] for t, own in zip(texts, spans, strict=True)]
