@@ -133,23 +133,24 @@ class DuckDatabase:
         where there can be no copy the file stays, and it is tried again later.
         """
         self._rewritten_at = time.monotonic()
-        new, journal = (self.path.with_name(self.path.name + end) for end in (".new", ".wal"))
+        new, journal, own = (
+            self.path.with_name(self.path.name + end) for end in (".new", ".wal", ".new.wal")
+        )
         if not self._write or not self._has_removed or journal.exists():
             return
         try:
-            new.unlink(missing_ok=True)
-            with duckdb.connect(str(new)) as connection:
-                connection.execute(f"ATTACH {quoted(str(self.path))} AS kept (READ_ONLY)")
-                name = connection.execute("SELECT current_database()").fetchall()[0][0]
-                connection.execute(f'COPY FROM DATABASE kept TO "{name}"')
+            _copy(self.path, new)
+            if own.exists():
+                raise OSError("the copy was not written to its end")
             # A power cut leaves one of the two whole, and no later transaction is written to a deleted file.
             sync(new)
             new.replace(self.path)
             sync(self.path.parent)
             self._has_removed = False
         except (duckdb.Error, OSError) as error:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
+            for file in (new, own):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
             log.warning("%s keeps what was deleted from it for now: %s", self.path, _first_line(error))
 
     def _opened(self) -> Any:
@@ -234,6 +235,19 @@ def insert(connection: Any, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
         f"SELECT {lists} FROM (SELECT from_json_strict(?::JSON, '{types}') AS c){table.upsert()}",
         [orjson.dumps(columns).decode()],
     )
+
+
+def _copy(path: Path, new: Path) -> None:
+    """Writes the rows of a file into a new one. They are in a journal beside it until its last checkpoint,
+    which fails without a word where the disk is full as the file is closed.
+    """
+    new.unlink(missing_ok=True)
+    with duckdb.connect(str(new)) as connection:  # removes a journal that a killed process has left
+        connection.execute(f"ATTACH {quoted(str(path))} AS kept (READ_ONLY)")
+        name = connection.execute("SELECT current_database()").fetchall()[0][0]
+        connection.execute(f'COPY FROM DATABASE kept TO "{name}"')
+        connection.execute("DETACH kept")
+        connection.execute("CHECKPOINT")
 
 
 def _runner(connection: Any) -> schema.Run:
