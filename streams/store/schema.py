@@ -35,6 +35,8 @@ def version_of(run: Run, current: str = "current_schema()") -> int | None:
     found: int | None
     if "schema_version" in names:
         ((found,),) = run("SELECT max(version) FROM schema_version")
+        # ClickHouse answers 0 for no row: its first start was ended before the last statement of `_prepare`.
+        found = found or None
     else:
         found = 1 if "reports" in names else None
     if found is not None and found > VERSION:

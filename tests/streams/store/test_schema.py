@@ -75,6 +75,16 @@ def test_tables_of_a_later_version_are_refused(opened: Open, address: str) -> No
     assert found == [(VERSION,), (99,)]
 
 
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+def test_a_first_start_that_was_ended_before_it_stated_the_version_is_repeated(
+    opened: Open, address: str
+) -> None:
+    opened(write=True).close()
+    execute(address, "TRUNCATE TABLE schema_version")
+    opened(write=True).close()
+    assert execute(address, "SELECT version FROM schema_version") == [(VERSION,)]
+
+
 def execute(address: str, sql: str) -> list[tuple[Any, ...]]:
     """A statement past the store."""
     if address.startswith("chdb:"):
