@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from itertools import groupby
 from typing import Any
 
 import orjson
 
+from streams.store.csv_line import csv_line
 from streams.store.database import Database
 from streams.store.rows import REJECTED
 from streams.store.tables import quoted
@@ -102,7 +101,7 @@ def json_lines(found: Iterable[Case]) -> Iterator[str]:
 
 def csv_lines(found: Iterable[Case]) -> Iterator[str]:
     """A head and a line for each case; lists are joined by semicolons."""
-    yield _line(COLUMNS)
+    yield csv_line(COLUMNS)
     for case in found:
         events = case["events"]
         flat = case | case["criteria"] | {
@@ -110,7 +109,7 @@ def csv_lines(found: Iterable[Case]) -> Iterator[str]:
             "drugs": "; ".join(dict.fromkeys(drug for e in events for drug in e["drugs"])),
             "terms": "; ".join(dict.fromkeys(_term(e) for e in events)),
         }  # fmt: skip
-        yield _line([_cell(flat[name]) for name in COLUMNS])
+        yield csv_line([_cell(flat[name]) for name in COLUMNS])
 
 
 def _term(event: Mapping[str, Any]) -> str:
@@ -123,9 +122,3 @@ def _cell(value: Any) -> str:
         return str(value).lower()
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(FORMULA) else text
-
-
-def _line(cells: Sequence[str]) -> str:
-    line = StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()

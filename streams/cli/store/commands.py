@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import signal
 import sys
 from collections.abc import Iterator
@@ -74,8 +73,10 @@ def query(
         for row in shown:
             sys.stdout.write(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode() + "\n")
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerows([names, *([_plain(cell) for cell in row] for row in shown)])
+        from streams.store.csv_line import csv_line
+
+        lines = [names, *([_plain(cell) for cell in row] for row in shown)]
+        sys.stdout.writelines(csv_line(line) for line in lines)
     else:
         _print(names, shown)
     if more:

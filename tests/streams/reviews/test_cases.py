@@ -88,3 +88,10 @@ def test_a_case_has_what_reviewers_decided_and_nothing_that_they_rejected(databa
     assert row["text"] == "'=text, a"  # no formula
     bare = next(cases(database, texts=False))
     assert (bare["text"], bare["permalink"]) == (None, None)
+
+
+def test_a_carriage_return_in_a_text_begins_no_line_and_no_cell(database: Database) -> None:
+    made = report("a", 1, event(), text="text\r=cmd|'/c calc'!A1", **MINE)
+    Follower(Settings(), database).apply([message(0, made)])
+    _, line = csv_lines(cases(database, undecided=True))
+    assert f'"{made.text}"' in line and line.endswith("\n") and not line.endswith("\r\n")
