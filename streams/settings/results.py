@@ -10,6 +10,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from streams.settings.secrets import SettingsWithSecrets
 
+#: Beginnings of the URL of a database that is no file.
+SCHEMES = ("postgresql", "postgres", "clickhouse", "clickhouses", "chdb")
+
 
 class ResultSettings(SettingsWithSecrets):
     """What the commands `store` and `web` need in addition."""
@@ -61,6 +64,9 @@ class ResultSettings(SettingsWithSecrets):
     def _without_password(cls, value: str) -> str:
         if "://" in value and (urlsplit(value).password or "password=" in value):
             raise ValueError("a password belongs in PV_DATABASE_PASSWORD_FILE")
+        scheme, separator, _ = value.partition("://")
+        if not value.strip() or (separator and scheme not in SCHEMES):
+            raise ValueError(f"neither a path nor a URL that begins with {', '.join(SCHEMES)}")
         return value
 
     @model_validator(mode="after")

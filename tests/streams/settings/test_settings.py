@@ -209,3 +209,12 @@ def test_the_password_is_given_to_the_client_and_not_printed() -> None:
 def test_release_directories_are_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
     assert Settings().releases == {"ner": Path("runs/ner/0123456789ab")}
+
+
+@pytest.mark.parametrize("database", ["", " ", "duckdb:///data/events.duckdb", "mysql://user@host/name"])
+def test_a_database_that_no_store_can_be_is_refused(database: str) -> None:
+    """A URL of another kind would be the path of a new file under the present folder."""
+    with pytest.raises(ValidationError, match="neither a path nor a URL"):
+        Settings(database=database)
+    for known in ("events.duckdb", "/data/events.duckdb", "postgresql://user@host/name", "chdb:///folder"):
+        assert Settings(database=known).database == known
