@@ -179,7 +179,10 @@ def _names_loopback(request: web.Request) -> bool:
     """Whether the page was asked for under this machine's own name: a name that another site made to point
     here would let its scripts read the page.
     """
-    return is_loopback(urlsplit(f"//{request.host}").hostname or "")
+    try:
+        return is_loopback(urlsplit(f"//{request.host}").hostname or "")
+    except ValueError:  # such as [::1 without its end
+        return False
 
 
 def _clean(name: str) -> str:

@@ -78,6 +78,13 @@ async def test_a_form_without_its_secret_or_of_another_site_is_refused(brokered:
         assert (await browser().get("/", headers={"Host": "evil.example"})).status == 403
 
 
+@pytest.mark.parametrize("host", ["[::1", "[x]", "evil.example"])
+async def test_a_host_that_is_not_this_machine_is_refused_without_an_error(stored: Page, host: str) -> None:
+    async with stored.served() as browser:
+        assert (await browser().get("/", headers={"Host": host})).status == 403
+        assert (await browser().get("/", headers={"Host": "[::1]:8080"})).status == 200
+
+
 async def test_tokens_give_roles(brokered: Page) -> None:
     tokens = {"web_token": SecretStr(TOKEN), "web_reader_token": SecretStr(READER)}
     async with brokered.served(**tokens) as browser:
