@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 CHUNK = 1000
 #: In the column `drug_evidence` of an event whose drugs a reviewer has set.
 BY_REVIEWER = "reviewer"
+#: Columns of the code and the flags of an event.
+CODE = ("llt", "pt", "soc", "negated", "hypothetical", "other_experiencer", "serious")
 Place = tuple[str, int, int, str]
 """Report, span and fingerprint of its text."""
 
@@ -77,9 +79,13 @@ def found_span(event: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
-    """Makes of an event what was decided; a span or drugs that are null are those of the models."""
-    names = ("span_start", "span_end", "drugs", "drug_evidence")
+    """Makes of an event what was decided; a span or drugs that are null are those of the models. An undo
+    gives back all that the models found, which a later release may have changed since the decision.
+    """
+    names = ("span_start", "span_end", "drugs", "drug_evidence", *CODE)
     found = orjson.loads(event["found"]) if event["found"] else {name: event[name] for name in names}
+    if outcome["review"] is None:  # earlier versions kept no codes
+        outcome |= {name: found[name] for name in CODE if name in found}
     start, end, drugs = (outcome.pop(name, None) for name in ("start", "end", "drugs"))
     if text is None or start is None or not 0 <= start < end <= len(text):
         start, end = found["span_start"], found["span_end"]

@@ -80,7 +80,7 @@ EVENTS = Table(
         "drugs": "text",  # JSON
         "candidates": "text",  # JSON
         "review": "text",  # the last decision on it, if there is one
-        "found": "text",  # JSON: span and drugs of the models, where a reviewer has decided
+        "found": "text",  # JSON: span, code, flags and drugs of the models, where a reviewer has decided
     },
 )
 PAIRS = Table(

@@ -129,12 +129,33 @@ def test_a_decision_on_the_code_says_whether_the_event_is_nil(opened: Open) -> N
     follower = Follower(Settings(), database)
     coded, nil = named("a", 1, event()), named("b", 2, event(pt=None))
     follower.apply([message(0, coded), message(1, nil)])
-    uncoded = replace(FOUND, llt=None, pt=None, soc=None)
+    uncoded = replace(FOUND, llt=None, pt=None, soc=None, review="correct")
     sql = "SELECT pt, nil FROM events ORDER BY report_id"
     for number, (first, second) in enumerate(((uncoded, KEPT), (FOUND, uncoded))):
         follower.apply([decision(2 * number, coded, first, 1), decision(2 * number + 1, nil, second, 2)])
         expected = [(state.pt, state.pt is None) for state in (first, second)]
         assert [tuple(row) for row in database.query(sql)[1]] == expected
+
+
+def test_an_undo_gives_back_what_the_latest_release_found(opened: Open) -> None:
+    """In whatever batches the later release and the undo come."""
+    database = opened(write=True)
+    follower = Follower(Settings(), database)
+    first, later = named("a", 1, event()), named("a", 2, event(pt="Insomnia", negated=True))
+    later = replace(later, record_id=first.record_id)
+    undone = replace(FOUND, review=None)
+    follower.apply([message(0, first), decision(0, first, KEPT, 1)])
+    follower.apply([message(1, later)])
+    assert [tuple(row) for row in database.query("SELECT llt, review FROM events")[1]] == [
+        ("Feeling sick", "correct")
+    ]
+    follower.apply([decision(1, first, undone, 1)])
+    sql = "SELECT llt, pt, soc, negated, review FROM events"
+    expected = [("Insomnia", "Insomnia", "Psychiatric disorders", True, None)]
+    assert [tuple(row) for row in database.query(sql)[1]] == expected
+    assert [tuple(row) for row in database.query("SELECT pt, affirmed FROM pairs")[1]] == [
+        ("Insomnia", False)
+    ]
 
 
 def test_an_export_has_the_rows_that_readers_see(opened: Open, tmp_path: Path) -> None:
