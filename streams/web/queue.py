@@ -18,22 +18,24 @@ ORDERS = {
     "seriousness": "serious DESC, score, report_id, position",
     "random": "MD5(report_id || '/' || position), report_id, position",
 }
-#: Events that are fetched at once; as many may be leased or newly decided.
+#: Events that are fetched at once.
 FETCHED = 200
 #: Reports in one query.
 CHUNK = 1000
 
 
-def waiting(database: Database, order: str) -> tuple[int, list[Place]]:
-    """The number of events without a decision, and the first of them. A deleted report has no events."""
+def waiting(database: Database, order: str, start: int = 0) -> tuple[int, list[Place]]:
+    """The number of events without a decision, and FETCHED of them from `start` on. A deleted report has no
+    events.
+    """
     (count,) = rows(database, "SELECT count(*) AS n FROM events WHERE review IS NULL")
     found = rows(
         database,
         "SELECT report_id, span_start, span_end, found FROM events WHERE review IS NULL "
-        f"ORDER BY {ORDERS[order]} LIMIT {FETCHED}",
+        f"ORDER BY {ORDERS[order]} LIMIT {FETCHED} OFFSET {start}",
     )
     if not found:
-        return 0, []
+        return int(count["n"]), []
     ids = ", ".join(quoted(event["report_id"]) for event in found)
     records = rows(database, f"SELECT id, record_id FROM reports WHERE id IN ({ids})")
     by_id = {row["id"]: row["record_id"] for row in records}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,11 +21,15 @@ from streams.web import reports
 from streams.web.access import User, user_of
 from streams.web.app import SITE, Site, page
 from streams.web.corrections import ACTIONS, decided, state_of
-from streams.web.queue import ORDERS, READINGS, place, present, waiting
+from streams.web.queue import FETCHED, ORDERS, READINGS, place, present, waiting
 
 REASON_LENGTH = 500
 #: Events that are tried until one is still as it was when it was first decided.
 TRIES = 20
+
+
+Leased = tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]
+"""The place of an event, its report and the event; None where there is none."""
 
 
 async def queue(request: web.Request) -> web.Response:
@@ -35,8 +40,7 @@ async def queue(request: web.Request) -> web.Response:
         return page(request, "message.html", 403, message=why)
     order = _order(request.query.get("order", ""))
     await site.log.refresh()
-    count, free = await _free(site, site.log, order, user.name)
-    mine, report, event = await _leased_event(site, free, order, user)
+    count, (mine, report, event) = await _next_event(site, site.log, order, user)
     readings = site.log.readings.get(mine) if mine and order in READINGS else None
     if mine is not None and report is not None and event is not None and readings is not None:
         before = readings.original if order == "second" else site.log.current[mine]
@@ -94,19 +98,24 @@ async def undo(request: web.Request) -> web.Response:
     return _back(_order(str(form.get("order", ""))))
 
 
-async def _free(site: Site, log: ReviewLog, order: str, name: str) -> tuple[int, list[Place]]:
-    """How many events wait in an order, and the first of them."""
+async def _next_event(site: Site, log: ReviewLog, order: str, user: User) -> tuple[int, Leased]:
+    """How many events wait in an order, and the one that the session gets. Those that were decided since the
+    store has run, that others have and that were skipped may be more than are fetched at once.
+    """
     if order in READINGS:
-        listed = READINGS[order](log, name)
+        listed = READINGS[order](log, user.name)
         found = await site.queries.run(lambda database: present(database, listed))
-        return len(found), found
-    count, listed = await site.queries.run(lambda database: waiting(database, order))
-    return count, [where for where in listed if not _is_decided(log, where)]
+        return len(found), await _leased_event(site, found, order, user)
+    for start in itertools.count(0, FETCHED):
+        count, listed = await site.queries.run(partial(waiting, order=order, start=start))
+        free = [where for where in listed if not _is_decided(log, where)]
+        leased = await _leased_event(site, free, order, user)
+        if leased[0] is not None or len(listed) < FETCHED:
+            break
+    return count, leased
 
 
-async def _leased_event(
-    site: Site, free: list[Place], order: str, user: User
-) -> tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]:
+async def _leased_event(site: Site, free: list[Place], order: str, user: User) -> Leased:
     """The event that the session gets a lease of, with its report. Left out are events of a report that has
     changed, and those that were decided before the lease began.
     """

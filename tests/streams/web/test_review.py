@@ -236,6 +236,20 @@ def test_a_decision_names_no_word_of_a_report() -> None:
     assert {"text", "mention", "words"}.isdisjoint(Review.__slots__)
 
 
+async def test_events_that_the_store_does_not_know_as_decided_do_not_hide_the_others(
+    brokered: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("queue", "review"):
+        monkeypatch.setattr(f"streams.web.{module}.FETCHED", 2)
+    async with brokered.served() as browser:
+        client = browser()
+        for id_, action in (("r5", "accept"), ("r4", "skip"), ("r3", "accept"), ("r2", "reject")):
+            form = await given(client)
+            assert form["report"] == id_
+            assert await sent(client, "/review", form | {"action": action}) == 303
+        assert (await given(client))["report"].startswith("r1")
+
+
 async def test_without_a_broker_nothing_can_be_reviewed(stored: Page, tmp_path: Path) -> None:
     async with stored.served() as browser:
         client = browser()
