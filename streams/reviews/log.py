@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from streams.codec import BadRecord, decode
@@ -54,11 +55,15 @@ class ReviewLog:
         async with self._lock:
             await self._catch_up()
 
-    async def append(self, review: Review) -> Review:
-        """Writes a decision as the next of the chain and waits until it is."""
+    async def append(self, review: Review, is_due: Callable[[], bool] = lambda: True) -> Review | None:
+        """Writes a decision as the next of the chain and waits until it is. None where it is not due any more
+        after what others have decided, such as the same form that was sent twice.
+        """
         async with self._lock:
             await self._catch_up()
             while True:
+                if not is_due():
+                    return None
                 placed = linked(review, self.reviews[-1] if self.reviews else None)
                 await self._catch_up(await self._tail.send(review.report_id, placed))
                 if self.reviews[placed.sequence] == placed:

@@ -72,14 +72,15 @@ async def decide(request: web.Request) -> web.Response:
         action, before, after = _decided(site, where, reading, form, event)
     except ValueError as error:
         raise web.HTTPBadRequest(text=str(error)) from None
-    await log.append(
-        Review(
-            sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
-            reviewer=user.name, decided_at=datetime.now(UTC), action=action, reading=reading,
-            before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
-        )
+    made = Review(
+        sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
+        reviewer=user.name, decided_at=datetime.now(UTC), action=action, reading=reading,
+        before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
     )  # fmt: skip
+    written = await log.append(made, lambda: _reading_due(log, where, order, user.name) == reading)
     await leases.release(where, user.session)
+    if written is None:
+        raise web.HTTPConflict(text="the event was decided meanwhile; load the queue again")
     return _back(order)
 
 
@@ -88,13 +89,14 @@ async def undo(request: web.Request) -> web.Response:
     (log, _), user, form = _topics(request), user_of(request), await request.post()
     await log.refresh()
     last = _last_of(log, user.name)
-    if last is None or str(last.sequence) != form.get("sequence"):
-        raise web.HTTPConflict(text="this decision is not your last one any more; load the queue again")
-    await log.append(
-        replace(
+    written = None
+    if last is not None and str(last.sequence) == form.get("sequence"):
+        made = replace(
             last, action="undo", before=last.after, after=last.before, decided_at=datetime.now(UTC), reason=""
         )
-    )
+        written = await log.append(made, lambda: _last_of(log, user.name) is last)
+    if written is None:
+        raise web.HTTPConflict(text="this decision is not your last one any more; load the queue again")
     return _back(_order(str(form.get("order", ""))))
 
 

@@ -120,7 +120,8 @@ async def test_decisions_of_two_processes_at_the_same_moment_are_one_chain(
     for log in logs:
         await log.start()
     made = [(log, decision(f"r{i}", f"{n}")) for i in range(15) for n, log in enumerate(logs)]
-    written = await asyncio.gather(*(log.append(one) for log, one in made))
+    appended = await asyncio.gather(*(log.append(one) for log, one in made))
+    written = [one for one in appended if one is not None]
     for log in logs:
         await log.refresh()
     late = linked(decision("late", "eve"), logs[0].reviews[3])

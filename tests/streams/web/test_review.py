@@ -236,6 +236,22 @@ def test_a_decision_names_no_word_of_a_report() -> None:
     assert {"text", "mention", "words"}.isdisjoint(Review.__slots__)
 
 
+async def test_a_form_that_is_sent_several_times_at_once_is_one_decision(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        client = browser()
+        form = await given(client) | {"action": "accept"}
+        found = await asyncio.gather(*(sent(client, "/review", form) for _ in range(4)))
+        assert sorted(found) == [303, 409, 409, 409]
+        html = await (await client.get("/review")).text()
+        undo = dict(re.findall(r'name="(csrf|sequence)" value="(\w+)"', html[html.index("/review/undo") :]))
+        found = await asyncio.gather(*(sent(client, "/review/undo", undo) for _ in range(4)))
+        assert sorted(found) == [303, 409, 409, 409]
+    log = ReviewLog(brokered.settings)
+    await log.start()
+    await log.stop()
+    assert [review.action for review in log.reviews] == ["accept", "undo"]
+
+
 async def test_events_that_the_store_does_not_know_as_decided_do_not_hide_the_others(
     brokered: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
