@@ -16,6 +16,10 @@ class DatabaseError(Exception):
     """The database cannot be opened, or refuses a statement; the message is one line for an operator."""
 
 
+class DatabaseBusy(DatabaseError):
+    """Other processes have it open for longer than is waited for; it can be tried again."""
+
+
 class Database(Protocol):
     """A store of reports. Every method raises DatabaseError."""
 

@@ -26,7 +26,7 @@ from models.releases.store import sync
 from streams.order import Revision
 from streams.store import schema
 from streams.store.batches import Batch, Offsets
-from streams.store.database import DatabaseError
+from streams.store.database import DatabaseBusy, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
 from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, quoted
 from streams.topics import DELETED_MS
@@ -162,8 +162,10 @@ class DuckDatabase:
                     try:
                         self._connection = self._connect()
                     except duckdb.OperationalError as error:
-                        if not any(words in str(error) for words in BUSY) or time.monotonic() > end:
-                            raise DatabaseError(f"{self.path}: {_first_line(error)}") from None
+                        is_busy = any(words in str(error) for words in BUSY)
+                        if not is_busy or time.monotonic() > end:
+                            kind = DatabaseBusy if is_busy else DatabaseError
+                            raise kind(f"{self.path}: {_first_line(error)}") from None
                         time.sleep(POLL_SECONDS)
         return self._connection
 

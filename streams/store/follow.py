@@ -20,7 +20,7 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import fold, next_offsets, read_all
-from streams.store.database import Database, open_database
+from streams.store.database import Database, DatabaseBusy, open_database
 from streams.store.decisions import apply_decisions, read_decisions
 from streams.topics import (
     EVENTS,
@@ -75,13 +75,24 @@ class Follower:
         while not stop.is_set():
             messages = await self._fetch(consumer, stop)
             if messages:
-                await asyncio.to_thread(self.apply, messages)
+                await self._write(messages, stop)
             await self._release(idle=not messages)
             if until_end and await _has_reached(consumer, ends):
                 break
             if time.monotonic() - looked_at > LOOK:
                 looked_at = time.monotonic()
                 await self._assign(consumer)
+
+    async def _write(self, messages: Sequence[Inbound], stop: asyncio.Event) -> None:
+        """Waits for readers of a database that only one process can have open, as long as they take."""
+        while True:
+            try:
+                await asyncio.to_thread(self.apply, messages)
+                return
+            except DatabaseBusy as error:
+                if stop.is_set():
+                    raise
+                log.warning("%d messages wait for a reader of the database: %s", len(messages), error)
 
     def apply(self, messages: Sequence[Inbound]) -> None:
         """Writes the messages in one transaction."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -98,6 +100,34 @@ def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
     assert "keeps what was deleted" in caplog.text
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchall() == [(REPORTS,)]
+
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from streams.store.duckdb_file import DuckDatabase
+database = DuckDatabase(Path(sys.argv[1]))
+list(database.query("SELECT 1")[1])
+print("open", flush=True)
+time.sleep(3)
+"""
+
+
+def test_the_store_waits_for_a_reader_as_long_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.duckdb"
+    database = filled(path)
+    monkeypatch.setattr(duckdb_file, "PATIENCE", 0.2)
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as reader:
+        assert reader.stdout is not None and reader.stdout.readline() == b"open\n"
+        written = [message(900, report("r1", 900, event()))]
+        began = time.monotonic()
+        asyncio.run(Follower(Settings(), database)._write(written, asyncio.Event()))
+        assert time.monotonic() - began > 1, "else this shows nothing"
+    database.close()
+    with closing(DuckDatabase(path)) as after:
+        assert list(after.query("SELECT text FROM reports WHERE id = 'r1'")[1]) == [("text 900 of r1",)]
 
 
 #: Makes copies with ever more room, until one is made, and counts the rows of the file each time.
