@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,6 +42,10 @@ class Database(Protocol):
 
     def rows(self, table: Table) -> Iterator[list[dict[str, Any]]]:
         """All rows of a table, in chunks."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """In its block `rows` gives the tables as they were at one moment; ClickHouse cannot do that."""
         ...
 
     def release(self) -> None:

@@ -114,6 +114,11 @@ class DuckDatabase:
         if chunk:
             yield chunk
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Nobody writes while this process has the file open."""
+        yield
+
     def release(self) -> None:
         if self._connection is not None:
             self._connection.close()

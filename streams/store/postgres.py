@@ -39,6 +39,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, password: str, *, write: bool = False) -> None:
+        self._in_snapshot = False
         with _database_errors():
             self._connection = psycopg.connect(
                 url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
@@ -107,7 +108,21 @@ class PostgresDatabase:
             cursor.execute(sql)
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
-        self._connection.rollback()
+        if not self._in_snapshot:
+            self._connection.rollback()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One transaction, whose queries see what its first one sees."""
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        self._in_snapshot = True
+        try:
+            yield
+        finally:
+            self._in_snapshot = False
+            with _database_errors():
+                self._connection.rollback()
+                self._connection.isolation_level = None
 
     def release(self) -> None:
         """A server serves others meanwhile."""

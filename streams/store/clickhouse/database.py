@@ -106,6 +106,11 @@ class ClickHouseDatabase:
                 for block in stream:
                     yield [dict(zip(table.columns, row, strict=True)) for row in block]
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A query sees each report whole, but several queries may see different states."""
+        yield
+
     def release(self) -> None:
         """A server serves others meanwhile."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,9 +19,10 @@ from streams.reviews.cases import cases
 from streams.reviews.gold import gold_lines
 from streams.settings import Settings
 from streams.signals.population import STRATUM, WEEK, Population, count, strata
-from streams.store.database import Database, open_database
+from streams.store.database import Database, DatabaseError, open_database
 from streams.store.export import export
 from streams.store.follow import Follower
+from streams.store.tables import PAIRS, REPORTS, Table
 from streams.web import reports
 from streams.web.queue import ORDERS, present, waiting
 from tests.streams.store.conftest import Open
@@ -166,6 +168,51 @@ def test_an_export_has_the_rows_that_readers_see(opened: Open, tmp_path: Path) -
     assert written["pairs"] == len(seen) > 50
     sql = f"SELECT report_id, drug, pt FROM '{tmp_path}/parquet/pairs/*/*.parquet'"
     assert sorted(duckdb.execute(sql).fetchall(), key=str) == sorted(seen, key=str)
+
+
+def test_an_export_that_fails_leaves_no_part_of_it(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(opened(write=True))
+    database = opened()
+    read, (empty, new) = database.rows, (tmp_path / "empty", tmp_path / "made" / "new")
+    empty.mkdir()
+
+    def failing(table: Table) -> Iterator[list[dict[str, Any]]]:
+        if table == PAIRS:
+            raise DatabaseError("the connection is lost")
+        return read(table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "rows", failing)
+        for folder in (empty, new):
+            with pytest.raises(DatabaseError):
+                export(database, folder)
+    assert list(empty.iterdir()) == list(new.parent.iterdir()) == []
+    for folder in (empty, new):
+        assert export(database, folder)["pairs"] > 50
+        assert sorted(path.name for path in folder.iterdir()) == ["events", "pairs", "reports"]
+        assert list(folder.parent.glob("pvstream-export-*")) == []
+
+
+@pytest.mark.parametrize("address", ["postgresql"], indirect=True)
+def test_an_export_is_of_one_moment(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report that is deleted while its tables are read is there with its events, or not at all."""
+    writer = filled(opened(write=True))
+    database = opened()
+    read = database.rows
+
+    def deleting(table: Table) -> Iterator[list[dict[str, Any]]]:
+        yield from read(table)
+        if table == REPORTS:
+            Follower(Settings(), writer).apply([deletion(200, "r25", 1000)])
+
+    monkeypatch.setattr(database, "rows", deleting)
+    export(database, tmp_path / "parquet")
+    for table, column in (("reports", "id"), ("events", "report_id"), ("pairs", "report_id")):
+        sql = f"SELECT count(*) FROM '{tmp_path}/parquet/{table}/*/*.parquet' WHERE {column} = 'r25'"
+        assert duckdb.execute(sql).fetchall() == [(1,)], table
+    assert list(database.query("SELECT deleted FROM reports WHERE id = 'r25'")[1]) == [(True,)]
 
 
 @pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
