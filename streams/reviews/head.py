@@ -4,7 +4,9 @@ last decisions were cut off.
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +61,18 @@ class KeptHead:
             raise BrokenChain(f"decision {head.length - 1} is not the one that was kept. {advice}")
 
     def write(self, reviews: Sequence[Review]) -> None:
-        """Keeps the present head; raises OSError."""
+        """Keeps the present head, unless another process has kept a later one; raises OSError."""
         if not reviews:
             return
         self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(".new")
-        temporary.write_bytes(encode(Head(len(reviews), reviews[-1].hash)))
-        sync(temporary)
-        temporary.replace(self.path)
-        sync(self.path.parent)
+        with self.path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with suppress(BrokenChain):
+                kept = self.read()
+                if kept is not None and kept.length > len(reviews):
+                    return
+            temporary = self.path.with_suffix(".new")
+            temporary.write_bytes(encode(Head(len(reviews), reviews[-1].hash)))
+            sync(temporary)
+            temporary.replace(self.path)
+            sync(self.path.parent)

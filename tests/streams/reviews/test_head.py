@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,3 +89,19 @@ def test_a_head_that_lags_behind_is_accepted_and_another_hash_is_not(state: Path
     with pytest.raises(BrokenChain, match=r"reviews\.json cannot be read"):
         head.read()
     assert head.path.is_relative_to(state)
+
+
+def test_processes_of_one_machine_keep_the_head_in_turn_and_never_an_earlier_one(tmp_path: Path) -> None:
+    decisions = [replace(review(str(i)), hash=f"{i:064}") for i in range(60)]
+
+    def keep(first: int) -> None:
+        kept = KeptHead(Settings(state=tmp_path))
+        for length in range(first, len(decisions) + 1, 2):
+            kept.write(decisions[:length])
+            assert (kept.read() or Head(0, "")).length >= length
+
+    with ThreadPoolExecutor(2) as pages:
+        list(pages.map(keep, (1, 2)))
+    last = KeptHead(Settings(state=tmp_path))
+    last.write(decisions[:5])
+    assert last.read() == Head(len(decisions), decisions[-1].hash)
