@@ -30,6 +30,7 @@ class Tail:
         self._producer: Any = None
         self._consumer: Any = None
         self._next = 0
+        self._unread: list[Any] = []
 
     async def start(self) -> None:
         """Connects; after an error nothing stays open. Raises TopicsError where the broker lacks it."""
@@ -50,25 +51,27 @@ class Tail:
 
     async def read(self, past: int = -1) -> list[Any]:
         """The messages that this has not read yet, up to the present end and at least past an offset that the
-        broker has confirmed. Raises TopicsError where it does not deliver them.
+        broker has confirmed. Raises TopicsError where it does not deliver them. What was read by a call that
+        failed, or was cancelled with its request, the next one gives.
         """
-        found = await self._read()
+        await self._read()
         end = time.monotonic() + DELIVERY_SECONDS
         while self._next <= past:
             if time.monotonic() > end:
                 raise TopicsError(f"the broker does not deliver what it has confirmed on {self._topic.name}")
             await asyncio.sleep(0.01)
-            found += await self._read()
+            await self._read()
+        found, self._unread = self._unread, []
         return found
 
-    async def _read(self) -> list[Any]:
+    async def _read(self) -> None:
         first = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
         end = (await self._consumer.end_offsets([self._partition]))[self._partition]
         start, found = max(first, self._next), []
         async for messages in read_between(self._consumer, {self._partition: start}, {self._partition: end}):
             found += messages
         self._next = max(end, self._next)
-        return found
+        self._unread += found
 
     async def send(self, key: str, record: Any) -> int:
         """Writes a record and waits until the broker has it; gives its offset."""

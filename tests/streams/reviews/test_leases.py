@@ -18,9 +18,11 @@ from streams.reviews import leases as module
 from streams.reviews.chain import BrokenChain, is_late, linked, verify
 from streams.reviews.leases import LEASE_SECONDS, Leases, LeaseTable
 from streams.reviews.log import Place, ReviewLog
+from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.topics import LEASES
 
 PLACES: list[Place] = [(f"r{i}", 0, 4, "f") for i in range(30)]
 FOUND = ReviewedEvent(
@@ -157,3 +159,17 @@ def test_only_what_lost_its_place_is_late() -> None:
     for broken in ([first, fourth], [first, second, replace(third, reviewer="eve"), fourth], [second]):
         with pytest.raises(BrokenChain):
             verify(broken)
+
+
+async def test_what_a_cancelled_request_has_read_is_not_lost(settings: Settings) -> None:
+    """A browser that leaves while a decision is waited for ends its request."""
+    tail = Tail(settings, LEASES)
+    await tail.start()
+    try:
+        offset = await tail.send("r0", asked("one"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(tail.read(past=offset + 1), 1)
+        assert [message.offset for message in await tail.read()] == [offset]
+        assert await tail.read() == []
+    finally:
+        await tail.stop()
