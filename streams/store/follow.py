@@ -60,9 +60,11 @@ class Follower:
         written before this ends. Raises TopicsError and DatabaseError.
         """
         await require(self._settings, FOLLOWED)
+        # Where the broker removes what was not read yet, it goes on at the first message that is left.
         consumer = kafka_consumer(
-            self._settings, group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES
-        )
+            self._settings, group_id=None, enable_auto_commit=False, auto_offset_reset="earliest",
+            max_partition_fetch_bytes=FETCH_BYTES,
+        )  # fmt: skip
         try:
             async with running_client(consumer):
                 await self._follow(consumer, stop, until_end=until_end)

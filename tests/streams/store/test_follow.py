@@ -1,0 +1,59 @@
+"""The store beside a broker that removes old messages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.codec import encode
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.store.duckdb_file import DuckDatabase
+from streams.store.follow import Follower
+from tests.streams.polling import until
+from tests.streams.store.messages import event, report
+
+#: Of 50 kB each: far more than the embedded broker keeps.
+MESSAGES = 300
+
+
+async def send(settings: Settings, start: int, end: int) -> None:
+    async with AIOKafkaProducer(**settings.client()) as producer:
+        for i in range(start, end):
+            value = encode(report(f"r{i}", i, event(), text="x" * 50_000))
+            await producer.send_and_wait("events", value, key=b"key", partition=0)
+
+
+@pytest.mark.slow
+async def test_a_store_that_is_behind_reads_all_that_the_broker_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_write, written = threading.Event(), set[int]()
+    apply = Follower.apply
+
+    def held_up(self: Follower, messages: Sequence[Inbound]) -> None:
+        may_write.wait(60)
+        apply(self, messages)
+        written.update(message.offset for message in messages)
+
+    monkeypatch.setattr(Follower, "apply", held_up)
+    with EmbeddedBroker() as broker, closing(DuckDatabase(tmp_path / "x.duckdb", write=True)) as database:
+        settings, stop = Settings(broker=f"kafka://{broker.bootstrap}"), asyncio.Event()
+        follower = Follower(settings, database)
+        await send(settings, 0, 1)
+        task = asyncio.create_task(follower.run(stop))
+        await asyncio.sleep(3)  # until the first one waits to be written
+        await send(settings, 1, MESSAGES)
+        may_write.set()
+        await until(lambda: MESSAGES - 1 in written, 30)
+        stop.set()
+        await task
+        assert len(written) > 50 and written - {0} == set(range(min(written - {0}), MESSAGES))
+        assert list(database.query("SELECT count(*) FROM reports")[1]) == [(len(written),)]
