@@ -35,7 +35,7 @@ class LiveStatistics:
         self.refit()
 
     def refit(self) -> None:
-        """Refits the prior, starting at the last fit, and recomputes every pair that has a report."""
+        """Refits the prior, starting at the last fit too, and recomputes every pair that has a report."""
         rows = np.flatnonzero(self._counted[: len(self.pairs), 0] > 0)
         present = self._counts(rows)
         try:

@@ -13,7 +13,8 @@ from streams.signals.statistics.tables import Floats
 
 #: DuMouchel and Pregibon (2001) start from this prior.
 DEFAULT = Mixture(0.2, 0.1, 2.0, 4.0, 1 / 3)
-#: Other places to start from when there is no earlier fit: the likelihood may have several maxima.
+#: Places to start from, also where there is an earlier fit: the likelihood may have several maxima, and the
+#: one of few pairs may lie where it is flat for many.
 STARTS = (DEFAULT, Mixture(2.0, 2.0, 0.5, 0.1, 0.9), Mixture(0.5, 0.5, 5.0, 5.0, 0.5))
 #: Points that a count may have; more are squashed into so many.
 POINTS = 200
@@ -56,14 +57,14 @@ def squash(n: Floats, expected: Floats, points: int = POINTS) -> Squashed:
 
 def fit(n: Floats, expected: Floats, start: Mixture | None = None) -> Mixture:
     """The prior of greatest likelihood, where pairs without a report are not known (counts are truncated at
-    1). `start` is an earlier fit. Raises NotEnoughPairs.
+    1). `start` is an earlier fit, one more place to start from. Raises NotEnoughPairs.
     """
     if len(n) < LEAST_PAIRS:
         raise NotEnoughPairs(f"{len(n)} pairs are too few to fit the prior of EBGM to; {LEAST_PAIRS} are not")
     data = squash(n, expected)
     fits = [
         scipy.optimize.minimize(_cost, _coordinates(first), (data,), method="L-BFGS-B", bounds=BOUNDS)
-        for first in ((start,) if start else STARTS)
+        for first in (*STARTS, *((start,) if start else ()))
     ]
     return _mixture(min(fits, key=lambda found: float(found.fun)).x)
 

@@ -46,6 +46,35 @@ def test_a_refit_equals_a_computation_from_scratch() -> None:
     np.testing.assert_allclose(live.statistics().ic.low[rows], scratch.statistics().ic.low)
 
 
+def counted(reports: Floats) -> Tables:
+    """All pairs of a table of drugs and terms that have a report."""
+    drugs, terms = np.nonzero(reports)
+    n, total = reports[drugs, terms], reports.sum()
+    counts = Counts(n, reports.sum(1)[drugs], reports.sum(0)[terms], np.full(len(n), total))
+    return Tables([(f"d{d}", f"t{t}") for d, t in zip(drugs, terms, strict=True)], counts, int(total))
+
+
+def test_a_fit_to_few_pairs_does_not_decide_those_of_the_many_that_come_later() -> None:
+    rng = np.random.default_rng(2)
+    shares = np.outer(rng.dirichlet(np.full(60, 0.4)), rng.dirichlet(np.full(80, 0.4)))
+    shares.flat[rng.integers(0, shares.size, 20)] *= rng.uniform(3, 30, 20)
+
+    def more(reports: int) -> Floats:
+        drawn = rng.multinomial(reports, shares.ravel() / shares.sum())
+        return drawn.reshape(shares.shape).astype(np.float64)
+
+    reports = more(80)
+    live = LiveStatistics(counted(reports))
+    for hour in range(8):
+        reports += more(150 * 2**hour)
+        live.adopt(counted(reports))
+        live.refit()
+    scratch = LiveStatistics(counted(reports)).statistics()
+    found = live.statistics(counted(reports).pairs)
+    assert (scratch.ebgm.low >= 2).sum() > 5
+    np.testing.assert_allclose(found.ebgm.low, scratch.ebgm.low, rtol=2e-2)
+
+
 def test_a_pair_that_is_gone_has_no_reports() -> None:
     first = tables(100, 3)
     live = LiveStatistics(first)
