@@ -17,21 +17,29 @@ Key = tuple[str, str]
 _Change = tuple[str, str | None, str | None, str | None, str | None]
 #: Report ids given for each change of coding.
 EXAMPLES = 3
+FLAGS = ("negated", "hypothetical", "other_experiencer", "serious")
 
 
 def decisions(record: Any) -> frozenset[Decision]:
-    """All decisions in a record. Scores are left out: they vary in their last digits and decide nothing."""
+    """All decisions in a record, also those that gold has no field for. Scores are left out: they vary in
+    their last digits and decide nothing.
+    """
     result: list[Decision] = []
     if isinstance(record, ExpandedReport):
         result += [("expansion", e.start, e.end, e.long_form) for e in record.expansions]
     if isinstance(record, TaggedReport):
         mentions = record.mentions
         result += [("mention", m.start, m.end, m.label) for m in mentions]
+        result += [("generic", m.start, m.end, m.generic) for m in mentions if m.generic]
+        result += [("status", m.start, m.end, m.status) for m in mentions if m.status]
         pairs = [(mentions[r.head], mentions[r.tail]) for r in record.relations]
         result += [("relation", d.start, d.end, e.start, e.end) for d, e in pairs]
     if isinstance(record, CodedReport):
         coded = [(record.mentions[e.mention], e) for e in record.events]
         result += [("event", m.start, m.end, NIL if e.nil else e.pt) for m, e in coded]
+        result += [("term", m.start, m.end, e.llt) for m, e in coded if e.llt]
+        result += [("flag", m.start, m.end, flag) for m, e in coded for flag in FLAGS if getattr(e, flag)]
+        result += [("suspect", m.start, m.end, drug) for m, e in coded for drug in e.drugs]
     if isinstance(record, Summary):
         result.append(("summary", record.summary.text))
     return frozenset(result)

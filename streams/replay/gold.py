@@ -12,8 +12,9 @@ from pydantic.dataclasses import dataclass as validated_dataclass
 from streams.records import Id
 
 #: The kind and its values: (mention, start, end, label), (relation, drug start, end, effect start, end),
-#: (expansion, start, end, long form), (event, start, end, preferred term or NIL), (summary, text). The values
-#: of one kind have the same types, so any two decisions can be ordered.
+#: (expansion, start, end, long form), (event, start, end, preferred term or NIL), (summary, text). Gold has
+#: no field for (generic or status, start, end, that of the mention) and (term, flag or suspect, start, end,
+#: that of the event). The values of one kind have the same types, so any two decisions can be ordered.
 Decision = tuple[Any, ...]
 #: Stands for the preferred term of a mention that the terminology has no term for.
 NIL = "NIL"

@@ -12,6 +12,15 @@ from streams.records import CodedReport, Summary
 from streams.replay.diff import Difference
 from streams.replay.gold import NIL, Decision, Gold
 
+#: What a decision on a mention or an event is about.
+WORDS = {
+    "generic": "drug",
+    "status": "status",
+    "term": "lowest-level term",
+    "flag": "flag",
+    "suspect": "suspected drug",
+}
+
 
 def article(difference: Difference, gold: Gold | None) -> str:
     """A report with different decisions in two chains: base and other side by side, and the changes."""
@@ -59,6 +68,8 @@ def describe(decision: Decision, text: str) -> str:
             return f"“{text[start:end]}” means “{long_form}”"
         case "event", start, end, pt:
             return f"“{text[start:end]}” at {start} coded to {pt}"
+        case "generic" | "status" | "term" | "flag" | "suspect" as kind, start, end, value:
+            return f"“{text[start:end]}” at {start}, {WORDS[kind]}: {value}"
         case _:
             return f"summary “{decision[-1]}”"
 

@@ -16,6 +16,7 @@ from streams.records import CodedEvent, CodedReport, Summary
 from streams.replay.comparison import Chain, Source, as_json, compare
 from streams.replay.diff import CodingChange, coding_changes, decisions, differences
 from streams.replay.gold import Gold, GoldError, read_gold
+from streams.replay.markup import describe
 from streams.replay.run import DeadLetter, ReplayResult
 from streams.replay.scoring import score_replays
 
@@ -70,6 +71,7 @@ def test_decisions_of_every_kind_are_listed_without_scores() -> None:
         ("relation", 0, 7, 19, 23),
         ("expansion", 0, 7, "lexapro"),
         ("event", 19, 23, "Pruritus"),
+        ("term", 19, 23, "Pruritus llt"),
     }
     again = replace(record, mentions=tuple(replace(m, score=0.1) for m in record.mentions))
     assert decisions(again) == found
@@ -77,6 +79,24 @@ def test_decisions_of_every_kind_are_listed_without_scores() -> None:
     summary = Summary(id="q", text="long", summary=ShortQuestion("short", "extractive", 0.3))
     assert decisions(summary) == {("summary", "short")}
     assert decisions(None) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "changed", [{"negated": True}, {"serious": True}, {"drugs": ("escitalopram",)}, {"llt": "Itching"}]
+)
+def test_another_flag_drug_or_lowest_level_term_is_another_decision(changed: dict[str, Any]) -> None:
+    record = coded("a", DRUG, ITCH)
+    other = replace(record, events=tuple(replace(e, **changed) for e in record.events))
+    (only,) = differences([record], [other], None)
+    assert compare(SOURCE, chain(record), chain(other)).agreement == 0
+    assert all(describe(d, TEXT).startswith("“itch” at 19, ") for d in only.lost | only.gained)
+
+
+def test_another_status_of_an_effect_or_name_of_a_drug_is_another_decision() -> None:
+    one, other = replace(ITCH, status="own"), replace(ITCH, status="negated")
+    assert len(differences([coded("a", one)], [coded("a", other)], None)) == 1
+    named = replace(DRUG, generic="escitalopram")
+    assert len(differences([coded("a", named)], [coded("a", DRUG)], None)) == 1
 
 
 def test_without_gold_the_record_with_the_most_changes_comes_first_and_ties_go_by_id() -> None:
@@ -97,7 +117,7 @@ def test_a_dead_letter_in_one_chain_is_a_difference_even_without_decisions() -> 
     assert (only.base, only.other, only.lost) == (coded("a"), None, frozenset())
     (only,) = differences([], [coded("a", ITCH)], None)
     assert (only.base, only.text) == (None, TEXT)
-    assert len(only.gained) == 2
+    assert len(only.gained) == 3
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([DRUG, ITCH, RASH])), max_size=8))
