@@ -104,15 +104,20 @@ class CodingChange:
     """Ids of the first few reports, in order."""
 
 
+def recoded(changed: Sequence[Difference]) -> int:
+    """The number of reports of `changed` with a mention that both replays code, to different terms."""
+    return sum(
+        any((old.pt, old.llt) != (new.pt, new.llt) for _, old, new in _both(d.base, d.other)) for d in changed
+    )
+
+
 def coding_changes(base: Sequence[Any], other: Sequence[Any]) -> list[CodingChange]:
     """Changes of term among the mentions that both replays code, most frequent first."""
     base_records, other_records = latest(base), latest(other)
     ids_by_change: defaultdict[_Change, list[str]] = defaultdict(list)
     for key in sorted(base_records.keys() & other_records.keys()):
-        before, after = _codings(base_records[key]), _codings(other_records[key])
-        for span, old in before.items():
-            new = after.get(span)
-            if new is not None and (old.pt, old.llt) != (new.pt, new.llt):
+        for span, old, new in _both(base_records[key], other_records[key]):
+            if (old.pt, old.llt) != (new.pt, new.llt):
                 text_key = " ".join(base_records[key].text[slice(*span)].lower().split())
                 ids_by_change[text_key, old.pt, old.llt, new.pt, new.llt].append(key[1])
     changes = [
@@ -120,6 +125,12 @@ def coding_changes(base: Sequence[Any], other: Sequence[Any]) -> list[CodingChan
         for change, ids in ids_by_change.items()
     ]
     return sorted(changes, key=lambda c: (-c.count, c.text, c.old_llt or "", c.new_llt or ""))
+
+
+def _both(base: Any, other: Any) -> list[tuple[tuple[int, int], CodedEvent, CodedEvent]]:
+    """The spans that both records code, each with both codings."""
+    after = _codings(other)
+    return [(span, old, after[span]) for span, old in _codings(base).items() if span in after]
 
 
 def _codings(record: Any) -> Mapping[tuple[int, int], CodedEvent]:

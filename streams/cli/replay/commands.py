@@ -192,6 +192,7 @@ def diff(
     """Lists the mentions in a range of `mentions` that the two releases code differently."""
     from streams.cli.display import plain_text
     from streams.cli.replay.runs import Range, run_replays
+    from streams.replay.diff import recoded
 
     first, second = ({"normalization": version_or_path(name)} for name in (old, new))
     comparison = asyncio.run(run_replays(Range("mentions", start, stop), first, second, None))
@@ -202,7 +203,7 @@ def diff(
         table.add_row(*map(plain_text, cells))
     out.print(table)
     total = sum(c.count for c in comparison.coding)
-    reports = f"{len(comparison.differences)} of {comparison.compared} reports"
+    reports = f"{recoded(comparison.differences)} of {comparison.compared} reports"
     out.print(
         f"{total} mentions in {reports} are coded differently; {len(comparison.coding)} different changes",
         highlight=False,

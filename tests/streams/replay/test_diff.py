@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 from streams.records import CodedEvent, CodedReport, Summary
 from streams.replay.comparison import Chain, Source, as_json, compare
-from streams.replay.diff import CodingChange, coding_changes, decisions, differences
+from streams.replay.diff import CodingChange, coding_changes, decisions, differences, recoded
 from streams.replay.gold import Gold, GoldError, read_gold
 from streams.replay.markup import describe
 from streams.replay.run import DeadLetter, ReplayResult
@@ -90,6 +90,18 @@ def test_another_flag_drug_or_lowest_level_term_is_another_decision(changed: dic
     (only,) = differences([record], [other], None)
     assert compare(SOURCE, chain(record), chain(other)).agreement == 0
     assert all(describe(d, TEXT).startswith("“itch” at 19, ") for d in only.lost | only.gained)
+
+
+def test_reports_with_another_code_are_those_of_the_changes_of_coding() -> None:
+    def with_(id_: str, **changed: Any) -> CodedReport:
+        record = coded(id_, ITCH, RASH)
+        return replace(record, events=tuple(replace(e, **changed) for e in record.events))
+
+    base = [coded(id_, ITCH, RASH) for id_ in "abcd"]
+    other = [with_("a", llt="Itching"), with_("b", serious=True), with_("c", pt="Rash")]
+    changed = differences(base, other, None)
+    assert [d.id for d in sorted(changed, key=lambda d: d.id)] == ["a", "b", "c", "d"]
+    assert recoded(changed) == 2 and sum(c.count for c in coding_changes(base, other)) == 4
 
 
 def test_another_status_of_an_effect_or_name_of_a_drug_is_another_decision() -> None:
