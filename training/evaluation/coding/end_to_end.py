@@ -125,15 +125,21 @@ def _counts(
 
 
 def matched_terms(gold: Set[frozenset[str]], found: Set[str]) -> int:
-    """The number of gold mentions that are found; each predicted term counts for one gold mention, those with
-    the fewest right terms first.
+    """The number of gold mentions that are found; each predicted term counts for one gold mention, so that as
+    many as possible are found.
     """
-    left, right = set(found), 0
-    for wanted in sorted(gold, key=len):
-        if hits := wanted & left:
-            left.discard(min(hits))
-            right += 1
-    return right
+    taken: dict[str, frozenset[str]] = {}
+
+    def has_term(wanted: frozenset[str], tried: set[str]) -> bool:
+        """Takes a term for a gold mention, for which another one may change its term."""
+        for pt in wanted & found - tried:
+            tried.add(pt)
+            if pt not in taken or has_term(taken[pt], tried):
+                taken[pt] = wanted
+                return True
+        return False
+
+    return sum(has_term(wanted, set()) for wanted in gold)
 
 
 def _key(text: str) -> str:
