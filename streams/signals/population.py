@@ -111,7 +111,9 @@ WEEK = "CAST(date_trunc('week', reported_at) AS date)"
 
 
 def strata(database: Database, population: Population, pairs: Sequence[Pair], stratum: str) -> Strata:
-    """Observed and expected counts of the pairs in each stratum, which is an SQL expression."""
+    """Observed and expected counts of the pairs in each stratum, which is an SQL expression. Repeats of one
+    report are in the first stratum that has one of them.
+    """
     totals = dict(_ask(database, population, ("stratum",), stratum))
     names = sorted(totals)
     place = {name: i for i, name in enumerate(names)}
@@ -139,7 +141,8 @@ def _ask(
 ) -> Iterable[Any]:
     """Unique reports for each value of the keys, as rows of the keys and the number."""
     term = {"pt": "pt", "soc": "soc"}[population.level]
-    columns = {"drug": "drug", "term": term, "stratum": f"{stratum}"}
+    first = f"min({stratum}) OVER (PARTITION BY report_group)"
+    columns = {"drug": "drug", "term": term, "stratum": first}
     chosen = [f"{columns[key]} AS k{i}" for i, key in enumerate(keys)]
     names = [f"k{i}" for i in range(len(keys))]
     where = population.where() + (f" AND {stratum} IS NOT NULL" if "stratum" in keys else "")

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from streams.records import CodedReport
-from streams.signals.population import STRATUM, Population, count, strata
+from streams.signals.population import STRATUM, WEEK, Population, count, strata
 from streams.signals.statistics.ratios import prr
+from streams.signals.watch import watch
 from streams.store.database import Database
 from tests.streams.signals.conftest import Fill
 from tests.streams.signals.statistics.test_ratios import REPORTS
@@ -108,3 +109,22 @@ def test_repeats_of_a_report_count_once(stored: Database, fill: Fill, database_p
     with duckdb.connect(database_path) as connection:
         connection.execute("UPDATE pairs SET report_group = 'a' WHERE report_id = 'b'")
     assert counted(stored) == {("sertraline", "Nausea"): 2}
+
+
+def test_repeats_in_another_week_or_language_count_once_in_the_watch_and_in_strata(
+    stored: Database, fill: Fill
+) -> None:
+    def repeat(i: int, of: str | None) -> CodedReport:
+        made = NOON - timedelta(weeks=3 - i // 2)
+        language = "en" if i > 1 else None
+        return report(f"r{i}", i, event(), created_at=made, duplicate_of=of, language=language)
+
+    fill([repeat(i, f"r{i % 2}" if i > 1 else None) for i in range(6)])
+    fill([report("o", 9, event("lithium", "Insomnia"), created_at=NOON)])
+    tables = count(stored, Population(), stratified=True)
+    nausea = tables.pairs.index(("sertraline", "Nausea"))
+    assert tables.counts.n[nausea] == 2 and tables.counts.expected[nausea] == pytest.approx(2 * 2 / 3)
+    for stratum in (WEEK, STRATUM):
+        parts = strata(stored, Population(), tables.pairs, stratum)
+        np.testing.assert_array_equal(parts.n.sum(axis=1), tables.counts.n)
+    assert watch(stored, Population(), tables.pairs, NOON + timedelta(1)).n[nausea].sum() == 2
