@@ -62,4 +62,9 @@ class Signal:
 
     @property
     def key(self) -> str:
-        return f"{self.drug}|{self.term}"
+        """Of the message. A bar in a name is escaped, so that no two pairs have one key."""
+        return f"{_escaped(self.drug)}|{_escaped(self.term)}"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("|", "\\|")

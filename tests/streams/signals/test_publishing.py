@@ -29,3 +29,11 @@ async def test_the_signals_of_one_level_do_not_withdraw_those_of_the_other(
         assert await published_keys(settings, "soc") == {"sertraline|Gastrointestinal disorders"}
         await publish(settings, [], {"sertraline|Nausea"})
         assert await published_keys(settings, "pt") == set()
+
+
+async def test_pairs_whose_names_hold_bars_have_keys_of_their_own(stored: Database, fill: Fill) -> None:
+    pairs = [("a|b", "c"), ("a", "b|c"), ("a\\|b", "c"), ("a\\", "b|c")]
+    fill([report(f"r{i}", i, event(*pairs[i % 4]), created_at=NOON - timedelta(days=1)) for i in range(12)])
+    signals = Surveillance(stored, Options()).compute(NOON).signals
+    assert {(s.drug, s.term) for s in signals} == set(pairs)
+    assert len({s.key for s in signals}) == len(pairs)
