@@ -78,7 +78,8 @@ def _methods(options: Options, whole: Window) -> Iterator[tuple[str, str]]:
     )
     names = [name for name in (*CRITERIA, FDR) if name != FDR or options.fdr is not None]
     yield "Thresholds", "; ".join(f"{name}: {CRITERION_TEXTS[name]}" for name in names)
+    meet = f" that meet {options.criterion}" if options.criterion is not None else ""
     yield (
         "Listed",
-        (f"pairs with at least {options.least} reports; of many pairs some meet a criterion by chance"),
+        f"pairs with at least {options.least} reports{meet}; of many pairs some meet a criterion by chance",
     )

@@ -40,6 +40,8 @@ class Options:
     """False discovery rate of the criterion `fdr`; None: not computed."""
     alpha: float = ALPHA
     """Of the weekly watch, for each pair."""
+    criterion: str | None = None
+    """Only pairs that meet it over all time are listed; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,9 @@ class Surveillance:
             )
             for i, pair in enumerate(listed)
         ]  # fmt: skip
+        wanted = self._options.criterion
+        if wanted is not None:
+            signals = [s for s in signals if wanted in s.windows["all"].criteria]
         return sorted(signals, key=lambda s: (-s.windows["all"].ebgm.low, s.key))
 
     def _records(self, window: str, listed: list[Pair]) -> dict[Pair, WindowStatistics]:

@@ -78,9 +78,9 @@ def signals(
     population = Population(
         "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
     )
-    options = Options(population, stratified, least, fdr)
+    options = Options(population, stratified, least, fdr, criterion=criterion)
     settings = broker_settings() if publish else read_settings()
-    run = _Run(settings, options, criterion, _parsed(until))
+    run = _Run(settings, options, _parsed(until))
     outputs = _Outputs(show, html, json, publish)
     run.once(outputs)
     while every:
@@ -112,12 +112,9 @@ class _Outputs:
 class _Run:
     """The computations of one command."""
 
-    def __init__(
-        self, settings: Settings, options: Options, criterion: str | None, until: datetime | None
-    ) -> None:
+    def __init__(self, settings: Settings, options: Options, until: datetime | None) -> None:
         self._settings = settings
         self._options = options
-        self._criterion = criterion
         self._until = until
         self._surveillance: Any = None
         self._fitted_at = time.monotonic()
@@ -138,14 +135,9 @@ class _Run:
         self._write(outputs, outcome, releases)
 
     def _write(self, outputs: _Outputs, outcome: Outcome, releases: list[str]) -> None:
-        chosen = [
-            s
-            for s in outcome.signals
-            if self._criterion is None or self._criterion in s.windows["all"].criteria
-        ]
-        _print(outcome, chosen[: outputs.show], len(chosen))
+        _print(outcome, outcome.signals[: outputs.show], len(outcome.signals))
         if outputs.json is not None:
-            write_whole(outputs.json, b"".join(orjson.dumps(s) + b"\n" for s in chosen))
+            write_whole(outputs.json, b"".join(orjson.dumps(s) + b"\n" for s in outcome.signals))
         if outputs.html is not None:
             from importlib.metadata import version
 
@@ -164,7 +156,10 @@ class _Run:
         if before is None:
             before = await published_keys(self._settings, outcome.options.population.level)
         keys = {s.key for s in outcome.signals}
-        due = [s for s in outcome.signals if first or (s.drug, s.term) in outcome.changed]
+        # A pair may meet a criterion again though its own number of reports is the same.
+        due = [
+            s for s in outcome.signals if first or (s.drug, s.term) in outcome.changed or s.key not in before
+        ]
         await publish(self._settings, due, before - keys)
         self._published = keys
         err.print(f"{len(due)} signals published, {len(before - keys)} withdrawn", highlight=False)

@@ -111,6 +111,12 @@ def test_pairs_that_have_left_the_window_are_no_hypotheses(stored: Database, fil
         assert "fdr" in found.windows["7d"].criteria
 
 
+def test_a_criterion_chooses_the_signals_that_are_published_too(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    (only,) = Surveillance(stored, Options(criterion="eb05")).compute(NOON).signals
+    assert (only.drug, only.term) == PLANTED
+
+
 def test_an_empty_store_has_no_signals(stored: Database) -> None:
     outcome = Surveillance(stored, Options()).compute(NOON)
     assert outcome.signals == [] and outcome.windows["all"].reports == 0
@@ -157,7 +163,9 @@ def test_the_command_prints_and_writes_the_signals(
     assert answer.code == 0, answer.err
     assert "Insomnia"[:4] in answer.out and "no better than chance" in answer.one_line
     (signal,) = map(orjson.loads, lines.read_bytes().splitlines())
-    assert (signal["drug"], signal["term"]) == ("<drug>", "Insomnia") and page.stat().st_size > 1000
+    assert (signal["drug"], signal["term"]) == ("<drug>", "Insomnia")
+    written = page.read_text(encoding="utf-8")
+    assert "that meet eb05" in written and "<td>&lt;drug&gt;</td>" in written and "<td>drug" not in written
     for wrong in (("--level", "llt"), ("--criterion", "none"), ("--criterion", "fdr"), ("--until", "7")):
         assert pvstream("signals", *wrong).code == 2
     pvstream.set("PV_DATABASE", str(tmp_path / "none.duckdb"))
