@@ -17,10 +17,13 @@ import typer
 from torch import Tensor
 
 from benchmarks.relation import __main__ as speed
-from benchmarks.relation import classes, spaces, written
+from benchmarks.relation import acronyms, classes, spaces, written
 from benchmarks.relation import false as relation_false
 from benchmarks.relation import folds as relation_folds
 from benchmarks.relation import tables as relation_tables
+from models.acronym.model import AcronymModel
+from models.relation.model import RelationModel
+from models.releases.store import bundled, open_release
 from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
@@ -158,6 +161,24 @@ def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> 
     assert found["re_strict_macro_f1"]["value"] == 1
     assert found["false_relations_per_1000"]["value"] == 1000
     assert "re_corpus_f1" not in found
+
+
+def test_records_are_read_with_the_long_forms_of_their_acronyms() -> None:
+    text = GoldText(
+        "own-1",
+        "SJS on lamotrigine, transferred to burn unit.",
+        (GoldMention(7, 18, DRUG), GoldMention(0, 3, ADE)),
+        ((0, 1),),
+    )
+    data = Corpus("one", [], [text], [GoldText("own-2", "On lamotrigine 100 mg, no complaints.", ())])
+    tagged, expanded = (
+        RelationModel.load(open_release(bundled("relation"))),
+        AcronymModel.load(open_release(bundled("acronym"))),
+    )
+    found = acronyms.compared(tagged, expanded, data)
+    score = "re_strict_macro_f1"
+    assert (found["texts"], found["texts read twice"]) == (2, 1)
+    assert (found["as written"][score]["value"], found["with long forms"][score]["value"]) == (0, 1)
 
 
 def test_a_mean_over_folds_has_a_standard_deviation_and_baselines() -> None:
