@@ -62,6 +62,8 @@ OPPOSITE = [
     ("less tired", "Energy increased"),
     ("diarrhea went away", "Constipation"),
     ("sleep got better", "Hypersomnia"),
+    ("blood pressure numbers went up", "Hypotension"),
+    ("lost control of my blood sugar", "Hypoglycaemia"),
 ]
 
 NOT_OPPOSITE = [
@@ -105,6 +107,8 @@ NOT_OPPOSITE = [
     ("gained all the weight I lost", "Weight increased"),
     ("weight", "Weight increased"),
     ("purple bicycle", "Weight increased"),
+    ("poor blood pressure control", "Blood pressure inadequately controlled"),
+    ("lost control of my blood sugar", "Hyperglycaemia"),
     ("lost weight", "Nausea"),
 ]
 
@@ -128,7 +132,9 @@ def test_less_of_a_symptom_is_relief(mention: str) -> None:
     "mention",
     [
         "less energy", "less hungry", "less sleep", "less tired but nauseous", "pain not getting better",
-        "headache went away", "no relief", "nausea", "",
+        "headache went away", "no relief", "nausea", "", "white cell numbers decreased",
+        "my ALT numbers are reduced", "reduced pain sensation", "less pain tolerance",
+        "decreased cough reflex",
     ],
 )  # fmt: skip
 def test_less_of_what_is_wanted_is_no_relief(mention: str) -> None:
