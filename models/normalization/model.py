@@ -191,8 +191,9 @@ class NormalizationModel:
         ]
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
-        """The k best preferred terms of each mention, one of opposite polarity never first; NIL by the rule,
-        where all have the opposite polarity, and where the mention is the relief of a symptom.
+        """The k best preferred terms of each mention, that of a name with the very words first, else one that
+        is not of opposite polarity; NIL by the rule, where all have the opposite polarity, and where the
+        mention is the relief of a symptom and no name.
         """
         if not batch:
             return []
@@ -255,11 +256,15 @@ class NormalizationModel:
     def _ranked(
         self, surface: str, cosines: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
     ) -> tuple[list[int], bool]:
-        """The position of the nearest row of each candidate, best first, but the first one that is not
-        of the opposite polarity is moved to the front; and whether there is one: False where the mention is
-        the relief of a symptom.
+        """The position of the nearest row of each candidate, best first, but the one that the mention names
+        is moved to the front, else the first one that is not of the opposite polarity; and whether there is
+        one: False where the mention is the relief of a symptom.
         """
-        ranked = self._index.ranked(cosines, rows, self.vote, self.prior)[: self.k]
+        ranked = self._index.ranked(cosines, rows, self.vote, self.prior)
+        if (named := self._index.named(surface, rows)) is not None:
+            ranked.sort(key=lambda i: self._index.concepts[rows[i]] != named)
+            return ranked[: self.k], True
+        ranked = ranked[: self.k]
         if is_relief(surface):
             return ranked, False
         for place, position in enumerate(ranked):

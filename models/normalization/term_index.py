@@ -79,6 +79,16 @@ class TermIndex:
         term = self._own_term[pt]
         return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
 
+    def named(self, text: str, rows: Array) -> int | None:
+        """The number of the preferred term that has a name with these very words, of those at `rows`; None
+        where there is no such name, or where one like it, or a mention that people coded, has another term.
+        """
+        wanted, terms = _plain(text), len(self._terms)
+        alike = [row for row in map(int, rows) if _plain(self.name(row)) == wanted]
+        # Written phrases, which have a penalty, may be ambiguous ("burns").
+        concepts = {int(self.concepts[row]) for row in alike if not self._penalties[row]}
+        return concepts.pop() if len(concepts) == 1 and min(alike) < terms else None
+
     def name(self, row: int) -> str:
         """The lowest-level term or the phrase of a row."""
         terms = len(self._terms)
@@ -90,3 +100,8 @@ class TermIndex:
 
     def is_serious(self, pt: str) -> bool:
         return self._own_term[pt].serious
+
+
+def _plain(text: str) -> str:
+    """Without case and with single spaces."""
+    return " ".join(text.lower().split())

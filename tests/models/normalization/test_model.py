@@ -192,6 +192,21 @@ def test_the_more_frequent_of_two_near_terms_comes_first(mini: Encoder, prior: f
     assert model.with_terms(terms, 2).prior == prior
 
 
+@pytest.mark.parametrize(("coded_as", "first"), [(None, "Rash"), ("Nausea", "Nausea")])
+def test_a_name_has_its_own_preferred_term_whatever_is_near(
+    mini: Encoder, coded_as: str | None, first: str
+) -> None:
+    mention = mini.embed(["less sore"])[0]
+    terms = [Term("Less  Sore", "Rash", "Skin"), Term("Nausea", "Nausea", "Gut", frequency=5)]
+    coded = Phrases(("less sore",), (coded_as,), at_cosines(mention, 1.0), -2.0) if coded_as else None
+    model = NormalizationModel(
+        mini, terms, at_cosines(mention, 1.0, 0.97), k=1, nil_below=0.4, prior=0.01, phrases=coded
+    )
+    (coding,) = model.predict([query("less sore")])
+    assert [c.pt for c in coding.candidates] == [first]
+    assert coding.nil == (coded_as is not None)  # as the relief of a symptom
+
+
 def test_a_canary_check_is_about_the_best_candidate_and_nil(model: NormalizationModel) -> None:
     answers = as_json(model.predict([query("threw up"), query("no sleep")]))
     others = [a | {"candidates": [*a["candidates"][:1], *a["candidates"][:0:-1]]} for a in answers]
