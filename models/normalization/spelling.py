@@ -26,7 +26,9 @@ ALIKE = {
     **{"k": "cq", "q": "gkc", "g": "q", "c": "ksz", "s": "cz", "z": "sc"},
 }
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+#: Endings of words, and those before which an e is dropped or a letter doubled ("rac-ing", "sob-b-ing").
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly", "er", "ers", "y", "ness", "ful", "less", "able")
+_CHANGING = frozenset({"es", "ed", "ing", "er", "ers", "y", "able"})
 
 
 class Spelling:
@@ -76,9 +78,11 @@ def _forms(word: str) -> Iterator[str]:
     yield word
     for ending in _ENDINGS:
         stem = word.removesuffix(ending)
-        if stem == word or len(stem) < LEAST_LETTERS - 2:
+        if stem == word or len(stem) < LEAST_LETTERS - 2 or (ending == "d" and stem[-1] != "e"):
             continue
         yield stem
+        if ending not in _CHANGING:
+            continue
         yield f"{stem}e"
         if stem[-1] == stem[-2]:
             yield stem[:-1]

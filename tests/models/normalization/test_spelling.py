@@ -20,9 +20,14 @@ NAMES = [
     "Insomnia exacerbated",
     "Weird dreams",
     "Have no appetite",
+    "Seizure",
+    "Seizures febrile",
+    "Partial seizures",
+    "Tired all day",
+    "Tired eyes",
 ]
 PHRASES = ["felt weird"] * 40 + ["dry heave"] + ["have it"] * 40 + ["wierd dreams", "barfed it"]
-PIECES = frozenset({"sweat", "spoon"})
+PIECES = frozenset({"sweat", "spoon", "bruise", "sob", "tier"})
 
 
 @pytest.fixture
@@ -39,6 +44,8 @@ def spelling() -> Spelling:
         ("nausia", "nausea"),
         ("terrible isomnia!", "terrible insomnia!"),
         ("wierd", "weird"),
+        ("seizurs", "seizures"),
+        ("tierd", "tired"),
     ],
 )
 def test_a_word_one_edit_from_a_common_one_is_corrected(spelling: Spelling, written: str, meant: str) -> None:
@@ -50,6 +57,9 @@ def test_a_word_one_edit_from_a_common_one_is_corrected(spelling: Spelling, writ
     [
         "sweated",  # an ending of a word that the encoder has
         "spoons",
+        "bruised",
+        "bruising",
+        "sobbed",
         "barfed",  # the phrases have it, and nothing like it is common
         "WEIRD Dreams",  # right, so its capitals stay
         "nase",  # too short
