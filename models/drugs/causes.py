@@ -1,9 +1,9 @@
 """Rules for posts: which of the drugs that a text names an effect in it is attributed to.
 
 A drug before the effect is its cause, the nearest one first, unless the text says otherwise: a switch ("from
-A to B because of ..."), an order ("the first one"), a purpose ("B for the ..."), a drug without problems ("B
-was fine"), or a cause named behind the effect ("... from B"). Drugs that are taken together are suspected
-together.
+A to B because of ...", "... since I switched from A to B"), an order ("the first one"), a purpose ("B for
+the ..."), a drug without problems ("B was fine"), or a cause named behind the effect ("... from B"). Drugs
+that are taken together are suspected together.
 """
 
 from __future__ import annotations
@@ -62,6 +62,14 @@ _FROM = _words(
 _CHANGE = _words(
     r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*|compared|than)\b"
 )
+#: From the effect up to the first of two drugs, of which the second came before the effect.
+_SINCE_CHANGE = _words(
+    r"""\b (?:since|after|when|once|following|now\sthat) \s+
+      (?:(?!(?:so|then|but|and|which|had|until)\b) \S+\s+){0,4}?
+      (?:switch|swap|chang|mov|trad|replac)\w* \s+ (?:\S+\s+){0,3}? $
+      |\b (?:since|after|when|once|now\sthat) \s+ (?:\S+\s+){0,2}? (?:going|go|went|gone) \s+ from \s+ $"""
+)
+_CHANGED = _words(r"\s+ (?:\S+\s+){0,3}? (?:to|2|onto|for|with) \s+ (?:\S+\s+){0,2}? $")
 #: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
 _NEAR = 60
 #: Most drugs on one side of another that count as taken together with it: a text may list thousands.
@@ -97,6 +105,8 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
     after = [d for d in ordered if d.start >= effect.start]
     if by_words := _by_order(text, before, effect) or _replaced(text, before, effect):
         return Causes((by_words.name,), stated=True)
+    if new := _changed_before(text, after, effect):
+        return Causes((new.name,), stated=True)
     if after and _is_named_behind(text, before, after[0], effect):
         return Causes(_taken_together(text, after, 0), stated=True)
     for i in reversed(range(len(before))):
@@ -131,6 +141,17 @@ def _replaced(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug
         return None
     switched = _SWITCHED.search(text, max(0, old.start - _NEAR), new.start) and _REPLACED.search(change)
     return old if switched and _BECAUSE.search(reason) else None
+
+
+def _changed_before(text: str, after: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
+    """The drug that the words behind the effect say it began with, when it replaced another one."""
+    if len(after) < 2 or after[0].name == after[1].name:  # noqa: PLR2004  one drug for another
+        return None
+    old, new = after[:2]
+    since, change = text[effect.end : old.start], text[old.end : new.start]
+    if max(len(since), len(change)) >= _NEAR or _SENTENCE_END.search(since) or _SENTENCE_END.search(change):
+        return None
+    return new if _SINCE_CHANGE.search(since) and _CHANGED.fullmatch(change) else None
 
 
 def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, effect: Span) -> bool:

@@ -26,6 +26,11 @@ POSTS = [
     ("they moved me from {1} to {2} and within a month <I gained 9 lbs>", (2,), False),
     ("swapped {1} for {2} due to the shortage and now I am <a weepy mess>", (2,), False),
     ("switched from {1} to {2}\nwent to the ER because of <chest pain>", (2,), False),
+    ("<dizzy> since I switched from {1} to {2}", (2,), True),
+    ("<weight gain> when they swapped my {1} for {2}", (2,), True),
+    ("<hot flashes> now that I went from {1} to {2}", (2,), True),
+    ("<itch> on my arms, so I switched from {1} to {2}", (1,), False),
+    ("<nausea>, after which I switched from {1} to {2}", (1,), False),
     # an order
     ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
     ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
