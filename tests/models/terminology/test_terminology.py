@@ -38,6 +38,18 @@ def test_american_spellings_of_bundled_names_are_names(bundled: list[Term]) -> N
     assert {name: pts.get(name) for name in spellings} == spellings
 
 
+def test_bundled_names_that_differ_only_in_the_order_of_words_or_in_number_agree(bundled: list[Term]) -> None:
+    pts = {t.llt.lower(): t.pt for t in bundled}
+    same = [
+        ("lung mass", "mass in lung"), ("langerhans cell histiocytosis", "langerhans' cell histiocytosis"),
+        ("acute pyelonephritis", "pyelonephritis acute"), ("low apgar score", "apgar score low"),
+        ("interaction with alcohol", "alcohol interaction"), ("rdw raised", "raised rdw"),
+        ("psychogenic seizures", "psychogenic seizure"), ("calcified pancreas", "pancreas calcified"),
+        ("raised blood ketones", "blood ketones raised"), ("ears red", "red ear"),
+    ]  # fmt: skip
+    assert [pair for pair in same if pts[pair[0]] != pts[pair[1]]] == []
+
+
 def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
     socs: dict[str, set[str]] = {}
     for term in bundled:
