@@ -82,6 +82,8 @@ _FINE = _words(
       (?:fine|innocent|nothing|ok|okay|no\s(?:problems?|issues?|bother)|harmless|not\sto\sblame|great
         |better) \b"""
 )
+#: Directly before a drug that another one is told from.
+_NOT = _words(r"\b (?:not|never|unlike|rather\sthan|instead\sof) \s+ (?:(?:the|my) \s+)? $")
 _BREAK = _words(r"[,;.!?:(] | \s but \s")
 #: Between two drugs that are taken together, and nothing else.
 _TOGETHER = _words(
@@ -100,7 +102,7 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
     """The drugs that the effect is due to, of at least one that the text names; ValueError without any."""
     if not drugs:
         raise ValueError("no drug to choose from")
-    ordered = sorted(drugs)
+    ordered = _meant(text, drugs, effect)
     before = [d for d in ordered if d.start < effect.start]
     after = [d for d in ordered if d.start >= effect.start]
     if by_words := _by_order(text, before, effect) or _replaced(text, before, effect):
@@ -116,6 +118,17 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
         stated = not _SENTENCE_END.search(words) and bool(_CAUSED.search(words)) and i + 1 == len(before)
         return Causes(_taken_together(text, before, i), stated)
     return Causes(_taken_together(text, after, 0), stated=False)
+
+
+def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> list[NamedDrug]:
+    """The drugs in their order without those that the text tells the cause from ("A, not B"); all where
+    nothing else is left, or where the effect is the reason for taking one instead of another.
+    """
+    ordered = sorted(drugs)
+    behind = max((d.end for d in ordered if d.end <= effect.start), default=0)
+    if _BECAUSE.search(text[max(behind, effect.start - _NEAR) : effect.start]):
+        return ordered
+    return [d for d in ordered if not _NOT.search(text[max(0, d.start - _NEAR) : d.start])] or ordered
 
 
 def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:

@@ -41,6 +41,12 @@ POSTS = [
     # a purpose, and what is not blamed
     ("{1} for the knee, {2} for the <cramps>", (1,), False),
     ("{1} it is, since {2} is fine, but <no sleep>", (1,), False),
+    ("it was {1}, not {2}, that made me <sick>", (1,), True),
+    ("{1}, unlike {2}, gave me <hives>", (1,), True),
+    ("not the {1} but the {2} made me <jittery>", (2,), True),
+    ("{1} (not {2}) gave me <hives>", (1,), True),
+    ("not {1} this time. <Hives> all the same", (1,), False),
+    ("I take {1} instead of {2} because of <hives>", (2,), False),
     # taken together
     ("{1} + {2} = <pupils like saucers>", (1, 2), False),
     ("took {1} on top of my {2}. <Heart racing>", (1, 2), False),
