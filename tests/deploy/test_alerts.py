@@ -50,8 +50,17 @@ def shadow(outcome: str) -> str:
     return f'pv_shadow_records_total{{stage="ner", outcome="{outcome}"}}'
 
 
+#: The labels of an alert about ner where two pipelines are scraped, and workers of the other one.
+PRODUCTION = {"job": "pvstream", "stage": "ner"}
+STAGING_UP = {f'up{{job="pvstream", namespace="staging", stage="{s}"}}': "1x20" for s in sorted(STAGES)}
+
+
 FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
-    ("WorkerAbsent", "3m", {"stage": "ner"}, {'up{job="pvstream", stage="ner"}': "1 0x20"}),
+    ("WorkerAbsent", "3m", PRODUCTION, {'up{job="pvstream", stage="ner"}': "1 0x20"}),
+    # The workers of another pipeline run.
+    ("WorkerAbsent", "3m", PRODUCTION, {'up{job="pvstream", stage="ner"}': "1 0x20"} | STAGING_UP),
+    ("WorkerAbsent", "3m", PRODUCTION, {'up{job="pvstream", stage="ner"}': "1 stale"} | STAGING_UP),
+    ("WorkerAbsent", "3m", {}, {f'up{{job="pvstream", stage="{s}"}}': "1 stale" for s in sorted(STAGES)}),
     ("StageNotReady", "4m", {"stage": "ner"}, {'pv_ready{stage="ner"}': "1 0x20"}),
     (
         "DeadLetters",
