@@ -55,6 +55,10 @@ PRODUCTION = {"job": "pvstream", "stage": "ner"}
 STAGING_UP = {f'up{{job="pvstream", namespace="staging", stage="{s}"}}': "1x20" for s in sorted(STAGES)}
 
 
+def nil(job: str, outcome: str) -> str:
+    return f'pv_events_total{{job="{job}", outcome="{outcome}"}}'
+
+
 FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     ("WorkerAbsent", "3m", PRODUCTION, {'up{job="pvstream", stage="ner"}': "1 0x20"}),
     # The workers of another pipeline run.
@@ -105,6 +109,46 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
         "75m",
         {},
         {'pv_events_total{outcome="nil"}': "0+70x120", 'pv_events_total{outcome="coded"}': "0+30x120"},
+    ),
+    # A large pipeline is well, a small one is not.
+    (
+        "LagGrowing",
+        "35m",
+        PRODUCTION,
+        {
+            'pv_lag_records{job="pvstream", stage="ner", topic="posts", partition="0"}': "0+100x60",
+            'pv_lag_records{job="staging", stage="ner", topic="posts", partition="0"}': "90000-1000x60",
+        },
+    ),
+    (
+        "LatencyHigh",
+        "20m",
+        PRODUCTION,
+        {
+            f'pv_latency_seconds_bucket{{job="{job}", stage="ner", le="{le}"}}': f"0+{n}x60"
+            for job, counts in (("pvstream", (0, 10, 10)), ("staging", (9000, 9000, 9000)))
+            for le, n in zip(("30", "60", "+Inf"), counts, strict=True)
+        },
+    ),
+    (
+        "NilShareHigh",
+        "75m",
+        {"job": "pvstream"},
+        {
+            nil("pvstream", "nil"): "0+70x120",
+            nil("pvstream", "coded"): "0+30x120",
+            nil("staging", "nil"): "0+100x120",
+            nil("staging", "coded"): "0+900x120",
+        },
+    ),
+    (
+        "ShadowFailing",
+        "18m",
+        PRODUCTION,
+        {
+            'pv_shadow_records_total{job="pvstream", stage="ner", outcome="skipped"}': "0+50x60",
+            'pv_shadow_records_total{job="staging", stage="ner", outcome="agreed"}': "0+50x60",
+        },
     ),
     ("BrokerAway", "7m", {}, {BROKER: "1x5 0x20", 'pv_broker_up{stage="relation"}': "1x60"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "0x30 1x30", STARTED: "0x60"}),
