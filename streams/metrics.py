@@ -54,7 +54,8 @@ DELIVER = Histogram(
 )
 LATENCY = Histogram(
     "pv_latency_seconds",
-    "Seconds from a source record's timestamp to its confirmed output",
+    "Seconds from a source record's timestamp to its confirmed output, without records whose timestamp is "
+    "missing or before 1970",
     ["stage"],
     buckets=_SECONDS,
     registry=REGISTRY,

@@ -226,7 +226,9 @@ class _Work:
         latency = metrics.LATENCY.labels(self.stage.name)
         for record in self.records:
             await self.ports.ack(record)
-            latency.observe(max(0.0, now - record.timestamp))
+            # One without a time stamp has -1 ms: its age is not known.
+            if record.timestamp > 0:
+                latency.observe(max(0.0, now - record.timestamp))
 
     async def _predict_each(self, reports: Sequence[Any]) -> list[Any]:
         """An output or a fault for each report.

@@ -260,3 +260,13 @@ async def test_a_trace_context_goes_to_the_output_and_a_malformed_one_nowhere(va
     assert {name: first[name] for name, _ in trace} == dict(trace)
     assert not second.keys() & dict(trace).keys()
     assert ("name" in first) == (topic == "posts.dead"), "outputs have no other header of the source record"
+
+
+async def test_a_record_without_a_time_stamp_has_no_latency() -> None:
+    labels = {"stage": "ner"}
+    before = metrics.REGISTRY.get_sample_value("pv_latency_seconds_count", labels) or 0.0
+    ports = FakePorts(loaded(FakeTagger()))
+    # Kafka's -1 ms, and a producer's mistake: each would count as a latency since 1970.
+    await run(ports, [replace(post(0), timestamp=-0.001), replace(post(1), timestamp=0.0), post(2)])
+    assert ports.acked == [0, 1, 2]
+    assert metrics.REGISTRY.get_sample_value("pv_latency_seconds_count", labels) == before + 1
