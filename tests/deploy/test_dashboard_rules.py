@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from tests.deploy.test_dashboard import dashboard, panels, variables
-from tests.deploy.test_deploy import alerts, strings
+from tests.deploy.test_deploy import alerts, load, strings
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 #: Windows other than Grafana's interval, as titles and descriptions say them.
@@ -65,12 +65,35 @@ def test_every_panel_has_a_title_a_description_and_a_query() -> None:
         assert all(target["expr"].strip() for target in panel["targets"]), panel["title"]
 
 
+def job_filter(name: str) -> str:
+    """How a metric is filtered: sources are scraped under a job of their own."""
+    is_of_sources = name.startswith(("pv_source_", "pv_intake_"))
+    return 'job=~"($job)(-sources)?"' if is_of_sources else 'job=~"$job"'
+
+
+def test_a_chosen_job_shows_its_sources_too() -> None:
+    jobs = {
+        target: job["job_name"]
+        for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]
+        for config in job["static_configs"]
+        for target in config["targets"]
+    }
+    found = [pair for _, query in queries() for pair in selectors(query)]
+    filters = {labels for name, labels in found if name.startswith(("pv_source_", "pv_intake_"))}
+    assert filters
+    for labels in filters:
+        (pattern,) = re.findall(r'job=~"([^"]*)"', labels)
+        assert re.fullmatch(pattern.replace("$job", jobs["ner:8000"]), jobs["source:8000"]), labels
+
+
 def test_every_selector_of_a_query_filters_by_the_job() -> None:
     expressions = [query for _, query in queries()]
     expressions += [annotation["expr"] for annotation in dashboard()["annotations"]["list"]]
     found = [pair for query in expressions for pair in selectors(query)]
     assert len(found) > len(panels())
-    assert [name for name, labels in found if 'job=~"$job"' not in labels and name not in WITHOUT_JOB] == []
+    assert [
+        name for name, labels in found if job_filter(name) not in labels and name not in WITHOUT_JOB
+    ] == []
     # No metric is without a selector.
     for query in expressions:
         assert set(re.findall(r"\bpv_\w+", query)) <= {name for name, _ in selectors(query)}, query
