@@ -283,7 +283,8 @@ def test_each_stage_scales_on_its_own_lag_slowly_and_not_above_its_partitions() 
         assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, partitions)
         (trigger,) = spec["triggers"]
         assert trigger["type"] == "prometheus"
-        assert trigger["metadata"]["query"] == f'max(pv_lag_seconds{{job="pvstream", stage="{stage}"}})'
+        chosen = f'job="pvstream", namespace="{item["metadata"]["namespace"]}", stage="{stage}"'
+        assert trigger["metadata"]["query"] == f"max(pv_lag_seconds{{{chosen}}})"
         down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]
         assert down["stabilizationWindowSeconds"] >= 600
         assert down["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 600}]
