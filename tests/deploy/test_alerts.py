@@ -155,6 +155,15 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
     # Refused by a worker at its start: a new series, and one that had the same value before the restart.
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "_x30 1x30", STARTED: "_x30 1800x30"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "1x60", STARTED: "0x29 1800x30"}),
+    (
+        "ReleaseRefused",
+        "35m",
+        {"task": "ner"},
+        {
+            of.replace("pvstream", "staging"): v
+            for of, v in ((REFUSED, "_x30 1x30"), (STARTED, "_x30 1800x30"))
+        },
+    ),
     ("AnnouncementRefused", "35m", {}, {ANNOUNCED: "0x30 1x30"}),
     (
         "ReleaseFallback",
