@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
 from streams import metrics
+from streams.dead_letters.headers import Reason
 from tests.deploy.test_deploy import DASHBOARD, alerts, compose, load, strings
 
 GRID_WIDTH = 24
@@ -32,6 +33,15 @@ def test_every_panel_has_a_description_and_a_unit() -> None:
         assert panel["description"].endswith("."), panel["title"]
         if panel["type"] == "timeseries":
             assert panel["fieldConfig"]["defaults"].get("unit"), panel["title"]
+
+
+def test_every_reason_of_a_stage_is_explained_by_the_panel_and_the_alert() -> None:
+    (panel,) = [panel for panel in panels() if panel["title"] == "Dead letters, by reason"]
+    (alert,) = [alert for alert in alerts() if alert["alert"] == "DeadLetters"]
+    # An operator gives the last one, and no stage counts it.
+    for reason in set(get_args(Reason)) - {"skipped"}:
+        for text in (panel["description"], alert["annotations"]["description"]):
+            assert f"{reason}:" in text, reason
 
 
 def test_panels_do_not_overlap_and_stay_within_the_grid() -> None:
