@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import TopicPartition
+from aiokafka.errors import OffsetOutOfRangeError
 
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
@@ -54,16 +55,18 @@ class Follower:
         self._settings = settings
         self._database = database
         self._released_at = 0.0
+        self._is_out_of_range = False
+        """Whether a topic does not have the message that is to be read next."""
 
     async def run(self, stop: asyncio.Event, *, until_end: bool = False) -> None:
         """Until `stop` is set or, with `until_end`, up to the present end of the topics. What was read is
         written before this ends. Raises TopicsError and DatabaseError.
         """
         await require(self._settings, FOLLOWED)
-        # Where the broker removes what was not read yet, it goes on at the first message that is left.
         consumer = kafka_consumer(
-            self._settings, group_id=None, enable_auto_commit=False, auto_offset_reset="earliest",
-            max_partition_fetch_bytes=FETCH_BYTES,
+            self._settings, group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES,
+            # Not aiokafka's "latest", which passes over what a topic still has.
+            auto_offset_reset="none",
         )  # fmt: skip
         try:
             async with running_client(consumer):
@@ -81,7 +84,7 @@ class Follower:
             await self._release(idle=not messages)
             if until_end and await _has_reached(consumer, ends):
                 break
-            if time.monotonic() - looked_at > LOOK:
+            if self._is_out_of_range or time.monotonic() - looked_at > LOOK:
                 looked_at = time.monotonic()
                 await self._assign(consumer)
 
@@ -119,8 +122,9 @@ class Follower:
             for p in range(counts[topic.name])
         ]
         ends: Mapping[TopicPartition, int] = await consumer.end_offsets(partitions)
-        if set(partitions) == consumer.assignment():
+        if set(partitions) == consumer.assignment() and not self._is_out_of_range:
             return ends
+        self._is_out_of_range = False
         kept = await asyncio.to_thread(self._database.offsets)
         first = await consumer.beginning_offsets(partitions)
         consumer.assign(partitions)
@@ -134,7 +138,11 @@ class Follower:
         messages: list[Inbound] = []
         end = time.monotonic() + WAIT
         while len(messages) < BATCH and time.monotonic() < end and not stop.is_set():
-            fetched = await consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH - len(messages))
+            try:
+                fetched = await consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH - len(messages))
+            except OffsetOutOfRangeError:
+                self._is_out_of_range = True
+                break
             messages += [self._inbound(m) for batch in fetched.values() for m in batch]
         return messages
 

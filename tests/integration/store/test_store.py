@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
 from streams.codec import encode
 from streams.order import Latest, read_revision
@@ -120,9 +121,39 @@ def test_up_writes_what_its_stages_find_and_keeps_another_writer_away(tiny_site:
     assert stored(database) == sent
 
 
+def test_a_store_whose_next_message_is_gone_reads_what_the_topic_still_has(site: Site) -> None:
+    """As after a suspension that outlasts the retention. A topic that was created again is not read."""
+    database, client = site.env["PV_DATABASE"], processes.admin(site.kafka.bootstrap)
+    made = [Inbound("events", 0, 0, b"r%d" % i, encode(report(f"r{i}", i)), 0.0) for i in range(800)]
+    with site.running("store") as store:
+        produce(site.kafka, made[:300])
+        processes.wait_until(lambda: stored(database) == 300, "the first ones in the store")
+        store.send_signal(signal.SIGSTOP)
+        produce(site.kafka, made[300:])
+        parts = [TopicPartition("events", p, 120) for p in range(site.settings.partitions)]
+        for deleted in client.delete_records(parts).values():
+            deleted.result()
+        left = {m.key.decode() for m in site.read_all("events")}
+        store.send_signal(signal.SIGCONT)
+        processes.wait_until(lambda: left <= ids(database), "what is left in the store", 30)
+        assert "messages were removed from the topic before they were read" in site.log.read_text()
+
+        store.send_signal(signal.SIGSTOP)
+        client.delete_topics(["events"])["events"].result()
+        processes.create_topics(site.settings)
+        produce(site.kafka, made[:20])
+        store.send_signal(signal.SIGCONT)
+        assert store.wait(30) == 1
+    assert "the topic was created again" in site.log.read_text()
+
+
 def stored(database: str) -> int:
     """Reports in the store."""
     return int(query(database, "SELECT count(*) FROM reports", empty=[(0,)])[0][0])
+
+
+def ids(database: str) -> set[str]:
+    return {id_ for (id_,) in query(database, "SELECT id FROM reports", empty=[])}
 
 
 def small_batches() -> None:
