@@ -16,12 +16,15 @@ from streams.broker.consumer import ISOLATION
 from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.broker.membership import Membership
 
+log = logging.getLogger(__name__)
 #: Of the classes that are services of Faust, whose starts and stops are Faust's messages and not ours.
 FAUST_LOG = logging.getLogger("faust")
 #: Longest time in milliseconds that the broker holds a fetch request while there are no records. A Kafka
 #: answers as soon as there is one; the embedded broker waits for the full time, so this is the longest delay
 #: before each stage. Faust has no setting for it; its own value is 1,500.
 FETCH_WAIT_MS = 100
+#: Seconds between two looks whether all of a partition is processed.
+POLL_SECONDS = 0.05
 
 
 class _CommittedConsumerThread(AIOKafkaConsumerThread):
@@ -97,6 +100,8 @@ class CommittedConsumer(Consumer):
         the first record of a partition, whose offset 0 it takes for none.
         """
         async for tp, message in super().getmany(timeout):
+            if self._begins_again(tp, message.offset) and not await self._forget(tp, message.offset):
+                return
             read = self._read_offset[tp]
             if read == 0 and message.offset > 1:
                 await self._add_gap(tp, 1, message.offset)
@@ -105,6 +110,31 @@ class CommittedConsumer(Consumer):
                 self._read_offset[tp] = message.offset
             else:
                 yield tp, message
+
+    def _begins_again(self, tp: Any, offset: int) -> bool:
+        """Whether a record comes before others that were read: the topic was created again, or its end was
+        lost with a broker. Faust would drop all of its records up to the offset that it had reached.
+        """
+        return offset < max(self._read_offset[tp] or 0, self._committed_offset[tp] or 0)
+
+    async def _forget(self, tp: Any, offset: int) -> bool:
+        """Forgets how far a partition was read, as soon as nothing of it is being processed or committed;
+        False where a rebalance comes first, after which it is read again.
+        """
+        log.warning("%s/%d begins again at offset %d: it is read from there", tp.topic, tp.partition, offset)
+        generation = self.app.consumer_generation_id
+        while self._is_busy_with(tp):
+            await asyncio.sleep(POLL_SECONDS)
+            if not self.flow_active or self.app.consumer_generation_id != generation:
+                return False
+        for known in (self._read_offset, self._committed_offset, self._acked, self._acked_index, self._gap):
+            known.pop(tp, None)
+        return True
+
+    def _is_busy_with(self, tp: Any) -> bool:
+        return (
+            self._records.holds(tp) or any(m.tp == tp for m in self.unacked) or self._commit_fut is not None
+        )
 
     async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
         """Notes that no record is from one offset to that before another, where one is. Faust would list each

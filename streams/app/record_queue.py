@@ -48,6 +48,10 @@ class RecordQueue:
     def __len__(self) -> int:
         return len(self._messages)
 
+    def holds(self, partition: Any) -> bool:
+        """Whether a message of a partition waits here."""
+        return any(message.tp == partition for message in self._messages)
+
     def offer(self, message: Any) -> bool:
         """Adds a message at once; False where there is no room, or during a rebalance."""
         if len(self._messages) >= self.size or not self._app.flow_control.is_active():

@@ -6,6 +6,7 @@ The stages run tiny releases: none of this depends on what a model answers.
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
@@ -103,6 +104,28 @@ def test_a_stopping_worker_finishes_and_acknowledges_what_it_has_taken(tiny_site
     records = by_record_id(site.read_all("mentions"))
     assert len(records) == 400
     assert all(len(same) == 1 for same in records.values()), "a clean stop repeats nothing"
+
+
+def test_a_topic_that_is_created_again_is_read_from_its_beginning(tiny_site: Site) -> None:
+    """Also by a worker that has not seen it missing, as one that was suspended."""
+    site, client = tiny_site, processes.admin(tiny_site.kafka.bootstrap)
+    with site.running("worker", "--stage", "ner") as worker:
+        site.produce("posts", sample("posts", 200))
+        site.wait_count(200, "mentions")
+        worker.send_signal(signal.SIGSTOP)
+        client.delete_topics(["posts"])["posts"].result()
+        processes.create_topics(site.settings)
+        site.produce("posts", sample("posts", 40))
+        worker.send_signal(signal.SIGCONT)
+        site.wait_count(240, "mentions")
+        stop(worker)
+    with site.running("worker", "--stage", "ner") as worker:
+        site.wait_ready()
+        site.produce("posts", sample("posts", 41)[40:])
+        site.wait_count(241, "mentions")
+        stop(worker)
+    assert site.count("mentions") == 241, "what was processed is acknowledged"
+    assert "begins again at offset 0" in site.log.read_text()
 
 
 def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_is_processed(tiny_site: Site) -> None:

@@ -185,8 +185,8 @@ async def test_a_rebalance_empties_the_queue_and_takes_nothing_until_it_has_ende
 
 @pytest.mark.parametrize(
     ("read", "offset", "left"),
-    [(6, 7, False), (7, 7, False), (None, 7, True), (5, 7, True), (8, 7, True)],
-    ids=["the next", "the first after the committed", "the first", "after a gap", "an old one"],
+    [(6, 7, False), (7, 7, False), (None, 7, True), (5, 7, True)],
+    ids=["the next", "the first after the committed", "the first", "after a gap"],
 )
 async def test_faust_delivers_what_does_not_follow_the_record_before(
     monkeypatch: pytest.MonkeyPatch, read: int | None, offset: int, left: bool
@@ -197,6 +197,7 @@ async def test_faust_delivers_what_does_not_follow_the_record_before(
     monkeypatch.setattr(Consumer, "getmany", fetched)
     consumer: Any = CommittedConsumer.__new__(CommittedConsumer)
     consumer._read_offset, consumer._records = {TP("posts", 0): read}, queue(App())
+    consumer._committed_offset = {TP("posts", 0): None}
     found = [m.offset async for _, m in consumer.getmany(1.0)]
     assert (found, len(consumer._records)) == (([offset], 0) if left else ([], 1))
     assert consumer._read_offset[TP("posts", 0)] == (read if left else offset)
