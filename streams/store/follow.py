@@ -11,11 +11,11 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
@@ -86,7 +86,9 @@ class Follower:
                 break
             if self._is_out_of_range or time.monotonic() - looked_at > LOOK:
                 looked_at = time.monotonic()
-                await self._assign(consumer)
+                # A broker that is away is waited for.
+                with suppress(KafkaError, TimeoutError):
+                    await self._assign(consumer)
 
     async def _write(self, messages: Sequence[Inbound], stop: asyncio.Event) -> None:
         """Waits for readers of a database that only one process can have open, as long as they take."""

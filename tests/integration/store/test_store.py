@@ -147,6 +147,28 @@ def test_a_store_whose_next_message_is_gone_reads_what_the_topic_still_has(site:
     assert "the topic was created again" in site.log.read_text()
 
 
+def test_a_store_waits_for_a_broker_that_is_away(site: Site) -> None:
+    database = site.env["PV_DATABASE"]
+    made = [Inbound("events", 0, 0, b"r%d" % i, encode(report(f"r{i}", i)), 0.0) for i in range(20)]
+    with site.running_broken(frequent_looks, "store") as store:
+        produce(site.kafka, made[:10])
+        processes.wait_until(lambda: stored(database) == 10, "the first ones in the store")
+        site.kafka.kill()
+        time.sleep(4)
+        assert store.poll() is None, site.log.read_text()
+        site.kafka.restart()
+        produce(site.kafka, made[10:])
+        processes.wait_until(lambda: stored(database) == 20, "the others in the store")
+        site.kafka.kill()
+        time.sleep(1)
+        stop(store)
+    site.kafka.restart()
+
+
+def frequent_looks() -> None:
+    follow.LOOK = 0.5
+
+
 def stored(database: str) -> int:
     """Reports in the store."""
     return int(query(database, "SELECT count(*) FROM reports", empty=[(0,)])[0][0])
