@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from models.drugs import BUNDLED
 from streams.settings import Settings
@@ -53,7 +54,8 @@ def make_sources(names: Sequence[str], options: Options, settings: Settings) -> 
     for name in dict.fromkeys(names):
         match name:
             case "bluesky":
-                made.append(bluesky.Bluesky(servers=options.bluesky_servers or bluesky.SERVERS))
+                servers = _addresses("bluesky", options.bluesky_servers, "wss", "ws") or bluesky.SERVERS
+                made.append(bluesky.Bluesky(servers=servers))
             case "x":
                 made += _x(options, settings)
             case "mastodon":
@@ -75,7 +77,7 @@ def _x(options: Options, settings: Settings) -> list[Source]:
     if not token:
         raise SourceFailed("the source x needs a bearer token in PV_X_TOKEN_FILE")
     rules = x_rules.from_file(options.x_rules) if options.x_rules else x_rules.from_lexicon(BUNDLED)
-    server = options.x_server.rstrip("/")
+    server = _addresses("x", [options.x_server])[0].rstrip("/")
     sweep = Sweep(
         name="x-deletions",
         key="x/deletions",
@@ -93,7 +95,7 @@ def _mastodon(options: Options, settings: Settings) -> list[Source]:
     if not options.mastodon_servers:
         raise SourceFailed("the source mastodon needs a server, such as https://mastodon.social")
     made: list[Source] = []
-    for i, server in enumerate(options.mastodon_servers):
+    for i, server in enumerate(_addresses("mastodon", options.mastodon_servers)):
         stream = mastodon.Mastodon(
             server=server.rstrip("/"),
             token=settings.mastodon_token.get_secret_value(),
@@ -119,8 +121,25 @@ def _rss(options: Options) -> list[Source]:
         raise SourceFailed("the source rss needs at least one feed")
     return [
         rss.Rss(url=url, name=_numbered("rss", i), every=options.every)
-        for i, url in enumerate(dict.fromkeys(options.feeds))
+        for i, url in enumerate(dict.fromkeys(_addresses("rss", options.feeds)))
     ]
+
+
+def _addresses(source: str, given: Sequence[str], *schemes: str) -> Sequence[str]:
+    """The addresses. Raises SourceFailed, which quotes none, where one has no scheme or no host: it can never
+    be reached, and the source would try again for ever.
+    """
+    for address in given:
+        try:
+            parts = urlsplit(address)
+            usable = parts.scheme in ("https", "http", *schemes) and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise SourceFailed(
+                f"an address for the source {source} is none: it begins as https://example.org"
+            )
+    return given
 
 
 def _kept(topic: str) -> tuple[Topic[object], ...]:

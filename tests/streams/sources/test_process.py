@@ -142,3 +142,17 @@ async def test_a_sweep_asks_for_the_questions_of_which_only_the_summaries_are_le
         name = topics.broker_name(settings, "summaries")
         await producer.send_and_wait(name, b"{}", b"mastodon:a.example:1")
     assert await sweep.kept(sweep.prefix) == ["mastodon:a.example:1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mastodon", Options(mastodon_servers=["https://a.example", "b.example"])),
+        ("rss", Options(feeds=["feeds.example/all.xml"])),
+        ("bluesky", Options(bluesky_servers=["jetstream.example:443/subscribe"])),
+        ("mastodon", Options(mastodon_servers=["https://"])),
+    ],
+)
+def test_an_address_that_can_never_be_reached_is_refused(name: str, options: Options) -> None:
+    with pytest.raises(SourceFailed, match=name):
+        make_sources([name], options, Settings())
