@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,7 @@ from streams.sources.protocols.connection import (
     parse_time,
     session,
 )
-from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
+from streams.sources.source import Backoff, Interrupted, Position, Ramp, SourceFailed, Step
 
 SERVERS = tuple(
     f"wss://jetstream{n}.us-{side}.bsky.network/subscribe" for side in ("east", "west") for n in (1, 2)
@@ -59,11 +60,26 @@ class Bluesky:
     is known to be deleted if its deletion is within them. Repeats have the same id.
     """
     _turn: int = 0
+    _refusing: set[str] = field(default_factory=set)
+    """The servers whose last answer was a refusal."""
 
     async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
         server = self.servers[self._turn % len(self.servers)]
         # The next one is used only after an interruption.
         self._turn += 1
+        try:
+            async with aclosing(self._read(server, position)) as steps:
+                async for step in steps:
+                    self._refusing.discard(server)
+                    yield step
+        except SourceFailed as refusal:
+            # One of them may be gone, or blocked by a proxy; the others have the same posts.
+            self._refusing.add(server)
+            if self._refusing.issuperset(self.servers):
+                raise
+            raise Interrupted("http", str(refusal)) from None
+
+    async def _read(self, server: str, position: Position | None) -> AsyncGenerator[Step, None]:
         last = _last(position)
         start = None if last is None else last - int(self.rewind * MICROSECONDS)
         with interruptions():

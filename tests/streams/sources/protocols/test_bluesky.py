@@ -9,6 +9,7 @@ import pytest
 from streams.intake.items import AuthorDeletion, Deletion, Post
 from streams.sources.protocols.bluesky import Bluesky, read_event
 from streams.sources.runner import Runner
+from streams.sources.source import SourceFailed
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
 from tests.streams.sources.players.faults import Faults
@@ -149,6 +150,19 @@ async def test_after_an_interruption_the_next_server_is_asked_a_few_seconds_earl
             await until(lambda: bool(other.queries))
     assert int(other.queries[0]["cursor"]) == round(world.happenings[2].at * 1e6) - 5_000_000
     assert sample("pv_source_reconnects_total", reason="silent") > before
+
+
+async def test_a_server_that_refuses_leads_to_the_next_one_until_all_of_them_do() -> None:
+    world = World([Happening(kind="create", number=n, text=f"post {n}") for n in range(3)])
+    async with Jetstream(World([])) as gone, Jetstream(world) as other:
+        delivery = KeptDelivery()
+        gone.refuse = [(404, {}), (403, {})]
+        one = runner(Bluesky(servers=[gone.endpoint, other.endpoint], backoff=FAST), delivery)
+        async with running(one):
+            await until(lambda: len(delivery.sent) == 3)
+        other.refuse = [(403, {})]
+        with pytest.raises(SourceFailed, match="403"):
+            await one.run()
 
 
 @pytest.mark.slow
