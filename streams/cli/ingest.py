@@ -22,6 +22,8 @@ from streams.topics import MAX_MESSAGE, broker_name
 MAX_LINE = MAX_MESSAGE - 4096
 #: Most sends that wait for the broker's confirmation.
 MAX_UNCONFIRMED = 500
+#: Seconds that a rate may be behind and is made up for: a sleep is often a little longer than asked for.
+MAKE_UP_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,18 @@ class Sender:
 
 
 class RateLimit:
-    """Limits a loop to `rate` turns per second; 0: no limit."""
+    """Limits a loop to `rate` turns per second; 0: no limit. What a loop that waited for something else has
+    missed is not made up for at once.
+    """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
         self._clock = clock
-        self._start = clock()
-        self._turns = 0
+        self._due = clock()
 
     async def wait(self) -> None:
         """Waits until the next turn is due."""
-        self._turns += 1
         if self._rate > 0:
-            await asyncio.sleep(max(0.0, self._start + self._turns / self._rate - self._clock()))
+            now = self._clock()
+            self._due = max(self._due + 1 / self._rate, now - MAKE_UP_SECONDS)
+            await asyncio.sleep(max(0.0, self._due - now))

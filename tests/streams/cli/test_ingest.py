@@ -52,3 +52,12 @@ async def test_a_rate_limit_delays_and_a_rate_of_zero_does_not() -> None:
     assert time.monotonic() - started >= 0.09
     unlimited = RateLimit(0)
     await asyncio.wait_for(asyncio.gather(*(unlimited.wait() for _ in range(1000))), 1)
+
+
+async def test_after_an_idle_pipe_a_rate_limit_lets_no_burst_through() -> None:
+    limit = RateLimit(50)
+    await asyncio.sleep(0.5)
+    began = time.monotonic()
+    for _ in range(20):
+        await limit.wait()
+    assert time.monotonic() - began > 0.25
