@@ -17,6 +17,8 @@ def read_masked(line: bytes, privacy: Privacy) -> Report:
     """
     content = read_object(line)
     author = content.pop("author", None)
+    if isinstance(author, int) and not isinstance(author, bool):
+        author = str(author)  # the id of an account, as a source takes it
     report = report_of(content)
     regions = privacy.regions_with(report.country)
     text, masked = mask(report.text, regions)

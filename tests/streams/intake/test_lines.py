@@ -50,7 +50,11 @@ def test_without_a_key_or_where_none_may_be_kept_there_is_no_author() -> None:
     assert read(Privacy(AuthorKeys(), ()), author="alice").author is None
     forbidden = read(author="alice", permalink="https://example.org/alice", aggregate_only=True)
     assert (forbidden.author, forbidden.permalink) == (None, None)
-    assert read(author=7).author is None
+
+
+def test_an_author_may_be_a_number_as_an_id_may() -> None:
+    assert read(author=7).author == PRIVACY.keys.hash("7")
+    assert [read(author=value).author for value in (True, 7.5, "", None, ["7"])] == [None] * 5
 
 
 def test_a_line_that_is_no_report_is_refused_without_being_quoted() -> None:
