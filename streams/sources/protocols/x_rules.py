@@ -27,7 +27,11 @@ _RESERVED = frozenset({"and", "or", "not"})
 
 def from_file(path: Path) -> list[str]:
     """One rule in each line; empty lines and lines that begin with # are left out. Raises SourceFailed."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        # A file of Windows may begin with a byte order mark.
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceFailed(f"the rules {path} cannot be read: {type(error).__name__}") from None
     return checked([line for line in lines if line and not line.startswith("#")])
 
 

@@ -102,6 +102,11 @@ def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_text("# drugs\nzoloft lang:en\n\nzoloft lang:en\nprozac\n")
     assert x_rules.from_file(file) == ["zoloft lang:en", "prozac"]
+    file.write_bytes(b"\xef\xbb\xbfzoloft lang:en\r\nprozac\r\n")
+    assert x_rules.from_file(file) == ["zoloft lang:en", "prozac"]
+    file.write_bytes("citalopram naïf".encode("latin-1"))
+    with pytest.raises(SourceFailed, match="cannot be read: UnicodeDecodeError"):
+        x_rules.from_file(file)
     file.write_text("a" * 1025)
     with pytest.raises(SourceFailed, match="rule 1 has 1025 characters"):
         x_rules.from_file(file)
