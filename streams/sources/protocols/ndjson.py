@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import threading
 import zlib
@@ -19,6 +20,7 @@ from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
 
+log = logging.getLogger(__name__)
 #: What a line may have; each can be read from a field of another name.
 FIELDS = (
     "id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "drug", "deleted",
@@ -84,7 +86,7 @@ class Ndjson:
             for name, path in listed.items():
                 file = files.setdefault(name, _GrowingFile(path, places.get(name)))
                 grown = False
-                while lines := await asyncio.to_thread(file.read_lines):
+                while lines := await self._lines(file):
                     grown = progressed = True
                     places.pop(name, None)
                     places[name] = file.place
@@ -94,6 +96,23 @@ class Ndjson:
                 if not self.follow:
                     return
                 await asyncio.sleep(self.poll)
+
+    async def _lines(self, file: _GrowingFile) -> list[bytes]:
+        """The next lines. In a folder a file that cannot be read, such as another user's, does not stop the
+        others; it is tried again with each look for more.
+        """
+        try:
+            lines = await asyncio.to_thread(file.read_lines)
+        except OSError as error:
+            if self.path is None or not self.path.is_dir():
+                raise
+            if file.is_readable:
+                log.warning("%s: a file of the folder cannot be read: %s", self.name, error.strerror)
+            file.is_readable = False
+            file.pause()
+            return []
+        file.is_readable = True
+        return lines
 
     def _files(self) -> dict[str, Path]:
         assert self.path is not None
@@ -161,6 +180,7 @@ class _GrowingFile:
         # A task that is cancelled closes the file while a thread may still be reading from it.
         self._lock = threading.Lock()
         self.place = place or [0, 0]
+        self.is_readable = True
 
     def read_lines(self) -> list[bytes]:
         """Up to LINES_AT_ONCE lines; none where there is nothing new, no file, or `close` came before."""

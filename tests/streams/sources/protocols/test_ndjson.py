@@ -206,6 +206,32 @@ async def test_all_files_of_a_folder_are_read_and_its_position_has_no_names(tmp_
     assert list((await read_to_the_end(tmp_path, position)).state()) == ["post-3"]
 
 
+async def test_a_file_that_cannot_be_read_does_not_stop_the_others_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, name in enumerate(("a", "b-planted", "c")):
+        (tmp_path / f"{name}.jsonl").write_bytes(line(number))
+    forbidden, opened = [tmp_path / "b-planted.jsonl"], Path.open
+
+    def open_as_user(path: Path, *arguments: Any) -> Any:
+        # Who runs the tests may be allowed to read every file.
+        if path in forbidden:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", open_as_user)
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=tmp_path, poll=0.01), delivery)):
+        await until(lambda: len(delivery.sent) == 2)
+        forbidden.clear()
+        await until(lambda: len(delivery.sent) == 3)
+    assert caplog.text.count("a file of the folder cannot be read: Permission denied") == 1
+    assert "planted" not in caplog.text
+    forbidden.append(tmp_path / "a.jsonl")
+    with pytest.raises(PermissionError):
+        await read_to_the_end(tmp_path / "a.jsonl")
+
+
 def open_files(folder: Path) -> int:
     return sum(fd.resolve().is_relative_to(folder) for fd in Path("/proc/self/fd").iterdir())
 
