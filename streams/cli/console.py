@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
 from streams.inputs import read_report
 from streams.order import Latest, read_revision
+from streams.pipe import PipeThread
 from streams.records import Inbound, Report
 from streams.settings import Settings
 from streams.topics import Topic
@@ -93,9 +94,10 @@ async def _read(file: InputFile) -> AsyncIterator[Report | Refusal]:
     Reads in a thread: waiting for a line must not block the producer.
     """
     lines, n = read_reports(file.lines, file.parse), LINES_AT_A_TIME if file.size else 1
-    while items := await asyncio.to_thread(lambda: list(islice(lines, n))):
-        for item in items:
-            yield item
+    with PipeThread() as thread:
+        while items := await thread.call(lambda: list(islice(lines, n))):
+            for item in items:
+                yield item
 
 
 async def run_tail(
@@ -106,7 +108,7 @@ async def run_tail(
     reset = "earliest" if beginning else "latest"
     consumer = kafka_consumer(settings, topic.name, group_id=None, auto_offset_reset=reset)
     printed = 0
-    with suppress(asyncio.CancelledError):
+    with suppress(CancelledError):
         async with running_client(consumer):
             async for message in consumer:
                 _print(console, topic, message, json=json)

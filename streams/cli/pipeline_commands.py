@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -146,6 +145,7 @@ def ingest(
     """
     from streams.cli.console import InputFile, run_ingest
     from streams.inputs import read_report
+    from streams.pipe import standard_input
     from streams.topics import INPUTS
 
     if topic not in {t.name for t in INPUTS}:
@@ -162,7 +162,7 @@ def ingest(
         from streams.intake.lines import read_masked
 
         parse = partial(read_masked, privacy=Privacy.of(settings))
-    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
+    with nullcontext(standard_input()) if file == "-" else Path(file).open("rb") as lines:
         refused = asyncio.run(run_ingest(err, InputFile(topic, lines, size, parse), settings, rate))
     raise typer.Exit(1 if refused else 0)
 

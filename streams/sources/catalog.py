@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from models.drugs import BUNDLED
+from streams.pipe import standard_input
 from streams.settings import Settings
 from streams.sources.protocols import bluesky, mastodon, ndjson, rss, x, x_compliance, x_rules
 from streams.sources.source import Source, SourceFailed
@@ -63,7 +63,7 @@ def make_sources(names: Sequence[str], options: Options, settings: Settings) -> 
             case "rss":
                 made += _rss(options)
             case "ndjson":
-                pipe = sys.stdin.buffer if options.path is None else None
+                pipe = standard_input() if options.path is None else None
                 made.append(
                     ndjson.Ndjson(path=options.path, pipe=pipe, fields=options.fields, follow=options.follow)
                 )

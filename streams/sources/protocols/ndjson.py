@@ -11,12 +11,14 @@ import zlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from streams.codec import BadRecord
 from streams.inputs import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
+from streams.pipe import PipeThread
 from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.source import Backoff, Position, Step
 
@@ -64,8 +66,9 @@ class Ndjson:
         yield Step()
         if self.path is None:
             assert self.pipe is not None
-            while line := await asyncio.to_thread(_read_line, self.pipe):
-                yield self._step([line], None)
+            with PipeThread() as thread:
+                while line := await thread.call(partial(_read_line, self.pipe)):
+                    yield self._step([line], None)
             return
         files: dict[str, _GrowingFile] = {}
         try:
