@@ -39,8 +39,9 @@ _PATTERN = re.compile(
 #: Characters that occur in everything above.
 _MARKS = re.compile("[@\uff20\ufe6b:/.]")
 _TRAILING = ".,;:!?)]}>\"'\u2026\u00bb\u201d\u2019*"
-#: A text without seven digits close to each other has no phone number.
-_DIGITS = re.compile(r"(?:\d[\s().\-\u2010-\u2015/]{0,3}){7}")
+#: A text without seven digits close to each other has no phone number. Between them may be any signs, also
+#: those without width that applications put there.
+_DIGITS = re.compile(r"(?:\d\W{0,3}){7}")
 
 
 def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...]]:

@@ -30,6 +30,8 @@ REGIONS = ("US", "GB")
         ("mail joe.b+x@ex-ample.co.uk now", "mail [email] now"),
         ("call (415) 555-2671 or +44 20 7946 0958", "call [phone] or [phone]"),
         ("+33 1 42 68 53 00", "[phone]"),
+        # With the sign for minus, and with spaces without width.
+        ("415\u2212555\u22122671 or 415\u200b555\u200b2671", "[phone] or [phone]"),
         ("@a https://b.org c@d.net", "@user [url] [email]"),
         ("wa.me/14155552671, 415-555-2671@b.com or 415-555-2671", "[url], [email] or [phone]"),
         # A number that begins in a URL, and one that ends in it.
