@@ -18,6 +18,8 @@ _AT = "[@\uff20\ufe6b]"
 _INVISIBLE = "[\u200b-\u200f\u2060-\u2069]*"
 # Top-level domains that no word after a full stop looks like; with a path, any other.
 _DOMAINS = "com|org|net|edu|gov|info|app|social|xyz|link|online|site|blog|news"
+# What begins a sentence behind a full stop without a space: "got dizzy.Nausea/vomiting". No domain is so.
+_SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"
 #: In this order at each place. Where a part repeats, a look behind fixes its first character: without it a
 #: long text would need quadratic time.
 _PATTERN = re.compile(
@@ -25,7 +27,7 @@ _PATTERN = re.compile(
     (?P<url>
         (?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://\S+
       | (?<!\w)www\d?\.[^\s.]\S*
-      | (?<![\w.@-])(?:[\w-]+\.)+(?:(?:{_DOMAINS})\b(?:[/?:]\S*)?|[a-z]{{2,}}/\S+)
+      | (?<![\w.@-])(?:[\w-]+\.)+(?:(?:{_DOMAINS})\b(?:[/?:]\S*)?|(?!{_SENTENCE})[a-z]{{2,}}/\S+)
     )
   | (?P<email>(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:\.[\w-]+)+)
   | (?P<user>

@@ -27,6 +27,7 @@ REGIONS = ("US", "GB")
         ("HTTP://EX.COM/bob's", "[url]"),
         ("at://did:plc:abc/app.bsky.feed.post/3k", "[url]"),
         ("www.bob.me/about, t.co/abc or bob.com", "[url], [url] or [url]"),
+        ("BOB.NINJA/ME, Bit.Ly/abc and bob.ninja/me", "[url], [url] and [url]"),
         ("mail joe.b+x@ex-ample.co.uk now", "mail [email] now"),
         ("call (415) 555-2671 or +44 20 7946 0958", "call [phone] or [phone]"),
         ("+33 1 42 68 53 00", "[phone]"),
@@ -53,6 +54,7 @@ def test_what_identifies_people_is_masked(text: str, expected: str) -> None:
         "2@50mg, e.g. zoloft. Then nothing.killing me @ night",
         "mg/u/day, http: nothing, 12345678 steps",
         "insomnia 😴 again",
+        "Took zoloft, got dizzy.Nausea/vomiting all day",
         "",
     ],
 )
