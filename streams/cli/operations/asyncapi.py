@@ -16,7 +16,7 @@ from streams.broker.trace_context import TRACEPARENT, TRACESTATE
 from streams.codec import adapter
 from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, Reason
 from streams.order import ORIGIN, RECEIVED_AT
-from streams.records import SHADOW, Announcement
+from streams.records import SHADOW, Announcement, Cursor, Signal
 from streams.releases.trust import SIGNATURE_HEADER
 from streams.settings import EMBEDDED, OAUTH, Settings
 from streams.store.follow import FOLLOWED
@@ -27,6 +27,12 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _TRACE = {name: _TEXT | {"description": "W3C Trace Context"} for name in (TRACEPARENT, TRACESTATE)}
 _REPORT_KEY = {"type": "string", "minLength": 1, "maxLength": 256, "description": "the id of the report"}
 _RELEASE_KEY = {"type": "string", "enum": [key for task in TASKS for key in (task, task + SHADOW)]}
+_KEYS: dict[type[Any], dict[str, Any]] = {
+    Announcement: _RELEASE_KEY,
+    Signal: _TEXT | {"description": "drug and term, as `sertraline|Nausea`"},
+    Cursor: _TEXT | {"description": "the source, and where it has several, which of them"},
+}
+"""Of the records whose key is not the id of a report."""
 _DEAD_HEADERS = {
     "pv-reason": {"type": "string", "enum": [*get_args(Reason)]},
     "pv-detail": _TEXT | {"description": "kind and place of the error; never the text"},
@@ -85,10 +91,10 @@ def _messages(kinds: list[type[Any]]) -> dict[str, Any]:
         "bindings": _key({"description": "the key of the original record, or none"}),
     }
     messages["Tombstone"] = {
-        "summary": "The report with this key is deleted.",
+        "summary": "What has this key is deleted: a report, or a pair that is no signal any more.",
         "headers": _headers(_TOMBSTONE_HEADERS | _TRACE),
         "payload": {"type": "null"},
-        "bindings": _key(_REPORT_KEY),
+        "bindings": _key(_TEXT | {"description": "the key of the deleted record"}),
     }
     return messages
 
@@ -102,7 +108,7 @@ def _message(kind: type[Any]) -> dict[str, Any]:
         "description": text + (_LIBERAL if kind is INPUTS[0].record else ""),
         "headers": _headers(headers),
         "payload": {"$ref": f"#/components/schemas/{kind.__name__}"},
-        "bindings": _key(_RELEASE_KEY if is_release else _REPORT_KEY),
+        "bindings": _key(_KEYS.get(kind, _REPORT_KEY)),
     }
 
 

@@ -75,6 +75,14 @@ def test_every_reference_leads_to_something() -> None:
             target = target[name]
 
 
+def test_a_key_that_is_no_id_of_a_report_is_not_described_as_one() -> None:
+    messages = document(Settings())["components"]["messages"]
+    keys = {name: message["bindings"]["kafka"]["key"] for name, message in messages.items()}
+    ids = {name for name, key in keys.items() if key.get("description") == "the id of the report"}
+    assert ids == messages.keys() - {"Announcement", "Signal", "Cursor", "DeadLetter", "Tombstone"}
+    assert "maxLength" not in keys["Signal"]
+
+
 def test_every_topic_stage_and_header_is_in_it_with_the_prefix() -> None:
     content = document(Settings(prefix="staging.", partitions=6, replication=3))
     addresses = {name: channel["address"] for name, channel in content["channels"].items()}
