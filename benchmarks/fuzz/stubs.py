@@ -32,7 +32,8 @@ class Stub:
         self._answer = answer
         self._text = text
 
-    def predict(self, batch: Sequence[Any]) -> list[Any]:
+    def predict(self, batch: Sequence[Any], expansions: Sequence[Any] = ()) -> list[Any]:
+        """`expansions`: of each text, which the stage relation passes on; they change no answer."""
         if any(POISON in text for text in map(self._text, batch)):
             raise ValueError("a text that it cannot read")
         return [self._answer(one) for one in batch]

@@ -1,4 +1,4 @@
-"""What does it change that acronyms of effects and drugs are read as their long forms too?
+"""What does it change that acronyms of effects and drugs are read as their long forms?
 
 The held-out clinical sentences of the teaching corpus, and with `--data` the test part of fold 1 of the ADE
 corpus, read as they are written and as records, with the long forms that the bundled acronym release gives.
@@ -32,7 +32,7 @@ class AsRecords:
     def __init__(self, relation: Any, acronym: Any) -> None:
         self.relation = relation
         self.acronym = acronym
-        self.read_twice = 0
+        self.with_names = 0
         """texts with a long form that names an effect or a drug"""
 
     def predict(self, texts: Sequence[str]) -> list[TaggedText]:
@@ -42,7 +42,7 @@ class AsRecords:
             expansions: list[list[Expansion]] = [
                 [e for e in own if not e.candidates] for own in self.acronym.predict(batch)
             ]
-            self.read_twice += sum(bool(naming(own)) for own in expansions)
+            self.with_names += sum(bool(naming(own)) for own in expansions)
             found += self.relation.predict(batch, expansions)
         return found
 
@@ -52,11 +52,11 @@ class AsRecords:
 
 
 def compared(relation: Any, acronym: Any, data: Corpus) -> dict[str, Any]:
-    """The figures of both ways to read, and how many of the texts are read twice."""
+    """The figures of both ways to read, and how many texts have such long forms."""
     as_records = AsRecords(relation, acronym)
     rows = {"as written": figures(relation, data), "with long forms": figures(as_records, data)}
     n = len(data.test) + len(data.negatives)
-    return {"texts": n, "texts read twice": as_records.read_twice, **rows}
+    return {"texts": n, "texts with such long forms": as_records.with_names, **rows}
 
 
 def main(

@@ -30,7 +30,7 @@ from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
-from models.relation.reading import Sentence, apart, joined, naming, split
+from models.relation.reading import Sentence, apart, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting, voting_of
@@ -151,19 +151,10 @@ class RelationModel:
     ) -> list[TaggedText]:
         """Mentions and relations of each text; both ends of a relation are in one sentence.
 
-        With the `expansions` of its acronyms a text is also read with the long forms that name adverse events
-        or drugs in their places. What is found there has the offsets of the acronyms.
+        With the `expansions` of its acronyms a text is read with the long forms that name adverse events or
+        drugs in their places; what is found there has the offsets of the acronyms.
         """
-        plain = self._predict(batch, split(batch))
-        named = {i: own for i, all_ in enumerate(expansions or ()) if (own := naming(all_))}
-        if not named:
-            return plain
-        texts = [batch[i] for i in named]
-        read = self._predict(texts, split(texts, list(named.values())))
-        again = dict(zip(named, read, strict=True))
-        return [joined(again[i], one) if i in again else one for i, one in enumerate(plain)]
-
-    def _predict(self, batch: Sequence[str], read: Sequence[Sentence]) -> list[TaggedText]:
+        read = split(batch, expansions)
         encoded = self._encode(read)
         tagged = self._tag(batch, read, encoded)
         mentions: list[list[Mention]] = [[] for _ in batch]

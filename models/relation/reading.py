@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from models.drugs import DrugLexicon
 from models.once import once
 from models.terminology import load
 from models.text import sentences, word_texts, words_to_read
-from models.types import ADE, Expansion, Mention, Span, TaggedText
+from models.types import ADE, Expansion, Mention, Span
 
 #: The system organ class of what is done to a patient ("liver transplantation").
 _PROCEDURES = "Surgical and medical procedures"
@@ -31,8 +30,10 @@ class Sentence(NamedTuple):
 
 
 def split(batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None = None) -> list[Sentence]:
-    """The sentences of all texts in order; `expansions` are those of each text, none by default."""
-    known = expansions or [()] * len(batch)
+    """The sentences of all texts in order; of the `expansions` of each text, none by default, those of
+    `naming` are read.
+    """
+    known = [naming(own) for own in expansions or [()] * len(batch)]
     return [
         Sentence(i, *_read(text, words_to_read(text, s), own))
         for i, (text, own) in enumerate(zip(batch, known, strict=True))
@@ -45,29 +46,6 @@ def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
     "international normalized ratio") make a sentence longer and unlike those that were trained on.
     """
     return [e for e in expansions if _names_event(e.long_form) or DrugLexicon.load().generic(e.long_form)]
-
-
-def joined(read: TaggedText, plain: TaggedText) -> TaggedText:
-    """Two readings of a text as one: to `read` is added what `plain` alone has."""
-    mentions, place = list(read.mentions), dict[int, int]()
-    for i, mention in enumerate(plain.mentions):
-        same = [j for j, m in enumerate(read.mentions) if m.start < mention.end and mention.start < m.end]
-        if not same:
-            place[i] = len(mentions)
-            mentions.append(mention)
-        elif mentions[same[0]].label == mention.label:
-            place[i] = same[0]
-    related = {(r.head, r.tail): r for r in read.relations}
-    for r in plain.relations:
-        if r.head in place and r.tail in place:
-            ends = place[r.head], place[r.tail]
-            related.setdefault(ends, replace(r, head=ends[0], tail=ends[1]))
-    order = sorted(range(len(mentions)), key=lambda i: mentions[i].start)
-    rank = {old: new for new, old in enumerate(order)}
-    return TaggedText(
-        tuple(mentions[i] for i in order),
-        tuple(replace(r, head=rank[r.head], tail=rank[r.tail]) for r in related.values()),
-    )
 
 
 def apart(mentions: Sequence[tuple[Mention, int]]) -> list[tuple[Mention, int]]:

@@ -177,7 +177,7 @@ def test_records_are_read_with_the_long_forms_of_their_acronyms() -> None:
     )
     found = acronyms.compared(tagged, expanded, data)
     score = "re_strict_macro_f1"
-    assert (found["texts"], found["texts read twice"]) == (2, 1)
+    assert (found["texts"], found["texts with such long forms"]) == (2, 1)
     assert (found["as written"][score]["value"], found["with long forms"][score]["value"]) == (0, 1)
 
 

@@ -57,7 +57,7 @@ def model(mini: Encoder) -> RelationModel:
     return RelationModel(spaces, support, ONE_NEIGHBOUR, lexicon=DrugLexicon({"clozapine": "clozapine"}))
 
 
-def test_acronyms_are_read_as_their_long_forms_too(model: RelationModel) -> None:
+def test_acronyms_are_read_as_their_long_forms(model: RelationModel) -> None:
     text = "CLZ caused SA while aspirin did nothing."
     expansions = [
         Expansion(0, 3, "CLZ", "clozapine", 1.0, "dictionary"),

@@ -18,7 +18,7 @@ from streams import metrics
 from streams.agents import acronym, ner
 from streams.agents.pipeline import STAGES
 from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores
-from streams.records import Inbound, Report, TaggedReport, extend
+from streams.records import ExpandedReport, Inbound, Report, TaggedReport, extend
 from streams.stage import Processed
 from tests.fakes import loaded
 from tests.tiny_releases import TEXTS
@@ -230,7 +230,8 @@ def test_every_stage_has_scores_of_what_it_finds() -> None:
 def test_a_stage_finds_what_its_reference_counts(stage: Any, tiny: dict[str, Release]) -> None:
     """The reference is made by training, without the records of the stages."""
     model: Any = load(tiny[stage.name]).model
-    texts = [Report(id=str(i), text=text) for i, text in enumerate(TEXTS * 20)]
+    kind = ExpandedReport if stage.name == "relation" else Report
+    texts = [kind(id=str(i), text=text) for i, text in enumerate(TEXTS * 20)]
     tagger: Any = load(tiny["ner"]).model
     reports: Any = ner.predict(tagger, texts) if stage.name == "normalization" else texts
     expected = scores(stage.name, model, [r.text for r in reports])
