@@ -14,9 +14,33 @@ MOST_MARKS = 20
 # the abbreviations below, which are common in clinical text: the tagger would lose context there.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
 _LONGEST_ABBREVIATION = len("approx.")
+# Some go on whatever follows. Others may end a sentence, and what follows decides: "5 mg. daily", "No. 3" and
+# "Jan. 2019" go on, but "20 mg. It helps" and "Pain? No. Headaches" do not. MS is no title.
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:dr|mr|mrs|ms|vs|e\.g|i\.e|approx|no|fig|al|etc|st|[a-z])\.)$", re.IGNORECASE
+    r"(?:\b(?:(?P<always>dr|mr|mrs|(?!(?-i:MS))ms|vs|e\.g|i\.e|approx|fig|al|etc|st|prof|vit|[a-z])|"
+    r"(?P<number>no)|(?P<part>pts?|max|avg|incl|esp|temp)|"
+    r"(?P<date>jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec))|"
+    r"(?:\b|\d)(?:(?P<unit>mgs?|mcg|gms?|kgs?|ml|oz|lbs?|tabs?|caps?|[cm]m)|"
+    r"(?P<time>hrs?|mins?|wks?|mos?|yrs?|ft|mon|tues?|wed|thurs?|fri)))\.$",
+    re.IGNORECASE,
 )
+_GOES_ON = {
+    "always": re.compile(""),
+    "number": re.compile(r"\d|of\b"),
+    "part": re.compile(r"[a-z\d]"),
+    "date": re.compile(r"\d|of\b"),
+    # A word that may begin a sentence of someone who writes no capitals ends the one before it.
+    "unit": re.compile(
+        r"(?!(?:im?|its?|my|the|this|that|these|those|there|he|she|we|they|you|your|whats?|how|why|when|where|"
+        r"who|which|is|are|was|were|am|can|could|do|does|did|should|would|will|may|has|have|had|but|so|then|"
+        r"now|also|any|anyone|if|no|not|never|please|pls|thanks?|help|today|yesterday|just|been|still|started|"
+        r"took|felt|got|went|stopped|feel|feeling|having)\b)[a-z]"
+    ),
+    "time": re.compile(
+        r"(?:ago|old|of|later|before|after|from|since|and|or|in|to|until|for|per|daily|apart|at|on|with|without|"
+        r"tall|long|post|through)\b"
+    ),
+}
 
 
 def words(text: str, within: Span | None = None) -> list[Span]:
@@ -48,14 +72,20 @@ def sentences(text: str) -> list[Span]:
     spans: list[Span] = []
     start = 0
     for end_mark in _END.finditer(text):
-        # Only the last characters are searched: a text of abbreviations would need quadratic time.
-        before = text[max(start, end_mark.start() - _LONGEST_ABBREVIATION - 1) : end_mark.start()]
-        if not {"\n", "\r"} & set(end_mark.group()) and _ABBREVIATION.search(before):
+        if {"\n", "\r"}.isdisjoint(end_mark.group()) and _goes_on(text, start, end_mark):
             continue
         _append(spans, text, start, end_mark.end())
         start = end_mark.end()
     _append(spans, text, start, len(text))
     return spans
+
+
+def _goes_on(text: str, start: int, end_mark: re.Match[str]) -> bool:
+    """Whether the mark, the first after `start`, belongs to an abbreviation within a sentence."""
+    # Only the last characters are searched: a text of abbreviations would need quadratic time.
+    before = text[max(start, end_mark.start() - _LONGEST_ABBREVIATION - 1) : end_mark.start()]
+    found = _ABBREVIATION.search(before)
+    return found is not None and _GOES_ON[found.lastgroup or ""].match(text, end_mark.end()) is not None
 
 
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:
