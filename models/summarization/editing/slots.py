@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from models.summarization.extraction.candidates import Candidate
-from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.focus import TIME, Focus
 from models.summarization.extraction.insertion import longest_name
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
@@ -47,7 +47,7 @@ _END = re.compile(
 )
 #: A name ends in front of these words.
 _NO_PART = re.compile(
-    r"since|when|where|who|which|that|because|ago|please|is|are|was|were|has|have", re.IGNORECASE
+    r"since|when|where|who|which|that|because|please|every|is|are|was|were|has|have", re.IGNORECASE
 )
 #: Words behind a name that ask a kind: "gout treatment".
 _ASKS = re.compile(
@@ -148,7 +148,7 @@ def _without_asking(text: str, slot: Slot) -> Slot | None:
     front = _ASKING.match(_of(text, slot.span))
     start = slot.span.start + (front.end() if front else 0)
     inside = [Span(*m.span()) for m in _WORD.finditer(text, start, slot.span.end)]
-    end = next((i for i, w in enumerate(inside) if i and _NO_PART.fullmatch(_of(text, w))), len(inside))
+    end = next((i for i, w in enumerate(inside) if i and _ends_name(_of(text, w))), len(inside))
     while end > 1 and _ASKS.fullmatch(_of(text, inside[end - 1])):
         end -= 1
     while inside[:end] and _of(text, inside[0]).lower() in _SMALL:
@@ -211,11 +211,16 @@ def _trimmed(text: str, span: Span) -> Span | None:
     words = [Span(*m.span()) for m in _WORD.finditer(text, span.start, span.end)]
     while words and (_DETERMINER.fullmatch(_of(text, words[0])) or _of(text, words[0]).lower() in _SMALL):
         words.pop(0)
-    end = next((i for i, w in enumerate(words) if _END.fullmatch(_of(text, w))), len(words))
+    ends = (i for i, w in enumerate(words) if _END.fullmatch(_of(text, w)) or _ends_name(_of(text, w)))
+    end = next(ends, len(words))
     words = words[:end]
     while words and _of(text, words[-1]).lower() in FUNCTION_WORDS | _SMALL:
         words.pop()
     return Span(words[0].start, words[-1].end) if words else None
+
+
+def _ends_name(word: str) -> bool:
+    return (_NO_PART.fullmatch(word) or TIME.fullmatch(word)) is not None
 
 
 def _of(text: str, span: Span) -> str:

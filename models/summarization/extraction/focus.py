@@ -69,6 +69,15 @@ _NO_QUALITY = re.compile(
     r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
     re.IGNORECASE,
 )
+#: Words for the time of what has a name, "ALS last month", which are no part of it; numbers in front of some.
+TIME = re.compile(
+    r"last|next|ago|recently|lately|earlier|yesterday|today|tonight|tomorrow|again|already|currently|previously|"
+    r"wks?|mos|yrs?|hrs?",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"(?:day|week|wk|month|mo|year|yr|hour|hr)s?", re.IGNORECASE)
+#: Is a part of a name in front of other words only: "migraines daily".
+_OFTEN = re.compile(r"daily|weekly|monthly|yearly", re.IGNORECASE)
 #: More words that are no part of a name, however probable it is that the short question has them.
 _NO_KEY = re.compile(
     r"(?:every|any|some|no)(?:thing|one|body|where)|nights?|hours?|one|many|much|same|done|hit|safe|normal|"
@@ -214,7 +223,7 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
     for match in _CUE.finditer(text):
         inside = _content(text, Span(*match.span(1)))
         end = next((i for i, w in enumerate(inside) if _ends_phrase(text, w)), len(inside))
-        yield from _one("cue", inside[:end])
+        yield from _one("cue", _without_time(text, inside, end))
     for line in (_SUBJECT.match(text, len(text) - len(text.lstrip())), _TITLE.match(text)):
         inside = _content(text, Span(*line.span(1))) if line else []
         if len(inside) <= _LONGEST_SUBJECT:
@@ -259,14 +268,26 @@ def _content(text: str, span: Span) -> list[Span]:
     return inside
 
 
+def _without_time(text: str, inside: Sequence[Span], end: int) -> Sequence[Span]:
+    """The first words of a name, up to `end`, without a time at their end: "surgery 6 wks", "gout daily"."""
+    number = 0 < end < len(inside) and text[inside[end - 1].start : inside[end - 1].end].isdigit()
+    if number and _COUNTED.fullmatch(text, inside[end].start, inside[end].end):
+        end -= 1
+    while end and _OFTEN.fullmatch(text, inside[end - 1].start, inside[end - 1].end):
+        end -= 1
+    return inside[:end]
+
+
 def _ends_phrase(text: str, word: Span) -> bool:
     own = text[word.start : word.end]
-    return _is_function(text, word) or bool(_NO_QUALITY.fullmatch(own) or _NEGATED_VERB.fullmatch(own))
+    known = _NO_QUALITY.fullmatch(own) or TIME.fullmatch(own) or _NEGATED_VERB.fullmatch(own)
+    return known is not None or _is_function(text, word)
 
 
 def _breaks_key(text: str, word: Span) -> bool:
     own = text[word.start : word.end]
-    return bool(_NO_KEY.fullmatch(own) or _NO_QUALITY.fullmatch(own) or _NEGATED_VERB.fullmatch(own))
+    patterns = _NO_KEY, _NO_QUALITY, TIME, _NEGATED_VERB
+    return any(pattern.fullmatch(own) for pattern in patterns)
 
 
 def _is_function(text: str, word: Span) -> bool:

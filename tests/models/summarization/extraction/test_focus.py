@@ -25,7 +25,9 @@ def read(small: Encoder, text: str) -> Message:
         ("I take Zoloft. Is zoloft bad with gout?", {"Zoloft": {"drug", "capitals"}, "gout": {"term"}}),
         ("My PCOS began in May after Stelara.", {"PCOS": {"capitals"}, "Stelara": {"capitals"}}),
         ("Xarelto and tooth. I need it out.", {"Xarelto and tooth": {"subject"}}),
-        ("She was diagnosed with lupus last May.", {"lupus last May": {"cue"}}),
+        ("She was diagnosed with lupus last May.", {"lupus": {"cue"}}),
+        ("She was diagnosed with lupus 6 weeks ago.", {"lupus": {"cue"}}),
+        ("He had had shingles again. She had shingles daily.", {"shingles": {"cue"}}),
         (
             "My son has Noonan syndrome.",
             {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}},
