@@ -23,7 +23,7 @@ _QUESTION_START = re.compile(
 )
 #: The end of a sentence with no space behind it; addresses of the web and of mail have small letters there.
 _UNSPACED = re.compile(r"(?<=[^\W\d_]{2})(?:\s?[?!][?!.]{0,9}|\.{2,9}|\.(?=[A-Z][a-z]*[ ,]))(?=[^\W\d_])")
-_FIELD = re.compile(r"^\s*(?:subject|message|question|re)\s*:\s*", re.IGNORECASE)
+_FIELD = re.compile(r"^\s*(?:subject|message|question|q|re)\s*:\s*", re.IGNORECASE)
 
 
 def candidate_sentences(text: str) -> list[Span]:
@@ -56,7 +56,13 @@ def split_sentences(text: str) -> list[Span]:
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence ends with a question mark or starts with a word that starts questions."""
-    return sentence.rstrip("\"') ").endswith("?") or _QUESTION_START.match(sentence) is not None
+    return "?" in end_marks(sentence) or _QUESTION_START.match(sentence) is not None
+
+
+def end_marks(sentence: str) -> str:
+    """What stands behind the last word of a sentence: '?"', "?!", or a mark and an emoji."""
+    last = next((i for i in range(len(sentence) - 1, -1, -1) if sentence[i].isalnum()), -1)
+    return sentence[last + 1 :]
 
 
 def _without_field(text: str, sentence: Span) -> Span | None:

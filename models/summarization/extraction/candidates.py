@@ -19,7 +19,7 @@ from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.extraction.question_form import as_question
 from models.summarization.medical_entities import word_keys
-from models.summarization.sentence_selection import is_question
+from models.summarization.sentence_selection import end_marks, is_question
 from models.types import Span
 
 _PATTERNS = {
@@ -161,7 +161,7 @@ def with_leads(found: Sequence[Candidate]) -> list[Candidate]:
 
 def joined(lead: Candidate, question: Candidate) -> Candidate:
     """The candidate of two neighbouring sentences."""
-    end = "" if lead.text.rstrip()[-1:] in (".", "?", "!") else "."
+    end = "." if set(".?!").isdisjoint(end_marks(lead.text)) else ""
     text = f"{lead.text.rstrip(' ,;:')}{end} {question.text}"
     both = lead.focus is not None and question.focus is not None
     sentence = Span(lead.sentence.start, question.sentence.end)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from models.summarization.sentence_selection import is_question
+from models.summarization.sentence_selection import end_marks, is_question
 from models.types import Span
 
 _MODAL = r"can|could|will|would|should|may|might|ought(?= to\b)"
@@ -164,9 +164,9 @@ def as_question(sentence: str, part: Span) -> str:
     """
     own = sentence[part.start : part.end]
     clause = question_form(sentence[: part.start], own)
-    asks = clause != own or sentence.rstrip("\"') ").endswith("?") or is_question(clause)
-    if asks and not clause.endswith("?"):
-        clause = clause.rstrip(".!,; ") + "?"
+    asks = clause != own or "?" in end_marks(sentence) or is_question(clause)
+    if asks and "?" not in end_marks(clause):
+        clause = clause.rstrip(".!,;\u2026 ") + "?"
     return capitalised(clause)
 
 

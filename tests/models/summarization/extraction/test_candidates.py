@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.summarization.extraction.candidates import Candidate, candidate, has_content
+from models.summarization.extraction.candidates import Candidate, candidate, has_content, joined
 from models.summarization.extraction.focus import Focus
 from models.types import Span
 
@@ -25,6 +25,18 @@ def test_a_candidate_has_the_focus_only_where_the_clause_does_not_name_it() -> N
 def test_a_wish_to_know_asks_also_where_its_words_cannot_be_moved() -> None:
     assert of("I'm curious whether taking it at night makes a difference").asks
     assert not of("My doctor wondered whether taking it at night makes a difference").asks
+
+
+@pytest.mark.parametrize(
+    ("lead", "expected"),
+    [
+        ("It tastes of metal", "It tastes of metal. Is it bad?"),
+        ('He says "it is fine."', 'He says "it is fine." Is it bad?'),
+        ("Is it the pill?!", "Is it the pill?! Is it bad?"),
+    ],
+)
+def test_a_sentence_in_front_gets_a_full_stop_only_where_it_has_no_mark(lead: str, expected: str) -> None:
+    assert joined(of(lead), of("Is it bad?")).text == expected
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,12 @@ from tests.models.summarization.messages import MESSAGES
         ("I want to know how long it generally takes", "How long does it generally take?"),
         ("Wondering how long gentamicin takes to work", "How long does gentamicin take to work?"),
         ("Gout MESSAGE: would like to know if he ought to be tested", "Ought he to be tested?"),
+        # Marks are not doubled, whatever stands around them.
+        ("Can it help?!?!", "Can it help?!?!"),
+        ("(Can it help?)", "(Can it help?)"),
+        ('Can it help?"', 'Can it help?"'),
+        ("Can it help?\U0001f914", "Can it help?\U0001f914"),
+        ("Can it help\u2026", "Can it help?"),
         # Contractions and the perfect.
         ("I'd like to know if there's any truth in this", "Is there any truth in this?"),
         ("I want to know if they'll do it again", "Will they do it again?"),
