@@ -11,6 +11,11 @@ from models.types import Span
 LONG = 30
 #: Fewer words are no clause, and what is cut off leaves at least so many.
 _LEAST, _LEAST_CUT = 4, 3
+#: What stands in front of a question in a list: "- ", "2) ", "b) ", "...".
+_ITEM = re.compile(
+    r"(?:[-*>\u2022\u00b7\u2013\u2014]+\s+|\(?(?:\d{1,2}|[a-h])[).]\s+|(?:\.{2,9}|\u2026)\s*)(?=\w)",
+    re.IGNORECASE,
+)
 #: The subject line of a contact form whose line breaks are lost.
 _FIELD = re.compile(r".{0,200}?\bmessage\s?:\s?(?=\S)", re.IGNORECASE)
 _MAY_ADVERB = r"(?:(?:just|also|really|only|simply|now|still|always|honestly|truly|very much) ){0,2}"
@@ -30,7 +35,11 @@ _WISHED = re.compile(
     re.IGNORECASE,
 )
 _PREAMBLE = re.compile(
-    r"(?:(?:hi|hello|hey|dear \w+|sir|madam|doctor|dr|please|pls|plz|so|and|but|also|well|anyway|anyhow|"
+    r"(?:(?:(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day))"
+    r"(?: (?:there|all|every(?:one|body)|again|guys|folks)\b|"
+    r"(?: (?:dr|mr|mrs|ms)\.?)? \[?\w+\]?(?=\s?[,!:]))?|"
+    r"dear [\w/]+(?:\.? \w+(?=\s?[,!:]))?|sir|madam|doctor|doc|dr|"
+    r"please|pls|plz|so|and|but|also|well|anyway|anyhow|"
     r"my (?:only |main |second )?questions?(?: (?:is|are|now is)|(?= ?:))|the question is|questions?|"
     r"(?:what|all) (?:i|we)(?:['\u2019](?:d|m|ve))? [^.?!:]{3,60}?(?: is|(?=:))"
     r"(?= (?:if|whether|at|in|for)\b|:? (?:how|what|why|when|where|which|can|could|is|are|do|does|did|"
@@ -67,7 +76,9 @@ _RELATIVE = re.compile(r"who|which|where|when", re.IGNORECASE)
 def asking_clause(sentence: str) -> Span:
     """The offsets of the part of a sentence that asks; the whole sentence where nothing can be cut off."""
     field = _FIELD.match(sentence)
+    item = _ITEM.match(sentence)
     first = field.end() if field and _count(sentence[field.end() :]) >= _LEAST_CUT else 0
+    first = max(first, item.end() if item else 0)
     wish = _wish(sentence, first)
     if wish is None and _count(sentence[first:]) > LONG:
         first = max(first, _clause_start(sentence))
