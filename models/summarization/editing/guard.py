@@ -32,6 +32,8 @@ _STRONG = re.compile(
 _HELP = re.compile(r"\bhelp\b", re.IGNORECASE)
 #: The name of a substance or a gene: "EPI743".
 _CODE = re.compile(r"[a-z]+\d\w*|\d+[a-z]{2}\w*")
+#: "Treatment without surgery" is not any treatment.
+_WITHOUT = re.compile(r"\b(?:without|w/o)\b", re.IGNORECASE)
 _INFORMATION = re.compile(r"\b(?:info|information|literature|articles?)\b", re.IGNORECASE)
 #: A yes-no question that asks for more than yes or no.
 _OPEN = re.compile(
@@ -138,7 +140,7 @@ def _only_helps(intent: Intent, plan: Plan, limits: Limits) -> bool:
 
 def _fits(kind: str, slot: Slot, message: Message) -> bool:
     """Whether the slot, a part of the message, can be what a question of this kind is about."""
-    if GENERAL.fullmatch(slot.text.lower()):
+    if GENERAL.fullmatch(slot.text.lower()) or CUES[KINDS.index(kind)].fullmatch(slot.text):
         return False
     if kind in _OF_MEDICINES:
         return "drug" in slot.sources or "term" not in slot.sources
@@ -234,7 +236,8 @@ def _keeps_the_statement(intent: Intent, plan: Plan, keys: frozenset[str], limit
     if _INFORMATION.search(intent.clause) and INFORMATION not in plan.kinds:
         return False
     lost = [w for w in intent.content - keys if not any(cue.fullmatch(w) for cue in CUES)]
-    if any(_CODE.fullmatch(w) for w in lost):
+    without = _WITHOUT.search(intent.clause) is not None and not keys & {"without", "no", "not"}
+    if without or any(_CODE.fullmatch(w) for w in lost):
         return False
     return intent.kept.sure or (len(lost) <= limits.stated and _names_all(intent.terms, keys))
 

@@ -17,7 +17,7 @@ from models.types import Span
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nor|nothing|without|cannot|non|"
+    r"\b(?:no|not|never|none|nor|nothing|without|w/o|cannot|non|"
     r"(?:do|does|did|is|are|was|were|ca|wo|would|should|could|have|has|had|ai)nt)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )

@@ -158,6 +158,9 @@ LOOSE = Limits(asked=2, stated=5, stated_kind=0.4, helping=0.6, outside=0.3, lis
             {"information": 0.9},
             "Where can I find information on gout?",
         ),
+        ("I need information on gout without surgery.", {"information": 0.9}, None),
+        # A word that asks is no topic.
+        ("My MS is called inherited. Is it inherited?", {"inheritance": 0.9}, None),
         # A name, a number or a negation is never lost, and a question for yes or no loses no word.
         ("As kidney failure is worse, what is the treatment for gout?", {"treatment": 0.9}, None),
         ("At 70, what is the treatment for gout?", {"treatment": 0.9}, None),
