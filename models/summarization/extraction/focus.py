@@ -93,13 +93,22 @@ _CUE = re.compile(
     r"((?:[^\W_][\w'\u2019-]* ?){1,5})",
     re.IGNORECASE,
 )
+#: A first line that is no topic: a greeting, and what contact forms ask of the writer.
+_NO_SUBJECT = (
+    r"(?!(?:hi|hello|hey|dear|greetings|good (?:morning|afternoon|evening|day))\b|"
+    r"(?:subject|(?:first |last |full |your )?name|e-?mail|from|to|date|sent|age|sex|gender|phone|country|"
+    r"state|city)\s{0,3}:)"
+)
 _SUBJECT = re.compile(
-    r"(?:subject\s{0,3}:)?\s{0,5}([^\s?][^\n?]{2,59}?)\s{0,5}(?:\n|\bmessage\s{0,3}:)", re.IGNORECASE
+    rf"(?:subject\s{{0,3}}:)?\s{{0,5}}{_NO_SUBJECT}"
+    r"([^\s?][^\n?]{2,59}?)\s{0,5}(?:\n|\bmessage\s{0,3}:)",
+    re.IGNORECASE,
 )
 #: A first sentence without a verb that is the title of a message.
 _TITLE = re.compile(
     r"\s{0,9}(?:subject\s{0,3}:\s{0,5})?(?!subject\b)(?![^.]{0,60}?\b(?:i|my|we|our|he|she|it|you|am|is|are|was|"
     r"were|have|has|had|do|does|can|got|get)\b)"
+    rf"{_NO_SUBJECT}"
     r"([^\s.?!][^\n.?!]{2,59})\.\s",
     re.IGNORECASE,
 )
@@ -116,8 +125,18 @@ _NO_NAME = re.compile(
     r"not|and|why|what|how|please|thank|thanks|hello|you|your|help|ever|still|never|really|mayo|asap",
     re.IGNORECASE,
 )
-#: In front of a name that the writer does not have: "no pain".
-_DENIED = re.compile(r"\b(?:no|without|nor|denie[sd])\s+(?:any )?\Z", re.IGNORECASE)
+#: In front of a name that the writer does not have: "no pain", "do not have a fever".
+_DENIED = re.compile(
+    r"\b(?:no|without|nor|denie[sd]|(?:(?:do|does|did)(?: not|n['\u2019]?t)|never) (?:have|had))\s+"
+    r"(?:any |an? )?\Z",
+    re.IGNORECASE,
+)
+#: In front of the name of a person.
+_ADDRESSED = re.compile(
+    r"\b(?:dear|hi|hello|hey|dr|mrs?|ms|my name is|(?<![a-z] )name:|regards|sincerely)[.,]?\s+"
+    r"(?:(?-i:[A-Z])[a-z]+ )?\Z",
+    re.IGNORECASE,
+)
 _DENIED_REACH = 24
 _NEGATED_VERB = re.compile(r"\w+n['\u2019]t", re.IGNORECASE)
 #: People are what a question is for, not what it is about.
@@ -234,7 +253,8 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
         left = inside[cut:] or inside[: cut - 1]
         yield from _one("key", [] if all(_breaks_key(text, w) for w in left) else left)
     for match in () if text.isupper() else _CAPITALS.finditer(text):
-        if not _NO_NAME.fullmatch(match.group()):
+        before = max(0, match.start() - _DENIED_REACH), match.start()
+        if not _NO_NAME.fullmatch(match.group()) and not _ADDRESSED.search(text, *before):
             yield "capitals", Span(*match.span())
 
 

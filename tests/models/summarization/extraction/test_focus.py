@@ -38,6 +38,12 @@ def read(small: Encoder, text: str) -> Message:
         # No part of a number.
         ("He was diagnosed with 16p-13.11 duplication. And 5.5 renal pain?", {}),
         ("I have no kidney pain. Is it not gout?", {"gout": {"term"}}),
+        ("I do not have gout. I don't have any kidney pain.", {}),
+        # Neither a greeting nor the name of the writer.
+        ("Dear Karen,\n\nis it gout?", {"gout": {"term"}}),
+        ("Hello Dr. Karen Hill,\nis it gout?", {"gout": {"term"}}),
+        ("Name: Jane Hill\nis it gout?", {"gout": {"term"}}),
+        ("Dear Dr. Hill, is it gout?", {"gout": {"term"}}),
         ("The lump isn't gout pain.", {"gout": {"term"}, "gout pain": {"phrase"}}),
         ("Is this disease an infection or a syndrome?", {}),
         ("Dear [NAME], I am [AGE OF GOUT] and fine.", {}),
