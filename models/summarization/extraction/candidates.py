@@ -88,6 +88,7 @@ _FILLER = re.compile(
     r"any (?:ideas?|thoughts|advice|help|suggestions)(?: please)?)\W*",
     re.IGNORECASE,
 )
+_NO_BREAKS = {ord("\n"): " ", ord("\r"): " "}
 _SHORT = 4
 _LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
@@ -142,10 +143,12 @@ class _CandidateWords(NamedTuple):
 
 def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
     """The candidate that a sentence gives; it has the focus unless the part has all of its words."""
-    whole = text[sentence.start : sentence.end]
+    whole = text[sentence.start : sentence.end].translate(_NO_BREAKS)
     clause = asking_clause(whole)
     part = Span(sentence.start + clause.start, sentence.start + clause.end)
     shown = as_question(whole, clause)
+    if whole != text[sentence.start : sentence.end]:
+        shown = " ".join(shown.split())
     lacks = focus is not None and not names(shown, focus)
     asks = is_question(shown) or asks_indirectly(whole)
     return Candidate(sentence, part, shown, asks, focus if lacks else None)

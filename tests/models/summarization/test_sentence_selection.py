@@ -83,6 +83,9 @@ def test_every_text_has_candidates_within_it(text: str) -> None:
     ("text", "expected"),
     [
         ("Is it safe?I take two", ["Is it safe?", "I take two"]),
+        (f"{'very ' * 10}ill and\nsick. Is it\nflu", [f"{'very ' * 10}ill and\nsick.", "Is it", "flu"]),
+        (f"{'very ' * 10}ill.\nsick", [f"{'very ' * 10}ill.", "sick"]),
+        (f"{'very ' * 10}ill\n\nsick", [f"{'very ' * 10}ill", "sick"]),
         ("I have it.Can you help?? Ok", ["I have it.", "Can you help??", "Ok"]),
         ("See www.a.example/page.html or 2.5 MG.", ["See www.a.example/page.html or 2.5 MG."]),
         (" ", [" "]),

@@ -22,6 +22,11 @@ def test_a_candidate_has_the_focus_only_where_the_clause_does_not_name_it() -> N
     assert of("Is it bad?").focus is None
 
 
+def test_a_line_break_within_a_sentence_is_shown_as_a_space() -> None:
+    assert of("I'd like\nto know if it is \r\nsafe.").text == "Is it safe?"
+    assert of("Is it  safe?").text == "Is it  safe?"
+
+
 def test_a_wish_to_know_asks_also_where_its_words_cannot_be_moved() -> None:
     assert of("I'm curious whether taking it at night makes a difference").asks
     assert not of("My doctor wondered whether taking it at night makes a difference").asks
