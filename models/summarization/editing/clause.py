@@ -15,8 +15,10 @@ _ADVERB = r"(?:(?:really|actually|even|just|also|ever|still|usually|normally|all
 _OF_MEDICINE = (
     r"interact\w*|interfere|thin|expire|contain|made|gluten|come in|taken|raise|lower|addictive|help with|"
     r"make (?:you|me|your|my|him|her|people)|cause|affect|harm|stay in|work|show up|turn|give (?:you|me)|"
-    r"need to be (?:taken|tapered|kept)|ok(?:ay)?(?= (?:with|for|during|while|in)\b)|"
-    r"safe(?= (?:with|for|during|while|in|when|if)\b|[?.!]*$)"
+    r"need to be (?:taken|tapered|kept)|"
+    # Not "safe for me to take another one", where "it" is what follows.
+    r"(?!\w+ for (?:[\w'-]+ ){1,4}to )ok(?:ay)?(?= (?:with|for|during|while|in)\b)|"
+    r"(?!\w+ for (?:[\w'-]+ ){1,4}to )safe(?= (?:with|for|during|while|in|when|if)\b|[?.!]*$)"
 )
 _OF_ILLNESS = (
     r"inherited|hereditary|genetic|passed (?:on|down)|handed down|contagious|curable|treatable|reversible|"

@@ -19,6 +19,7 @@ from models.summarization.editing.clause import is_plural, shortened, with_name
         ("What are the chances that I have it?", "gout", False, "What are the chances that I have gout?"),
         ("Can I just stop it or not?", "oxybutynin", True, "Can I just stop oxybutynin or not?"),
         ("Does it cause hair loss?", "Zoloft", True, "Does Zoloft cause hair loss?"),
+        ("Is it safe for kids?", "melatonin", True, "Is melatonin safe for kids?"),
         ("Is it safe with warfarin?", "melatonin", True, "Is melatonin safe with warfarin?"),
     ],
 )
@@ -33,6 +34,8 @@ def test_a_name_takes_the_place_of_the_pronoun_that_means_it(
     [
         ("Is it time to call the doctor?", False),
         ("Is it safe to take aspirin?", True),
+        ("Would it be safe for me to take aspirin?", True),
+        ("Is it ok for my dad to drink wine?", True),
         ("Is it contagious?", True),
         ("What happens if you mix them?", True),
         ("Can I stop it and take it again?", True),
