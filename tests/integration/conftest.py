@@ -60,6 +60,15 @@ def kafka(session_broker: SessionBroker) -> LocalKafka:
     return session_broker.clean()
 
 
+@pytest.fixture
+def misconfigured_kafka(session_broker: SessionBroker) -> Iterator[LocalKafka]:
+    """The clean broker for a test that gives topics wrong settings. The next test gets another broker: under
+    load a new topic was seen with a setting of a deleted one of its name.
+    """
+    yield session_broker.clean()
+    session_broker.stop()
+
+
 @pytest.fixture(scope="session")
 def pinned(tiny: dict[str, Release]) -> str:
     """PV_RELEASES with a tiny release for every task."""

@@ -221,8 +221,9 @@ def test_topics_are_created_with_the_partitions_and_settings_of_the_table_and_on
 
 
 def test_topics_names_every_difference_and_fails_where_the_pipeline_cannot_work(
-    kafka: LocalKafka,
+    misconfigured_kafka: LocalKafka,
 ) -> None:
+    kafka = misconfigured_kafka
     settings = Settings(broker=f"kafka://{kafka.bootstrap}")
     env = processes.environment(kafka.bootstrap, processes.free_port())
     changed = {
