@@ -20,7 +20,7 @@ from models.encoder.weights import ADAPTER
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.packed_vectors import PackedVectors
-from models.relation.model import LABELS as RELATION_LABELS
+from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
 from models.types import LABELS
 from training.common.publish import publish_release

@@ -13,11 +13,9 @@ relations run only for sentences that have both a drug and an effect.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +28,7 @@ from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
+from models.relation.pairs import LABELS, Pair, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
@@ -38,33 +37,6 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
 from models.types import ADE, DRUG, Expansion, Mention, Neighbour, Relation, Span, TaggedText
-
-LABELS = (DRUG, ADE)
-#: Pairs of a text that are compared with the training pairs, about a millisecond each.
-MOST_PAIRS = 10_000
-
-
-class _SentenceMention(NamedTuple):
-    mention: Mention
-    position: int
-    """among the mentions of its text"""
-    last_word: int
-    """position of its last word in the sentence"""
-
-    def word(self) -> int:
-        """`last_word`, to sort by."""
-        return self.last_word
-
-
-class _Pair(NamedTuple):
-    report: int
-    head: int
-    tail: int
-    sentence: int
-    """position of its sentence among those that have pairs"""
-    drug_word: int
-    """position of the last word of the drug in the sentence"""
-    effect_word: int
 
 
 class RelationModel:
@@ -168,7 +140,7 @@ class RelationModel:
         read = split(texts)
         given = [
             [
-                _SentenceMention(mention, position, _last_word(s.words, mention.end))
+                SentenceMention(mention, position, _last_word(s.words, mention.end))
                 for position, mention in enumerate(mentions[s.report])
                 if s.words[0].start < mention.end <= s.words[-1].end
             ]
@@ -220,7 +192,7 @@ class RelationModel:
 
     def _tag(
         self, batch: Sequence[str], read: Sequence[Sentence], encoded: Sequence[EncodedSentence]
-    ) -> list[list[_SentenceMention]]:
+    ) -> list[list[SentenceMention]]:
         """The mentions of each sentence."""
         if not read:
             return []
@@ -235,7 +207,7 @@ class RelationModel:
             mentions = self._mentions(batch[sentence.report], sentence, names, shares[rows])
             first = n_mentions[sentence.report]
             n_mentions[sentence.report] += len(mentions)
-            tagged.append([_SentenceMention(m, first + i, last) for i, (m, last) in enumerate(mentions)])
+            tagged.append([SentenceMention(m, first + i, last) for i, (m, last) in enumerate(mentions)])
         return tagged
 
     def _mentions(
@@ -271,12 +243,12 @@ class RelationModel:
         n_texts: int,
         read: Sequence[Sentence],
         encoded: Sequence[EncodedSentence],
-        tagged: Sequence[Sequence[_SentenceMention]],
+        tagged: Sequence[Sequence[SentenceMention]],
     ) -> list[list[Relation]]:
-        """The relations of each text among the drugs and effects that share a sentence, see `_pairs`."""
+        """The relations of each text among the drugs and effects that share a sentence, see `pairs_of`."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         own = [encoded[i] for i in kept]
-        pairs = _pairs([read[i].report for i in kept], [tagged[i] for i in kept])
+        pairs = pairs_of([read[i].report for i in kept], [tagged[i] for i in kept])
         words_of = self.spaces.relation_vectors(own)
         voted = self.vote_on_pairs(
             [np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)]) for p in pairs]
@@ -291,7 +263,7 @@ class RelationModel:
         return relations
 
     def _events(
-        self, encoded: Sequence[EncodedSentence], pairs: Sequence[_Pair], shares: Sequence[float]
+        self, encoded: Sequence[EncodedSentence], pairs: Sequence[Pair], shares: Sequence[float]
     ) -> dict[int, float]:
         """The probability that a sentence reports an adverse event, by its position; only of sentences with a
         pair whose share of the votes exceeds the threshold, because no other can be related. Empty without a
@@ -314,39 +286,6 @@ _AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
 
 def _last_word(spans: Sequence[Span], end: int) -> int:
     return max(i for i, s in enumerate(spans) if s.start < end)
-
-
-def _pairs(reports: Sequence[int], tagged: Sequence[Sequence[_SentenceMention]]) -> list[_Pair]:
-    """The drugs of each sentence with its effects; `reports` are the texts of the sentences. In a text with
-    more than MOST_PAIRS each drug has its nearest effects only, all drugs as many.
-    """
-    found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
-    n_drugs, n_pairs = Counter[int](), Counter[int]()
-    for report, (drugs, effects) in zip(reports, found, strict=True):
-        n_drugs[report] += len(drugs)
-        n_pairs[report] += len(drugs) * len(effects)
-    pairs = []
-    for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
-        most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
-        by_place = sorted(effects, key=_SentenceMention.word) if most < len(effects) else effects
-        for drug in drugs:
-            for effect in _nearest(drug, by_place, most):
-                words_of = drug.last_word, effect.last_word
-                pairs.append(_Pair(report, drug.position, effect.position, place, *words_of))
-    return pairs
-
-
-def _nearest(
-    drug: _SentenceMention, effects: Sequence[_SentenceMention], most: int
-) -> Sequence[_SentenceMention]:
-    """Those of the `effects` with the fewest words between them and the drug, where there are more than
-    `most`, which must be in the order of the sentence then.
-    """
-    if len(effects) <= most:
-        return effects
-    at = bisect_left(effects, drug.last_word, key=_SentenceMention.word)
-    near = sorted(effects[max(0, at - most) : at + most], key=lambda e: abs(e.last_word - drug.last_word))
-    return sorted(near[:most], key=_SentenceMention.word)
 
 
 def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:

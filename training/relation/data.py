@@ -20,8 +20,8 @@ from models.encoder.model import Encoder
 from models.encoder.split.layers import Layers
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import tags_of
-from models.relation.model import LABELS
 from models.relation.neighbours import Numbers
+from models.relation.pairs import LABELS
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common import adapter

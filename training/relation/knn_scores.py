@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from models.ner.decoding import spans_of
-from models.relation.model import LABELS
 from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
+from models.relation.pairs import LABELS
 from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE

@@ -16,8 +16,9 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
 from models.ner.head import EventHead
-from models.relation.model import LABELS, RelationModel
+from models.relation.model import RelationModel
 from models.relation.neighbours import SupportSet, TokenHead
+from models.relation.pairs import LABELS
 from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting

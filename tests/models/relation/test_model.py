@@ -17,9 +17,10 @@ from models.drugs.classes import bundled_classes
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
-from models.relation import model as relation_model
-from models.relation.model import LABELS, RelationModel
+from models.relation import pairs as relation_pairs
+from models.relation.model import RelationModel
 from models.relation.neighbours import SupportSet
+from models.relation.pairs import LABELS
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
 from models.releases.loading import Loaded, as_json
@@ -216,7 +217,7 @@ def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
     given = [mention(text, surface, label) for surface, label in names]
     (all_pairs,) = related.relate([text], [given])
     assert [(r.head, r.tail) for r in all_pairs] == [(2, 0), (2, 1), (3, 0), (3, 1)]
-    monkeypatch.setattr(relation_model, "MOST_PAIRS", 3)
+    monkeypatch.setattr(relation_pairs, "MOST_PAIRS", 3)
     (nearest, others) = related.relate([text, "Rash after ibuprofen."], [given, []])
     assert [(r.head, r.tail) for r in nearest] == [(2, 1), (3, 0)]
     assert others == []

@@ -9,8 +9,9 @@ import pytest
 
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
-from models.relation.model import LABELS, RelationModel
+from models.relation.model import RelationModel
 from models.relation.neighbours import SupportSet
+from models.relation.pairs import LABELS
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
 

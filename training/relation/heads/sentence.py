@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.ner.head import EventHead
-from models.relation.model import LABELS
+from models.relation.pairs import LABELS
 from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.tensors import read_tensors

@@ -1,0 +1,74 @@
+"""Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from models.types import ADE, DRUG, Mention
+
+LABELS = (DRUG, ADE)
+#: Pairs of a text that are compared with the training pairs, about a millisecond each.
+MOST_PAIRS = 10_000
+
+
+class SentenceMention(NamedTuple):
+    """A mention in its sentence."""
+
+    mention: Mention
+    position: int
+    """among the mentions of its text"""
+    last_word: int
+    """position of its last word in the sentence"""
+
+    def word(self) -> int:
+        """`last_word`, to sort by."""
+        return self.last_word
+
+
+class Pair(NamedTuple):
+    """A drug and an effect, by their positions among the mentions of their text."""
+
+    report: int
+    head: int
+    tail: int
+    sentence: int
+    """position of its sentence among those that have pairs"""
+    drug_word: int
+    """position of the last word of the drug in the sentence"""
+    effect_word: int
+
+
+def pairs_of(reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]) -> list[Pair]:
+    """The drugs of each sentence with its effects; `reports` are the texts of the sentences. In a text with
+    more than MOST_PAIRS each drug has its nearest effects only, all drugs as many.
+    """
+    found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
+    n_drugs, n_pairs = Counter[int](), Counter[int]()
+    for report, (drugs, effects) in zip(reports, found, strict=True):
+        n_drugs[report] += len(drugs)
+        n_pairs[report] += len(drugs) * len(effects)
+    pairs = []
+    for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
+        most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
+        by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
+        for drug in drugs:
+            for effect in _nearest(drug, by_place, most):
+                words_of = drug.last_word, effect.last_word
+                pairs.append(Pair(report, drug.position, effect.position, place, *words_of))
+    return pairs
+
+
+def _nearest(
+    drug: SentenceMention, effects: Sequence[SentenceMention], most: int
+) -> Sequence[SentenceMention]:
+    """Those of the `effects` with the fewest words between them and the drug, where there are more than
+    `most`, which must be in the order of the sentence then.
+    """
+    if len(effects) <= most:
+        return effects
+    at = bisect_left(effects, drug.last_word, key=SentenceMention.word)
+    near = sorted(effects[max(0, at - most) : at + most], key=lambda e: abs(e.last_word - drug.last_word))
+    return sorted(near[:most], key=SentenceMention.word)
