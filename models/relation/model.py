@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ class RelationModel:
         mentions: list[list[Mention]] = [[] for _ in batch]
         for sentence, in_sentence in zip(read, tagged, strict=True):
             mentions[sentence.report] += [m.mention for m in in_sentence]
-        relations = self._relations(len(batch), read, encoded, tagged)
+        relations = self._relations(batch, read, encoded, tagged)
         return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
 
     def relate(self, texts: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
@@ -140,13 +141,20 @@ class RelationModel:
         read = split(texts)
         given = [
             [
-                SentenceMention(mention, position, _last_word(s.words, mention.end))
+                SentenceMention(
+                    self._with_generic(mention), position, _last_word(s.words, mention.end), mention.text
+                )
                 for position, mention in enumerate(mentions[s.report])
                 if s.words[0].start < mention.end <= s.words[-1].end
             ]
             for s in read
         ]
-        return self._relations(len(texts), read, self._encode(read), given)
+        return self._relations(texts, read, self._encode(read), given)
+
+    def _with_generic(self, mention: Mention) -> Mention:
+        if self.lexicon is None or mention.label != DRUG or mention.generic is not None:
+            return mention
+        return replace(mention, generic=self.lexicon.generic(mention.text))
 
     def tag_words(
         self, vectors: Floats, lengths: Sequence[int], hidden: Floats | None = None
@@ -207,19 +215,19 @@ class RelationModel:
             mentions = self._mentions(batch[sentence.report], sentence, names, shares[rows])
             first = n_mentions[sentence.report]
             n_mentions[sentence.report] += len(mentions)
-            tagged.append([SentenceMention(m, first + i, last) for i, (m, last) in enumerate(mentions)])
+            tagged.append([m._replace(position=first + i) for i, m in enumerate(mentions)])
         return tagged
 
     def _mentions(
         self, text: str, sentence: Sentence, names: list[str], shares: Floats
-    ) -> list[tuple[Mention, int]]:
-        """The mentions of a sentence, each with the position of its last word; none is an effect that is
-        named as the cause of another ("sepsis-induced").
+    ) -> list[SentenceMention]:
+        """The mentions of a sentence, with positions among themselves; none is an effect that is named as the
+        cause of another ("sepsis-induced").
         """
         spans, classes = sentence.words, dict[int, int]()
         if self.drug_classes is not None:
             classes = self.drug_classes.spans(sentence.read)
-        mentions = []
+        mentions: list[SentenceMention] = []
         for label, first, tagged_after in spans_of(names):
             after = end_of(sentence.read, first, tagged_after)
             if after == first:
@@ -229,18 +237,18 @@ class RelationModel:
             start, end = spans[first].start, spans[after - 1].end
             if label == DRUG:
                 start = min(start, spans[classes.get(after - 1, first)].start)
-            surface = text[start:end]
+            surface, name = text[start:end], " ".join(sentence.read[first:after])
             generic = None
             if self.lexicon and label == DRUG:
-                name = " ".join(sentence.read[first:after])
                 generic = self.lexicon.generic(surface) or self.lexicon.generic(name)
             score = round(float(shares[first:after].mean()), 4)
-            mentions.append((Mention(start, end, surface, label, score, generic), after - 1))
+            mention = Mention(start, end, surface, label, score, generic)
+            mentions.append(SentenceMention(mention, len(mentions), after - 1, name))
         return apart(mentions)
 
     def _relations(
         self,
-        n_texts: int,
+        texts: Sequence[str],
         read: Sequence[Sentence],
         encoded: Sequence[EncodedSentence],
         tagged: Sequence[Sequence[SentenceMention]],
@@ -248,13 +256,13 @@ class RelationModel:
         """The relations of each text among the drugs and effects that share a sentence, see `pairs_of`."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         own = [encoded[i] for i in kept]
-        pairs = pairs_of([read[i].report for i in kept], [tagged[i] for i in kept])
+        pairs = pairs_of(texts, [read[i].report for i in kept], [tagged[i] for i in kept])
         words_of = self.spaces.relation_vectors(own)
         voted = self.vote_on_pairs(
             [np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)]) for p in pairs]
         )
         events = self._events(own, pairs, [share for share, _ in voted])
-        relations: list[list[Relation]] = [[] for _ in range(n_texts)]
+        relations: list[list[Relation]] = [[] for _ in texts]
         for pair, (share, neighbours) in zip(pairs, voted, strict=True):
             event = events.get(pair.sentence, 1.0)
             if self.voting.related(share, event):

@@ -1,4 +1,6 @@
-"""Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones."""
+"""Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones, but
+no drug with what it is taken for.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from models.relation.purpose import taken_for
 from models.types import ADE, DRUG, Mention
 
 LABELS = (DRUG, ADE)
@@ -22,6 +25,8 @@ class SentenceMention(NamedTuple):
     """among the mentions of its text"""
     last_word: int
     """position of its last word in the sentence"""
+    read: str
+    """its name, with long forms in the place of acronyms"""
 
     def word(self) -> int:
         """`last_word`, to sort by."""
@@ -41,9 +46,12 @@ class Pair(NamedTuple):
     effect_word: int
 
 
-def pairs_of(reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]) -> list[Pair]:
-    """The drugs of each sentence with its effects; `reports` are the texts of the sentences. In a text with
-    more than MOST_PAIRS each drug has its nearest effects only, all drugs as many.
+def pairs_of(
+    texts: Sequence[str], reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]
+) -> list[Pair]:
+    """The drugs of each sentence with its effects but those that they are taken for; `reports` are the
+    positions of their texts. In a text with more than MOST_PAIRS each drug has its nearest effects only, all
+    drugs as many.
     """
     found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
     n_drugs, n_pairs = Counter[int](), Counter[int]()
@@ -56,8 +64,9 @@ def pairs_of(reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
-                words_of = drug.last_word, effect.last_word
-                pairs.append(Pair(report, drug.position, effect.position, place, *words_of))
+                if not taken_for(texts[report], drug.mention, effect.mention, effect.read):
+                    words_of = drug.last_word, effect.last_word
+                    pairs.append(Pair(report, drug.position, effect.position, place, *words_of))
     return pairs
 
 

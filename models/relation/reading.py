@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from models.drugs import DrugLexicon
-from models.once import once
-from models.terminology import load
+from models.relation.pairs import SentenceMention
+from models.terminology.names import term_at_end
 from models.text import sentences, word_texts, words_to_read
-from models.types import ADE, Expansion, Mention, Span
+from models.types import ADE, Expansion, Span
 
 #: The system organ class of what is done to a patient ("liver transplantation").
 _PROCEDURES = "Surgical and medical procedures"
@@ -48,16 +48,16 @@ def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
     return [e for e in expansions if _names_event(e.long_form) or DrugLexicon.load().generic(e.long_form)]
 
 
-def apart(mentions: Sequence[tuple[Mention, int]]) -> list[tuple[Mention, int]]:
+def apart(mentions: Sequence[SentenceMention]) -> list[SentenceMention]:
     """The mentions of a sentence, in order, without those that share characters with another one, which only
     those of one acronym do ("N/V"): of these stays the first effect, else the first mention.
     """
-    kept: list[tuple[Mention, int]] = []
-    for mention, last_word in mentions:
-        if not kept or kept[-1][0].end <= mention.start:
-            kept.append((mention, last_word))
-        elif mention.label == ADE != kept[-1][0].label:
-            kept[-1] = (mention, last_word)
+    kept: list[SentenceMention] = []
+    for own in mentions:
+        if not kept or kept[-1].mention.end <= own.mention.start:
+            kept.append(own)
+        elif own.mention.label == ADE != kept[-1].mention.label:
+            kept[-1] = own
     return kept
 
 
@@ -76,12 +76,5 @@ def _read(text: str, spans: list[Span], expansions: Sequence[Expansion]) -> tupl
 
 
 def _names_event(long_form: str) -> bool:
-    ending = long_form.lower()
-    while ending and ending not in _event_names():
-        _, _, ending = ending.partition(" ")
-    return bool(ending)
-
-
-@once
-def _event_names() -> frozenset[str]:
-    return frozenset(name.lower() for t in load() if t.soc != _PROCEDURES for name in (t.llt, t.pt))
+    term = term_at_end(long_form)
+    return term is not None and term.soc != _PROCEDURES

@@ -223,6 +223,19 @@ def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
     assert others == []
 
 
+def test_a_drug_is_not_related_to_what_it_is_taken_for_unless_the_words_say_so(model: RelationModel) -> None:
+    own = model.support
+    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], pair_ids=own.pair_ids[:1])
+    related = RelationModel(model.spaces, support, ONE_NEIGHBOUR, lexicon=DrugLexicon.load())
+    texts = ["Psychosis, Clozaril restarted.", "Clozaril caused psychosis.", "Fever, Clozaril restarted."]
+    names = [("Psychosis", "Clozaril"), ("psychosis", "Clozaril"), ("Fever", "Clozaril")]
+    given = [
+        [mention(text, effect, ADE), mention(text, drug, DRUG)]
+        for text, (effect, drug) in zip(texts, names, strict=True)
+    ]
+    assert [bool(found) for found in related.relate(texts, given)] == [False, True, True]
+
+
 def test_given_mentions_are_related_independently_of_the_tagger(model: RelationModel) -> None:
     given = [
         mention(SENTENCE, "aspirin", DRUG),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models.relation.pairs import SentenceMention
 from models.relation.reading import apart, naming, split
 from models.types import ADE, DRUG, Expansion, Mention, Span
 
@@ -56,5 +57,8 @@ def test_long_forms_that_name_events_and_drugs_are_read(long_form: str, is_read:
 def test_of_mentions_in_one_acronym_the_first_effect_stays() -> None:
     drug, effect = Mention(0, 3, "HIT", DRUG, 1.0), Mention(0, 3, "HIT", ADE, 1.0)
     later = Mention(7, 12, "fever", ADE, 1.0)
-    assert apart([(drug, 0), (effect, 2), (effect, 4), (later, 6)]) == [(effect, 2), (later, 6)]
-    assert apart([(effect, 2), (drug, 4)]) == [(effect, 2)]
+    first, second, third, fourth = (
+        SentenceMention(m, place, 2 * place, "") for place, m in enumerate((drug, effect, effect, later))
+    )
+    assert apart([first, second, third, fourth]) == [second, fourth]
+    assert apart([second, first]) == [second]

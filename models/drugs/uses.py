@@ -1,0 +1,46 @@
+"""What drugs are taken for: the diseases and complaints that they treat or prevent, as preferred terms.
+
+The table was written for this project from general knowledge of the drugs, off-label uses among them, and
+no clinician has checked it. Of events that a drug both treats and often causes (an irregular menstruation by
+contraceptives, a ventricular arrhythmia by flecainide) most are left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from models.once import once
+from models.tables import read_tsv
+
+BUNDLED = Path(__file__).with_name("uses.tsv")
+#: Between the terms of a row, and between its drugs.
+_NEXT = "; "
+
+
+class DrugUses:
+    """The uses of each drug, by nonproprietary name; a combination has those of its parts too."""
+
+    def __init__(self, uses: dict[str, set[str]]) -> None:
+        self._uses = uses
+
+    @classmethod
+    def load(cls, path: Path = BUNDLED) -> Self:
+        """Reads a table with the columns `uses`, preferred terms, and `drugs` that each of them is a use of;
+        else ValueError.
+        """
+        uses: dict[str, set[str]] = {}
+        for terms, drugs in read_tsv(path, ("uses", "drugs")):
+            for drug in drugs.split(_NEXT):
+                uses.setdefault(drug, set()).update(terms.split(_NEXT))
+        return cls(uses)
+
+    def of(self, generic: str) -> frozenset[str]:
+        """Preferred terms; none for a drug that the table lacks."""
+        parts = {generic, *generic.split("/")}
+        return frozenset[str]().union(*(self._uses.get(part, ()) for part in parts))
+
+
+@once
+def bundled_uses() -> DrugUses:
+    return DrugUses.load()

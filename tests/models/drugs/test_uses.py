@@ -1,0 +1,49 @@
+"""What drugs are taken for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models.drugs import BUNDLED as LEXICON
+from models.drugs.uses import BUNDLED, DrugUses, bundled_uses
+from models.tables import read_tsv
+from models.terminology import load
+
+
+@pytest.mark.parametrize(
+    ("drug", "use", "is_known"),
+    [
+        ("clozapine", "Schizophrenia", True),
+        ("heparin", "Pulmonary embolism", True),
+        ("clozapine", "Agranulocytosis", False),
+        ("warfarin", "Haemorrhage", False),
+        ("hydrocodone/acetaminophen", "Pyrexia", True),
+        ("hydrocodone/acetaminophen", "Chronic obstructive pulmonary disease", False),
+        ("no drug", "Pain", False),
+    ],
+)
+def test_uses_are_what_a_drug_and_its_parts_treat(drug: str, use: str, is_known: bool) -> None:
+    assert (use in bundled_uses().of(drug)) is is_known
+
+
+def test_the_bundled_table_names_preferred_terms_and_drugs_of_the_lexicon() -> None:
+    preferred = {t.pt for t in load()}
+    drugs = {row[1] for row in read_tsv(LEXICON, ("name", "generic"))}
+    rows = [[cell.split("; ") for cell in row] for row in read_tsv(BUNDLED, ("uses", "drugs"))]
+    for terms, own in rows:
+        assert len(set(terms)) == len(terms)
+        assert own == sorted(set(own))
+        assert not set(terms) - preferred
+        assert not set(own) - drugs
+    covered = {drug for _, own in rows for drug in own}
+    singles = {drug for drug in drugs if "/" not in drug}
+    assert len(covered & singles) > 0.95 * len(singles)
+
+
+def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "uses.tsv"
+    path.write_text("drug\tuse\naspirin\tPain\n")
+    with pytest.raises(ValueError, match=r"uses\.tsv: the header must begin with uses, drugs"):
+        DrugUses.load(path)

@@ -1,0 +1,52 @@
+"""Effects that a drug in their sentence is taken for."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.drugs import DrugLexicon
+from models.relation.purpose import taken_for
+from models.types import ADE, DRUG, Mention
+
+
+@pytest.mark.parametrize(
+    ("text", "drug", "effect"),
+    [
+        ("Agitation, pulling lines, Geodon 10 IM x1 w/ good effect", "Geodon", "Agitation"),
+        ("Six cases of psychosis in patients who were treated with risperidone", "risperidone", "psychosis"),
+        ("Ulcerative colitis flare despite mesalamine", "mesalamine", "Ulcerative colitis"),
+        ("Rifampin 600 mg daily for pulmonary tuberculosis", "Rifampin", "pulmonary tuberculosis"),
+    ],
+)
+def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect: str) -> None:
+    assert _taken_for(text, drug, effect)
+
+
+@pytest.mark.parametrize(
+    ("text", "drug", "effect"),
+    [
+        ("Paradoxical seizures in a child given phenytoin", "phenytoin", "seizures"),
+        ("Propranolol-induced hypertension", "Propranolol", "hypertension"),
+        ("Anaphylactic reaction to oral prednisone", "prednisone", "Anaphylactic reaction"),
+        ("He developed seizures 3 h later (diazepam 10 mg)", "diazepam", "seizures"),
+        ("Pregabalin. He presented with myoclonus", "Pregabalin", "myoclonus"),
+        ("Rebound hypertension, clonidine 0.1 mg", "clonidine", "Rebound hypertension"),
+        ("Agranulocytosis, clozapine 300 mg", "clozapine", "Agranulocytosis"),
+        ("Agitation, ABC-123 10 mg", "ABC-123", "Agitation"),
+        ("Geodon 10 mg, odd feeling", "Geodon", "odd feeling"),
+    ],
+)
+def test_what_the_words_call_caused_and_unknown_uses_are_not(text: str, drug: str, effect: str) -> None:
+    assert not _taken_for(text, drug, effect)
+
+
+def test_an_acronym_is_judged_by_its_long_form() -> None:
+    assert _taken_for("PE, heparin gtt", "heparin", "PE", "pulmonary embolism")
+    assert not _taken_for("PE, heparin gtt", "heparin", "PE", "physical examination")
+
+
+def _taken_for(text: str, drug: str, effect: str, read: str | None = None) -> bool:
+    start, at = text.index(drug), text.index(effect)
+    generic = DrugLexicon.load().generic(drug)
+    named = Mention(start, start + len(drug), drug, DRUG, 1.0, generic)
+    return taken_for(text, named, Mention(at, at + len(effect), effect, ADE, 1.0), read or effect)
