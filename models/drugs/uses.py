@@ -22,6 +22,7 @@ class DrugUses:
     """The uses of each drug, by nonproprietary name; a combination has those of its parts too."""
 
     def __init__(self, uses: dict[str, set[str]]) -> None:
+        """`uses`: preferred terms in lower case by nonproprietary name."""
         self._uses = uses
 
     @classmethod
@@ -32,13 +33,12 @@ class DrugUses:
         uses: dict[str, set[str]] = {}
         for terms, drugs in read_tsv(path, ("uses", "drugs")):
             for drug in drugs.split(_NEXT):
-                uses.setdefault(drug, set()).update(terms.split(_NEXT))
+                uses.setdefault(drug, set()).update(terms.lower().split(_NEXT))
         return cls(uses)
 
-    def of(self, generic: str) -> frozenset[str]:
-        """Preferred terms; none for a drug that the table lacks."""
-        parts = {generic, *generic.split("/")}
-        return frozenset[str]().union(*(self._uses.get(part, ()) for part in parts))
+    def treats(self, generic: str, term: str) -> bool:
+        """Whether a preferred term, in any case, is a use of the drug; of an unknown drug it is not."""
+        return any(term.lower() in self._uses.get(part, ()) for part in (generic, *generic.split("/")))
 
 
 @once

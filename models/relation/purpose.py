@@ -42,7 +42,7 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
     a drug without a generic name.
     """
     term = term_at_end(read) if drug.generic else None
-    if drug.generic is None or term is None or term.pt not in bundled_uses().of(drug.generic):
+    if drug.generic is None or term is None or not bundled_uses().treats(drug.generic, term.pt):
         return False
     first, second = (drug, effect) if drug.start < effect.start else (effect, drug)
     if _CAUSED.search(text[first.end : second.start]):

@@ -87,6 +87,7 @@ def _line(record: Announcement | Cursor | Signal | Review | Lease) -> str:
             return f"{record.source} {position}, {record.written_at:{_TIME}}"
         case Signal():
             counts = "".join(f", {name} {window.n}" for name, window in record.windows.items())
+            counts += ", known use" if record.known_use else ""
             return f"{record.drug} | {record.term} ({record.level}){counts}, {record.computed_at:{_TIME}}"
     place = f"{record.report_id} {record.start}-{record.end}"
     if isinstance(record, Lease):

@@ -59,6 +59,8 @@ class Signal:
     """By the name of the window: all, 90d, 7d; one without a report of the pair is left out."""
     watch: WatchState | None = None
     caveat: str = ""
+    known_use: bool = False
+    """The drug is taken for the term: people who take it have it, so that many reports are expected."""
 
     @property
     def key(self) -> str:

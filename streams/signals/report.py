@@ -21,7 +21,7 @@ ROW, LEFT, WIDTH, RIGHT = 22, 330, 420, 150
 AXIS = (-4, 8)
 COLUMNS = (
     "Drug", "Term", "Reports", "Expected", "PRR", "Chi-square (Yates)", "ROR", "IC", "EBGM", "Criteria met",
-    "Last 90 days", "Last 7 days", "Weekly watch",
+    "Last 90 days", "Last 7 days", "Weekly watch", "Known use",
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
         "<h2>Largest EB05</h2>",
         forest(shown[:PLOTTED]),
         "<h2>Pairs of drug and term</h2>",
-        "<p>In brackets: 95 % intervals, of EBGM EB05 and EB95.</p>",
+        "<p>In brackets: 95 % intervals, of EBGM EB05 and EB95. Known use: people take the drug for it.</p>",
         *_table(COLUMNS, [_cells(signal) for signal in shown]),
         *([f"<p>{more} more pairs are not shown.</p>"] if more > 0 else []),
         "<h2>What was done (READUS-PV)</h2>",
@@ -95,7 +95,7 @@ def _cells(signal: Signal) -> list[str]:
         signal.drug, signal.term, str(s.n), f"{s.expected:.2f}", _interval(s.prr),
         f"{s.chi_square:.1f} ({s.chi_square_yates:.1f})", _interval(s.ror), _interval(s.ic),
         _interval(s.ebgm), ", ".join(s.criteria), _short(signal.windows.get("90d")),
-        _short(signal.windows.get("7d")), _watched(signal.watch),
+        _short(signal.windows.get("7d")), _watched(signal.watch), "yes" if signal.known_use else "",
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
+from models.drugs.uses import bundled_uses
 from streams.records import Limits, Signal, WatchState, WindowStatistics
 from streams.signals.live import LiveStatistics
 from streams.signals.population import WINDOWS, Pair, Population, count
@@ -110,7 +111,7 @@ class Surveillance:
             Signal(
                 drug=pair[0], term=pair[1], level=self._options.population.level, computed_at=now,
                 windows={name: records[pair] for name, records in by_window.items() if pair in records},
-                watch=_watch_state(watched, i), caveat=CAVEAT,
+                watch=_watch_state(watched, i), caveat=CAVEAT, known_use=bundled_uses().treats(*pair),
             )
             for i, pair in enumerate(listed)
         ]  # fmt: skip

@@ -25,7 +25,7 @@ from models.terminology import load
     ],
 )
 def test_uses_are_what_a_drug_and_its_parts_treat(drug: str, use: str, is_known: bool) -> None:
-    assert (use in bundled_uses().of(drug)) is is_known
+    assert bundled_uses().treats(drug, use) is bundled_uses().treats(drug, use.upper()) is is_known
 
 
 def test_the_bundled_table_names_preferred_terms_and_drugs_of_the_lexicon() -> None:

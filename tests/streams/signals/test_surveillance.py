@@ -60,6 +60,18 @@ def test_a_planted_signal_is_first_and_meets_all_criteria(stored: Database, fill
     assert decode(Signal, encode(first)) == first
 
 
+def test_a_pair_of_a_drug_and_what_it_is_taken_for_is_listed_as_a_known_use(
+    stored: Database, fill: Fill
+) -> None:
+    treated = [report(f"k{i}", i, event("sertraline", "Depression"), created_at=NOON) for i in range(9)]
+    fill([*reports(), *treated])
+    outcome = Surveillance(stored, Options()).compute(NOON + timedelta(minutes=1))
+    assert {(s.drug, s.term) for s in outcome.signals if s.known_use} == {("sertraline", "Depression")}
+    assert re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td>.*<td>yes</td></tr>", html(outcome, [], "1")) == [
+        ("sertraline", "Depression")
+    ]
+
+
 def test_a_second_computation_says_what_changed(stored: Database, fill: Fill) -> None:
     fill(reports())
     surveillance = Surveillance(stored, Options())
