@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from models.releases.manifest import TrainingData
 from training.common.corpora import (
     ADE_NEGATIVES,
@@ -17,6 +15,7 @@ from training.common.corpora import (
     RQE_TRAINING,
     ade_corpus,
     json_lines,
+    own_texts,
     read_psytar,
 )
 from training.evaluation.relation import split_negatives, split_texts
@@ -73,15 +72,3 @@ def _questions(path: Path) -> Iterable[str]:
 def own_source(path: Path) -> TrainingData:
     """How a file of a user's texts is named among what a release was trained on."""
     return TrainingData(name=f"texts of {path.name}", licence="not stated")
-
-
-def own_texts(path: Path) -> Iterable[str]:
-    """The texts of a file of JSON Lines; raises typer.BadParameter for a line without `text`."""
-    for number, line in json_lines(path):
-        try:
-            text = json.loads(line)["text"]
-        except (ValueError, KeyError, TypeError):
-            text = None
-        if not isinstance(text, str):
-            raise typer.BadParameter(f"{path}, line {number} is no JSON object with a text")
-        yield text

@@ -57,11 +57,32 @@ class GoldCoding:
 
 def json_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file of JSON Lines that are not empty, with their numbers. Only a line feed ends a line:
-    texts may hold other separators unescaped, such as U+2028.
+    texts may hold other separators unescaped, such as U+2028. A byte order mark, which files of Windows may
+    begin with, is left out.
     """
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if line.strip():
             yield number, line
+
+
+def own_texts(path: Path) -> Iterator[str]:
+    """The texts of a user's file of JSON Lines; raises typer.BadParameter for a line without `text`, and for
+    a file that is not UTF-8.
+    """
+    import typer  # noqa: PLC0415  only programs have it loaded
+
+    try:
+        lines = list(json_lines(path))
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{path} is not UTF-8") from None
+    for number, line in lines:
+        try:
+            text = json.loads(line)["text"]
+        except (ValueError, KeyError, TypeError):
+            text = None
+        if not isinstance(text, str):
+            raise typer.BadParameter(f"{path}, line {number} is no JSON object with a text")
+        yield text
 
 
 def read_psytar(path: Path) -> list[GoldText]:

@@ -11,7 +11,6 @@ texts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ from models.drift import REFERENCE, beside
 from models.releases.loading import model_class
 from models.releases.store import bundled, open_release
 from models.types import TASKS
-from training.common.corpora import json_lines
+from training.common.corpora import own_texts
 from training.common.program_help import run_program
 from training.common.reference import MOST, TextsOf, reference_of, with_reference
 from training.teaching.readers import marked_texts, questions
@@ -70,8 +69,13 @@ def make(task: str, most: int = MOST) -> Path:
 
 
 def read_texts(path: Path) -> list[str]:
-    """The field `text` of each line of a JSON Lines file."""
-    return [str(json.loads(line)["text"]) for _, line in json_lines(path)]
+    """The field `text` of each line of a JSON Lines file; blank ones are left out, as no stage gets them.
+    Raises typer.BadParameter for a line without one, and where there is no text at all.
+    """
+    texts = [text for text in own_texts(path) if text.strip()]
+    if not texts:
+        raise typer.BadParameter(f"{path} has no text")
+    return texts
 
 
 def main(

@@ -18,7 +18,7 @@ from models.ner.decoding import CONTINUATION
 from models.ner.status import Pieces, piece_range
 from models.text import words
 from models.types import CODED_LABELS, LABELS, Span
-from training.common.corpora import GoldMention, GoldText, hold_out, read_psytar
+from training.common.corpora import GoldMention, GoldText, hold_out, own_texts, read_psytar
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
@@ -29,7 +29,7 @@ from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_texts, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
-from training.unlabelled import own_texts, read_unlabelled
+from training.unlabelled import read_unlabelled
 
 NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed", "unlabelled"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.

@@ -47,6 +47,33 @@ def test_a_release_gets_the_reference_of_given_texts_and_another_version(
     assert loaded.reference.histograms["text_length"].edges[0] == min(len(t) for t in TEXTS)
 
 
+def test_a_file_without_texts_is_refused_in_one_line_and_null_is_no_text(
+    tiny: dict[str, Release], tmp_path: Path
+) -> None:
+    path, release = tmp_path / "texts.jsonl", str(tiny["acronym"].path)
+    files = {
+        b"": "has no text",
+        b'{"text": " "}\n': "has no text",
+        b'{"text": "rash"}\n{"text": null}\n': "line 2 is no JSON object with a text",
+        b'{"text": "rash"\n': "line 1 is no JSON object with a text",
+        b'{"id": "a"}\n': "line 1 is no JSON object with a text",
+        b'{"text": "\xe4"}\n': "is not UTF-8",
+    }
+    app = typer.Typer()
+    app.command()(reference.main)
+    for content, reason in files.items():
+        path.write_bytes(content)
+        answer = CliRunner().invoke(app, ["--release", release, "--texts", str(path)])
+        assert answer.exit_code == 2, content
+        assert reason in " ".join(answer.output.replace("\u2502", " ").split()), content
+
+
+def test_blank_texts_and_a_byte_order_mark_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"text": "rash"}\r\n{"text": ""}\r\n{"text": "itch"}')
+    assert reference.read_texts(path) == ["rash", "itch"]
+
+
 def test_none_is_made_beside_a_bundled_release_that_holds_its_own(
     tiny: dict[str, Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus
 from training.common.checkpoint import CheckpointError
-from training.common.corpora import GoldCoding, GoldMention
+from training.common.corpora import GoldCoding, GoldMention, own_texts
 from training.evaluation.reference import read_texts
 from training.ner import assemble as assemble_ner
 from training.ner.__main__ import main as train_ner
@@ -32,7 +32,6 @@ from training.normalization.__main__ import main as train_normalization
 from training.normalization.data import read as read_codes
 from training.teaching.markup import Mark
 from training.teaching.reviewed import read_reviewed, reviewed_codings
-from training.unlabelled import own_texts
 
 #: Texts in which the first word is a drug and "felt sick" the event that the models found.
 TEXTS = {
