@@ -115,10 +115,18 @@ def test_every_command_exists_with_its_options(command: Command) -> None:
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "Makefile"], ids=lambda path: path.name)
 def test_every_program_that_a_page_names_exists(path: Path) -> None:
-    named = re.findall(
-        r"python -m\s+((?:benchmarks|docs|training)\.[\w.]*\w)", path.read_text(encoding="utf-8")
-    )
-    assert [module for module in named if not _is_program(module)] == []
+    assert [module for module in _named_programs(path) if not _is_program(module)] == []
+
+
+def test_the_page_about_training_names_the_programs_of_its_figures_as_they_are_started() -> None:
+    named = _named_programs(ROOT / "docs/train.md")
+    assert {f"benchmarks.{task}.folds" for task in ("ner", "relation")} <= set(named)
+
+
+def _named_programs(path: Path) -> list[str]:
+    """The modules behind `python -m`, and those that stand alone between backquotes."""
+    text = path.read_text(encoding="utf-8")
+    return re.findall(r"(?:python -m\s+|(?<=`))((?:benchmarks|docs|training)\.[\w.]*\w)", text)
 
 
 def _is_program(module: str) -> bool:
