@@ -34,6 +34,8 @@ NAMES = (
     *(f"{kind}:{column}" for kind in OTHER_KINDS for column in ("other", "other_alarmed")),
 )
 _AT = {name: i for i, name in enumerate(NAMES)}
+#: Begins the names of the second baseline's scores.
+KEYWORD_PREFIX = "keyword_"
 ByTerm = Mapping[str, set[str]]
 
 
@@ -149,15 +151,17 @@ def _by_kind(kinds: set[str]) -> Iterator[Measure]:
 
 def keyword_measures() -> tuple[Measure, ...]:
     """The scores of the second baseline, whose columns follow those of the models."""
-    kept = ("keyword_coded_f1", "keyword_event_f1", "keyword_false_posts", "keyword_hit_posts")
-    found = _scores("keyword_", f"another baseline, {KEYWORD}: ", len(NAMES))
+    scores = ("coded_f1", "event_f1", "false_posts", "hit_posts")
+    kept = {f"{KEYWORD_PREFIX}{score}" for score in scores}
+    found = _scores(KEYWORD_PREFIX, f"another baseline, {KEYWORD}: ", len(NAMES))
     return tuple(m for m in found if m.name in kept)
 
 
 def posts_of(name: str, corpus: Corpus) -> int | None:
     """The number of posts that a score is computed over; None: all."""
+    name = name.removeprefix(KEYWORD_PREFIX)
     if "false_posts" in name or "hit_posts" in name:
-        kind = name.removeprefix("keyword_").removeprefix("false_posts").removeprefix("_")
+        kind = name.removeprefix("false_posts").removeprefix("_")
         own = "hit_posts" in name
         return sum(p.kind == kind if kind in OTHER_KINDS else bool(p.events) == own for p in corpus.records)
     kind = name.removeprefix("coded_f1_")

@@ -160,4 +160,9 @@ def test_the_scores_count_over_the_posts_that_they_are_about() -> None:
     corpus = Corpus("d", POSTS)
     assert {"right_drug", "right_code"} <= {m.name for m in measures_of(corpus)}
     assert posts_of("coded_f1", corpus) == 4
+    assert posts_of("event_f1", corpus) is posts_of("keyword_event_f1", corpus) is None
+    unknown = replace(POSTS[0], weight=0.0)
+    weighted = Corpus("d", [unknown, *POSTS[1:]])
+    for name in ("coded_f1", "keyword_coded_f1"):
+        assert posts_of(name, weighted) == 3
     assert all(m.definition.startswith("another baseline, ") for m in keyword_measures())
