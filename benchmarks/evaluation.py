@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from benchmarks.machine import provenance
-from streams.cli.arguments import chosen_releases
+from streams.cli.arguments import check_task, chosen_releases
 from streams.releases.scoring import score
 from streams.settings import Settings
 from training.common.program_help import run_program
-from training.evaluation.evaluate import POSTS
+from training.evaluation.evaluate import POSTS, SPLITS
 
 
 def main(
@@ -31,6 +31,7 @@ def main(
         str | None, typer.Option(help="part of the data; by default the held-out set of the task")
     ] = None,
 ) -> None:
+    check_task(task, tuple(SPLITS))
     chosen: dict[str, str | Path] = {task: Path(release[0])} if release else {}
     if task == POSTS:
         chosen = chosen_releases(release or ())

@@ -6,7 +6,9 @@ import importlib
 from pathlib import Path
 
 import pytest
+import typer
 
+from benchmarks import evaluation
 from tests.docs.documents import ROOT
 
 
@@ -28,3 +30,8 @@ def test_there_are_programs() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_imports_what_exists(name: str) -> None:
     assert callable(importlib.import_module(name).main)
+
+
+def test_a_task_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="'nerr' is none of ner, "):
+        evaluation.main("nerr", tmp_path / "figures.json")

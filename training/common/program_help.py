@@ -8,6 +8,8 @@ from textwrap import dedent
 
 import typer
 
+from training.common import UserError
+
 
 def run_program(main: Callable[..., None]) -> None:
     """Runs the command line of a program; its description is the docstring of the module of `main`. What the
@@ -29,7 +31,7 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from models.terminology import TerminologyError  # noqa: PLC0415
     from training.common.checkpoint import CheckpointError  # noqa: PLC0415
 
-    return ReleaseError, TerminologyError, CheckpointError, OSError
+    return UserError, ReleaseError, TerminologyError, CheckpointError, OSError
 
 
 def help_text(docstring: str) -> str:

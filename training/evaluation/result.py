@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from models.scores import Counts, Measure
+from training.common import UserError
 
 
-class EvaluationError(Exception):
+class EvaluationError(UserError):
     """An evaluation is not possible; the message is always one line."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
 
 
 class Part(NamedTuple):

@@ -11,6 +11,7 @@ import typer
 
 from models.releases.manifest import ReleaseError
 from training.common.program_help import help_text, run_program
+from training.evaluation.result import EvaluationError
 
 
 def test_paragraphs_become_lines_and_commands_stay_as_they_are() -> None:
@@ -19,13 +20,20 @@ def test_paragraphs_become_lines_and_commands_stay_as_they_are() -> None:
 
 
 def count(data: Annotated[Path, typer.Option()]) -> None:
+    if data.name == "missing":
+        raise EvaluationError(f"{data}:\nno record in it")
     if data.suffix:
         raise ReleaseError(f"{data} has several taggers")
     (data / "words.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("data", "line"), [("nowhere", "nowhere/words.txt'\n"), ("a.b", "error: a.b has several taggers\n")]
+    ("data", "line"),
+    [
+        ("nowhere", "nowhere/words.txt'\n"),
+        ("a.b", "error: a.b has several taggers\n"),
+        ("missing", "error: missing: no record in it\n"),
+    ],
 )
 def test_what_the_user_can_act_on_is_one_line(
     data: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
