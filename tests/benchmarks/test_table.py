@@ -29,6 +29,18 @@ def test_every_task_has_a_headline_with_a_baseline() -> None:
         assert float(figure.baseline) >= 0
 
 
+def test_a_figure_among_the_words_of_a_baseline_is_read_from_the_result() -> None:
+    typed = [row.trivial for row in (*HEADLINES, *FURTHER) if re.search(r"\d\.\d", row.trivial)]
+    assert typed == []
+    (row,) = (row for row in HEADLINES if row.task == "summarization")
+    rows = json.loads(result_file(row.result).read_bytes())["rows"]
+    value = f"{rows['rouge1_template']['value']:.1f}"
+    assert row.trivial_in_words().endswith(f"kind of question: {value}")
+    for page in ("README.md", "docs/models.md"):
+        text = (table.ROOT.parent / page).read_text(encoding="utf-8")
+        assert f"kind of question: {value})" in text or f"more on MeQSum ({value} and" in text, page
+
+
 @pytest.mark.parametrize("row", [row for row in HEADLINES if row.task == "posts"])
 def test_the_posts_are_measured_with_both_bundled_releases(row: Row) -> None:
     result = json.loads(result_file(row.result).read_bytes())
