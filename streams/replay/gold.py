@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -105,7 +106,9 @@ def read_gold(file: BinaryIO) -> Gold:
     """Reads JSON lines with strict validation; raises GoldError with the number of the first invalid line."""
     reader = TypeAdapter(GoldRecord)
     records: dict[str, Mapping[str, frozenset[Decision]]] = {}
-    for number, line in enumerate(file, 1):
+    for number, read in enumerate(file, 1):
+        # The first line of a file of Windows may begin with a byte order mark.
+        line = read.removeprefix(BOM_UTF8) if number == 1 else read
         if not line.strip():
             continue
         try:

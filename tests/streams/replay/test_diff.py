@@ -243,6 +243,13 @@ def test_an_invalid_line_of_gold_is_reported_by_its_number_and_not_quoted(line: 
     assert "secret" not in str(refusal.value)
 
 
+def test_a_byte_order_mark_before_the_first_line_of_gold_is_left_out() -> None:
+    gold = read_gold(io.BytesIO(b'\xef\xbb\xbf{"id": "a", "summary": "short"}\r\n{"id": "b"}\r\n'))
+    assert gold.verdict("a", ("summary", "short")) is True
+    assert set(gold.records) == {"a", "b"}
+    assert read_gold(io.BytesIO(b"\xef\xbb\xbf\n")).records == {}
+
+
 SOURCE = Source("posts", "beginning", "end", 2)
 
 
