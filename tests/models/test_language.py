@@ -34,6 +34,13 @@ def test_a_post_in_another_language_is_recognised(language: str) -> None:
         "lol",
         "no dormir",
         "Celiprolol gave me pneumonitis.",
+        "Abilify akathisia",
+        "olanzapine diabetes",
+        "Depakote tremors \U0001f62c",
+        "humira arthralgia myalgia",
+        "Latuda = akathisia + insomnia",
+        "Seroquel XR 300mg lamictal 200 mg",
+        "Remicade: erythema nodosum, vaginitis, dyspnea",
         "ugh zoloft insomnia again smh",
         "IM SO TIRED OF THIS EFFING SEROQUEL",
         "@juan_perez #sertralina makes me sweat https://example.com/no-puedo-dormir",
@@ -43,6 +50,18 @@ def test_a_post_in_another_language_is_recognised(language: str) -> None:
 )
 def test_an_english_or_a_very_short_post_is_read(text: str) -> None:
     assert unsupported_language(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("me duele la cabeza con lexapro", "es"),
+        ("Zoloft ba\u015f\u0131m d\u00f6n\u00fcyor", "tr"),
+        ("\u0417\u043e\u043b\u043e\u0444\u0442 \u0442\u043e\u0448\u043d\u0438\u0442", "ru"),
+    ],
+)
+def test_a_post_of_few_words_beside_a_drug_is_still_recognised(text: str, language: str) -> None:
+    assert unsupported_language(text) == language
 
 
 def test_a_model_may_read_more_languages() -> None:
