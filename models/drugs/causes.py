@@ -9,7 +9,9 @@ that are taken together are suspected together.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from models.types import Span
@@ -72,7 +74,10 @@ _SINCE_CHANGE = _words(
 _CHANGED = _words(r"\s+ (?:\S+\s+){0,3}? (?:to|2|onto|for|with) \s+ (?:\S+\s+){0,2}? $")
 #: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
 _NEAR = 60
-#: Most drugs on one side of another that count as taken together with it: a text may list thousands.
+#: Most characters between a drug and an effect that words say something about: a text may have no full stop.
+_FAR = 1000
+#: Most drugs on one side of another that count as taken together with it, and most that are looked at on one
+#: side of an effect and the next drug: a text may list thousands.
 _MOST = 50
 #: From a drug to what it is taken for.
 _AGAINST = _words(r"\s* (?:[\w'-]+\s+){0,2}? (?:for|against) \s+ (?:[\w'-]+\s+){0,2} $")
@@ -102,9 +107,7 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
     """The drugs that the effect is due to, of at least one that the text names; ValueError without any."""
     if not drugs:
         raise ValueError("no drug to choose from")
-    ordered = _meant(text, drugs, effect)
-    before = [d for d in ordered if d.start < effect.start]
-    after = [d for d in ordered if d.start >= effect.start]
+    before, after = _meant(text, drugs, effect)
     if by_words := _by_order(text, before, effect) or _replaced(text, before, effect):
         return Causes((by_words.name,), stated=True)
     if new := _changed_before(text, after, effect):
@@ -112,23 +115,33 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
     if after and _is_named_behind(text, before, after[0], effect):
         return Causes(_taken_together(text, after, 0), stated=True)
     for i in reversed(range(len(before))):
-        words = text[before[i].end : effect.start]
+        end = before[i].end
+        words = text[end : min(effect.start, end + _FAR)]
         if i and (_is_against(words) or (_FINE.match(words) and _BREAK.search(words))):
             continue
-        stated = not _SENTENCE_END.search(words) and bool(_CAUSED.search(words)) and i + 1 == len(before)
+        is_near = effect.start - end <= _FAR and not _SENTENCE_END.search(words)
+        stated = is_near and bool(_CAUSED.search(words)) and i + 1 == len(before)
         return Causes(_taken_together(text, before, i), stated)
     return Causes(_taken_together(text, after, 0), stated=False)
 
 
-def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> list[NamedDrug]:
-    """The drugs in their order without those that the text tells the cause from ("A, not B"); all where
-    nothing else is left, or where the effect is the reason for taking one instead of another.
+def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> tuple[list[NamedDrug], list[NamedDrug]]:
+    """The nearest drugs before and after the start of the effect, in order, without those that the text tells
+    the cause from ("A, not B"); all where nothing else is left, or where the effect is the reason for taking
+    one instead of another.
     """
     ordered = sorted(drugs)
-    behind = max((d.end for d in ordered if d.end <= effect.start), default=0)
+    at = bisect_left(ordered, effect.start, key=attrgetter("start"))
+    before, after = ordered[max(0, at - _MOST - 1) : at], ordered[at : at + _MOST + 1]
+    behind = max((d.end for d in before if d.end <= effect.start), default=0)
     if _BECAUSE.search(text[max(behind, effect.start - _NEAR) : effect.start]):
-        return ordered
-    return [d for d in ordered if not _NOT.search(text[max(0, d.start - _NEAR) : d.start])] or ordered
+        return before, after
+    meant = tuple([d for d in side if not _is_denied(text, d)] for side in (before, after))
+    return (meant[0], meant[1]) if any(meant) else (before, after)
+
+
+def _is_denied(text: str, drug: NamedDrug) -> bool:
+    return _NOT.search(text[max(0, drug.start - _NEAR) : drug.start]) is not None
 
 
 def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
@@ -137,7 +150,7 @@ def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug
         return None
     if _WITH_FORMER.match(text, effect.end):
         return before[0]
-    words = _SENTENCE_END.split(text[before[-1].end : effect.start])[-1]
+    words = _SENTENCE_END.split(text[max(before[-1].end, effect.start - _FAR) : effect.start])[-1]
     former, latter = (max((m.start() for m in p.finditer(words)), default=-1) for p in (_FORMER, _LATTER))
     if former == latter:
         return None
@@ -150,7 +163,9 @@ def _replaced(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug
         return None
     old, new = before[-2:]
     change, reason = text[old.end : new.start], text[new.end : effect.start]
-    if old.name == new.name or _SENTENCE_END.search(change) or _SENTENCE_END.search(reason):
+    if old.name == new.name or max(len(change), len(reason)) > _FAR:
+        return None
+    if _SENTENCE_END.search(change) or _SENTENCE_END.search(reason):
         return None
     switched = _SWITCHED.search(text, max(0, old.start - _NEAR), new.start) and _REPLACED.search(change)
     return old if switched and _BECAUSE.search(reason) else None
@@ -174,7 +189,7 @@ def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, ef
     words = text[effect.end : drug.start]
     if len(words) >= _NEAR or _SENTENCE_END.search(words) or not _FROM.search(words) or _CHANGE.search(words):
         return False
-    return not before or bool(_SENTENCE_END.search(text[before[-1].end : effect.start]))
+    return not before or bool(_SENTENCE_END.search(text, before[-1].end, effect.start))
 
 
 def _taken_together(text: str, drugs: Sequence[NamedDrug], chosen: int) -> tuple[str, ...]:

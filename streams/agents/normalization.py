@@ -31,8 +31,8 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     queries = [query(r, r.mentions[i]) for r, events in zip(reports, to_code, strict=True) for i in events]
     codings = iter(model.predict(queries))
     return [
-        extend(CodedReport, r, events=tuple(_event(r, i, next(codings)) for i in events))
-        for r, events in zip(reports, to_code, strict=True)
+        extend(CodedReport, r, events=tuple(_event(own, i, next(codings)) for i in events))
+        for r, own, events in zip(reports, map(Suspects, reports), to_code, strict=True)
     ]
 
 
@@ -47,27 +47,40 @@ def query(report: TaggedReport, mention: Mention) -> Query:
     return Query(report.text, mention.start, mention.end, surface)
 
 
-def suspects(report: TaggedReport, mention: int) -> tuple[tuple[str, ...], Evidence]:
-    """Suspected drugs and the evidence: the drugs related to the effect in the text; else those of a post
-    whose words name them as its cause; else those that the source states, by their nonproprietary names; else
-    the only drug of a post, or of several the one that its place in the post speaks for.
+class Suspects:
+    """The suspected drugs of each effect of a report, and the evidence: the drugs related to the effect in
+    the text; else those of a post whose words name them as its cause; else those that the source states, by
+    their nonproprietary names; else the only drug of a post, or of several the one that its place in the post
+    speaks for.
 
     The rules for posts do not apply to a sentence from the relation stage: without a relation the text gives
-    no suspect.
+    no suspect. What all effects of a report share is found once, because there may be thousands.
     """
-    related = [report.mentions[r.head] for r in report.relations if r.tail == mention]
-    if related:
-        return tuple(dict.fromkeys(_name(report, m) for m in related)), "relation"
-    drugs = [] if _RELATION in report.releases else _drugs(report)
-    effect = report.mentions[mention]
-    found = causes(report.text, drugs, Span(effect.start, effect.end)) if drugs else None
-    stated = tuple(dict.fromkeys(g for name in report.stated_drugs for g in _lexicon().generics(name)))
-    if stated and not (found and found.stated):
-        return stated, "report"
-    if found is None:
-        return (), "none"
-    only = not stated and len({d.name for d in drugs}) == 1
-    return found.names, "only_drug_in_text" if only else "text"
+
+    def __init__(self, report: TaggedReport) -> None:
+        self.report = report
+        self._related: dict[int, list[Mention]] = {}
+        for r in report.relations:
+            self._related.setdefault(r.tail, []).append(report.mentions[r.head])
+        self._drugs = [] if _RELATION in report.releases else sorted(_drugs(report))
+        self._stated = tuple(
+            dict.fromkeys(g for name in report.stated_drugs for g in _lexicon().generics(name))
+        )
+        self._only = not self._stated and len({d.name for d in self._drugs}) == 1
+
+    def of(self, mention: int) -> tuple[tuple[str, ...], Evidence]:
+        """Those of the mention with this number."""
+        report = self.report
+        if related := self._related.get(mention):
+            return tuple(dict.fromkeys(_name(report, m) for m in related)), "relation"
+        effect = report.mentions[mention]
+        own = Span(effect.start, effect.end)
+        found = causes(report.text, self._drugs, own) if self._drugs else None
+        if self._stated and not (found and found.stated):
+            return self._stated, "report"
+        if found is None:
+            return (), "none"
+        return found.names, "only_drug_in_text" if self._only else "text"
 
 
 def count(outputs: Sequence[CodedReport]) -> None:
@@ -79,8 +92,9 @@ def count(outputs: Sequence[CodedReport]) -> None:
             metrics.EVENTS.labels("nil" if event.nil else "coded").inc()
 
 
-def _event(report: TaggedReport, mention: int, coding: Coding) -> CodedEvent:
-    drugs, evidence = suspects(report, mention)
+def _event(suspects: Suspects, mention: int, coding: Coding) -> CodedEvent:
+    report = suspects.report
+    drugs, evidence = suspects.of(mention)
     span = report.mentions[mention]
     state = asserted(report.text, span, clinical=_RELATION in report.releases)
     best = coding.candidates[0] if coding.candidates else None

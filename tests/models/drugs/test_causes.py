@@ -134,3 +134,23 @@ def test_of_thousands_of_drugs_in_a_row_the_nearest_are_the_suspects() -> None:
     text = "paxil, " * 5000 + "nausea"
     drugs = [NamedDrug(i, i + 5, str(i)) for i in range(0, 7 * 5000, 7)]
     assert causes(text, drugs, Span(7 * 5000, len(text))).names == tuple(d.name for d in drugs[-51:])
+
+
+@pytest.mark.parametrize("between", [" rash ", " is fine ", " rash, for the "])
+def test_the_time_for_thousands_of_drugs_and_effects_is_bounded(between: str) -> None:
+    part = "paxil" + between
+    text = part * 2000
+    drugs = [NamedDrug(i, i + 5, "paroxetine") for i in range(0, len(text), len(part))]
+    started = time.process_time()
+    for drug in drugs:
+        causes(text, drugs, Span(drug.end + 1, drug.end + 5))
+    assert time.process_time() - started < 6
+
+
+def test_the_time_for_thousands_of_effects_far_behind_a_drug_is_bounded() -> None:
+    text = "zoloft and paxil " + "rash, " * 15_000
+    drugs = [NamedDrug(0, 6, "sertraline"), NamedDrug(11, 16, "paroxetine")]
+    started = time.process_time()
+    for start in range(17, len(text), 30):
+        causes(text, drugs, Span(start, start + 4))
+    assert time.process_time() - started < 6

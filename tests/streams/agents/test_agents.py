@@ -123,24 +123,27 @@ def test_an_acronym_elsewhere_does_not_change_a_mention() -> None:
 
 def test_a_related_drug_is_the_suspect() -> None:
     report = replace(REPORT, relations=(Relation(1, 3, 1.0),), drug="aspirin")
-    assert normalization.suspects(report, 3) == (("methotrexate",), "relation")
+    assert normalization.Suspects(report).of(3) == (("methotrexate",), "relation")
 
 
 def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
     short = replace(MTX, generic=None)
     expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
     report = replace(REPORT, mentions=(short, TEN), relations=(Relation(0, 1, 1.0),), expansions=(expansion,))
-    assert normalization.suspects(report, 1) == (("methotrexate",), "relation")
-    assert normalization.suspects(replace(report, expansions=()), 1) == (("mtx",), "relation")
+    assert normalization.Suspects(report).of(1) == (("methotrexate",), "relation")
+    assert normalization.Suspects(replace(report, expansions=())).of(1) == (("mtx",), "relation")
 
 
 def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
-    assert normalization.suspects(replace(REPORT, drug="LEXAPRO"), 3) == (("escitalopram",), "report")
+    assert normalization.Suspects(replace(REPORT, drug="LEXAPRO")).of(3) == (("escitalopram",), "report")
     no_drug = replace(REPORT, mentions=(RASH,))
-    assert normalization.suspects(replace(no_drug, drug="Mystery  Pill"), 0) == (("mystery pill",), "report")
+    assert normalization.Suspects(replace(no_drug, drug="Mystery  Pill")).of(0) == (
+        ("mystery pill",),
+        "report",
+    )
     several = ("Zoloft", "Effexor XR 75 mg", "sertraline")
-    assert normalization.suspects(replace(no_drug, drug=several), 0)[0] == ("sertraline", "venlafaxine")
-    assert normalization.suspects(replace(no_drug, drug=" "), 0) == ((), "none")
+    assert normalization.Suspects(replace(no_drug, drug=several)).of(0)[0] == ("sertraline", "venlafaxine")
+    assert normalization.Suspects(replace(no_drug, drug=" ")).of(0) == ((), "none")
 
 
 def test_of_two_drugs_the_suspect_is_the_one_that_the_post_blames() -> None:
@@ -148,30 +151,30 @@ def test_of_two_drugs_the_suspect_is_the_one_that_the_post_blames() -> None:
     names = (("Zoloft", "sertraline"), ("Seroquel", "quetiapine"))
     drugs = [Mention(text.index(n), text.index(n) + len(n), n, DRUG, 0.9, g) for n, g in names]
     post = TaggedReport(id="r", text=text, mentions=(*drugs, Mention(15, 20, "hives", ADE, 0.9)))
-    assert normalization.suspects(post, 2) == (("sertraline",), "text")
-    assert normalization.suspects(replace(post, drug="Lexapro"), 2) == (("sertraline",), "text")
+    assert normalization.Suspects(post).of(2) == (("sertraline",), "text")
+    assert normalization.Suspects(replace(post, drug="Lexapro")).of(2) == (("sertraline",), "text")
     sentence = replace(post, releases={"acronym": "a", "relation": "b"})
-    assert normalization.suspects(sentence, 2) == ((), "none")
+    assert normalization.Suspects(sentence).of(2) == ((), "none")
 
 
 def test_a_drug_that_a_review_names_without_blaming_it_is_not_suspected() -> None:
     text = "Hives all over. I take Zoloft too. Hives"
     mentions = Mention(23, 29, "Zoloft", DRUG, 0.9, "sertraline"), Mention(35, 40, "Hives", ADE, 0.9)
     review = TaggedReport(id="r", text=text, mentions=mentions, drug="Lexapro")
-    assert normalization.suspects(review, 1) == (("escitalopram",), "report")
+    assert normalization.Suspects(review).of(1) == (("escitalopram",), "report")
 
 
 def test_the_only_drug_of_a_post_is_the_suspect() -> None:
-    assert normalization.suspects(replace(REPORT, mentions=(MTX, TEN)), 1) == (
+    assert normalization.Suspects(replace(REPORT, mentions=(MTX, TEN))).of(1) == (
         ("methotrexate",),
         "only_drug_in_text",
     )
-    assert normalization.suspects(replace(REPORT, mentions=(TEN,)), 0) == ((), "none")
+    assert normalization.Suspects(replace(REPORT, mentions=(TEN,))).of(0) == ((), "none")
 
 
 def test_a_sentence_without_a_relation_has_no_suspect() -> None:
     report = replace(REPORT, mentions=(MTX, TEN), releases={"acronym": "a", "relation": "b"})
-    assert normalization.suspects(report, 1) == ((), "none")
+    assert normalization.Suspects(report).of(1) == ((), "none")
 
 
 class WordTagger:
