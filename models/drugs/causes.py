@@ -61,6 +61,14 @@ _FROM = _words(
     r"""\b (?:from|due\sto|because\sof|bc\sof|thanks\sto|caused\sby|courtesy\sof|side\seffects?\sof
       |after|since|on|off|start(?:ed|ing)|taking|took|when|with) \s+ (?:\S+\s+){0,3} $"""
 )
+#: All that is between an effect and the drug that it is said to come from, whatever drug is before both; and
+#: between an effect of an enumeration and its drug ("itch with A, cramps with B").
+_DIRECTLY_FROM = _words(
+    r"""\s+ (?:(?:that|which) \s+)? (?:(?:is|was|were|are|i\s(?:get|got|had|have)) \s+)?
+      (?:due\sto|because\sof|bc\sof|thanks\sto|caused\sby|from) \s+ (?:(?:the|my|taking) \s+){0,2} \#?"""
+)
+_DIRECTLY_WITH = _words(r"\s+ (?:with|w/|on) \s+ (?:(?:the|my) \s+)? \#?")
+_CLAUSE = _words(r"[,;] | \b (?:and|but|while) \b")
 _CHANGE = _words(
     r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*|compared|than)\b"
 )
@@ -103,8 +111,11 @@ _CAUSED = _words(
 )
 
 
-def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
-    """The drugs that the effect is due to, of at least one that the text names; ValueError without any."""
+def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence[int] = ()) -> Causes:
+    """The drugs that the effect is due to, of at least one that the text names; ValueError without any.
+
+    `starts`: of all effects, in order. Drugs with an effect between them are not taken together.
+    """
     if not drugs:
         raise ValueError("no drug to choose from")
     before, after = _meant(text, drugs, effect)
@@ -113,7 +124,7 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
     if new := _changed_before(text, after, effect):
         return Causes((new.name,), stated=True)
     if after and _is_named_behind(text, before, after[0], effect):
-        return Causes(_taken_together(text, after, 0), stated=True)
+        return Causes(_taken_together(text, after, 0, starts), stated=True)
     for i in reversed(range(len(before))):
         end = before[i].end
         words = text[end : min(effect.start, end + _FAR)]
@@ -121,8 +132,8 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span) -> Causes:
             continue
         is_near = effect.start - end <= _FAR and not _SENTENCE_END.search(words)
         stated = is_near and bool(_CAUSED.search(words)) and i + 1 == len(before)
-        return Causes(_taken_together(text, before, i), stated)
-    return Causes(_taken_together(text, after, 0), stated=False)
+        return Causes(_taken_together(text, before, i, starts), stated)
+    return Causes(_taken_together(text, after, 0, starts), stated=False)
 
 
 def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> tuple[list[NamedDrug], list[NamedDrug]]:
@@ -184,26 +195,38 @@ def _changed_before(text: str, after: Sequence[NamedDrug], effect: Span) -> Name
 
 def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, effect: Span) -> bool:
     """Whether the words behind the effect name the drug as its cause, and no drug is before it in the same
-    sentence.
+    sentence, unless they stand directly between both.
     """
     words = text[effect.end : drug.start]
     if len(words) >= _NEAR or _SENTENCE_END.search(words) or not _FROM.search(words) or _CHANGE.search(words):
         return False
-    return not before or bool(_SENTENCE_END.search(text, before[-1].end, effect.start))
+    if not before or _DIRECTLY_FROM.fullmatch(words):
+        return True
+    last = before[-1].end
+    return bool(
+        _SENTENCE_END.search(text, last, effect.start)
+        or (_DIRECTLY_WITH.fullmatch(words) and _CLAUSE.search(text, last, effect.start))
+    )
 
 
-def _taken_together(text: str, drugs: Sequence[NamedDrug], chosen: int) -> tuple[str, ...]:
+def _taken_together(
+    text: str, drugs: Sequence[NamedDrug], chosen: int, starts: Sequence[int]
+) -> tuple[str, ...]:
     """The names of the chosen drug and of those that stand together with it."""
     first = last = chosen
-    while first > max(0, chosen - _MOST) and _are_joined(text, drugs[first - 1], drugs[first]):
+    while first > max(0, chosen - _MOST) and _are_joined(text, drugs[first - 1], drugs[first], starts):
         first -= 1
-    while last + 1 < min(len(drugs), chosen + _MOST) and _are_joined(text, drugs[last], drugs[last + 1]):
+    while last + 1 < min(len(drugs), chosen + _MOST) and _are_joined(
+        text, drugs[last], drugs[last + 1], starts
+    ):
         last += 1
     return tuple(dict.fromkeys(d.name for d in drugs[first : last + 1]))
 
 
-def _are_joined(text: str, one: NamedDrug, other: NamedDrug) -> bool:
-    return other.start - one.end < _NEAR and bool(_TOGETHER.fullmatch(text, one.end, other.start))
+def _are_joined(text: str, one: NamedDrug, other: NamedDrug, starts: Sequence[int]) -> bool:
+    if other.start - one.end >= _NEAR or not _TOGETHER.fullmatch(text, one.end, other.start):
+        return False
+    return bisect_left(starts, one.end) == bisect_left(starts, other.start)
 
 
 def _is_against(words: str) -> bool:

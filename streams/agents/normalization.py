@@ -63,6 +63,7 @@ class Suspects:
         for r in report.relations:
             self._related.setdefault(r.tail, []).append(report.mentions[r.head])
         self._drugs = [] if _RELATION in report.releases else sorted(_drugs(report))
+        self._starts = sorted(m.start for m in report.mentions if m.label in CODED_LABELS)
         self._stated = tuple(
             dict.fromkeys(g for name in report.stated_drugs for g in _lexicon().generics(name))
         )
@@ -75,7 +76,7 @@ class Suspects:
             return tuple(dict.fromkeys(_name(report, m) for m in related)), "relation"
         effect = report.mentions[mention]
         own = Span(effect.start, effect.end)
-        found = causes(report.text, self._drugs, own) if self._drugs else None
+        found = causes(report.text, self._drugs, own, self._starts) if self._drugs else None
         if self._stated and not (found and found.stated):
             return self._stated, "report"
         if found is None:

@@ -57,6 +57,10 @@ POSTS = [
     ("<awful headache> so now on {1}. Then comes {2}", (1,), False),
     ("{1} again. <Awful headache> from {2}", (2,), True),
     ("{1}. I <feel worse> than last year when I was on {2}", (1,), False),
+    ("{1} for the <loose stools> caused by {2}", (2,), True),
+    ("{1} does nothing for the <headaches> I get from my {2}", (2,), True),
+    ("Itch with {1}, <weight gain> with {2}, and cramps with {3}.", (2,), True),
+    ("{1} made me <dizzy> with {2} in my system", (1,), True),
     ("{1}. The other drug was {2}. As it slowly left I had <chills>", (2,), False),
 ]
 
@@ -83,6 +87,13 @@ def test_one_medicine_under_two_names_is_one() -> None:
     text = "Zoloft (sertraline) and Lexapro: rash"
     drugs = [NamedDrug(0, 6, "sertraline"), NamedDrug(8, 18, "sertraline"), NamedDrug(24, 31, "escitalopram")]
     assert causes(text, drugs, Span(33, 37)).names == ("sertraline", "escitalopram")
+
+
+def test_drugs_with_an_effect_between_them_are_not_taken_together() -> None:
+    text = "Celexa (itching), Prozac (insomnia)"
+    drugs = [NamedDrug(0, 6, "citalopram"), NamedDrug(18, 24, "fluoxetine")]
+    assert causes(text, drugs, Span(26, 34), [8, 26]).names == ("fluoxetine",)
+    assert causes(text, drugs, Span(26, 34), [26]).names == ("citalopram", "fluoxetine")
 
 
 def test_without_a_drug_there_is_nothing_to_choose_from() -> None:
