@@ -1,9 +1,9 @@
 """Rules for posts: which of the drugs that a text names an effect in it is attributed to.
 
 A drug before the effect is its cause, the nearest one first, unless the text says otherwise: a switch ("from
-A to B because of ...", "... since I switched from A to B"), an order ("the first one"), a purpose ("B for
-the ..."), a drug without problems ("B was fine"), or a cause named behind the effect ("... from B"). Drugs
-that are taken together are suspected together.
+A to B because of ...", "... since I switched from A to B"), an addition ("added A to B"), an order ("the
+first one"), a purpose ("B for the ..."), a drug without problems ("B was fine"), or a cause named behind the
+effect ("... from B"). Drugs that are taken together are suspected together.
 """
 
 from __future__ import annotations
@@ -104,6 +104,16 @@ _TOGETHER = _words(
       (?:\+|plus|&|and|n|with|w/|on\stop\sof|along\swith|together\swith|mixed\swith|while\son|went\sin\swith|,|/|x)?
       \s* (?:and|then|plus)? \s* (?:(?:the|my|a|an|some|usual|generic|odd|\d+\s?mg) \s*)* \s*"""
 )
+#: Before a drug that is taken in addition to another, and between both.
+_ADDED = _words(r"\b (?:add|adds|added|adding|addition\sof) \s+ (?:\S+\s+){0,2} $")
+_TO_IT = _words(r"\s+ (?:\S+\s+){0,2}? (?:to|onto) \s+ (?:(?:the|my|his|her) \s+)?")
+#: Behind both, why the one was added.
+_PURPOSE = _words(r"\s+ (?:to|for|because|bc|as|since|due) \b")
+#: From a drug with which the words of an effect begin to their end: "Prozac - insomnia", "lithium toxicity".
+_OF_ITS_OWN = _words(
+    r"""\s* (?:-+|[\u2013\u2014:=>]) \s .*
+      |[\s-]+ (?:induced|related|withdrawals?|toxicity|overdose|poisoning|intoxication) \b .*"""
+)
 #: Between a drug and an effect that it is said to cause.
 _CAUSED = _words(
     r"""\b (?:made|makes|making|make|gave|gives|giving|caus(?:e|es|ed|ing)|(?:left|leaves)\sm[ey]|turned|turns
@@ -119,6 +129,8 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence
     if not drugs:
         raise ValueError("no drug to choose from")
     before, after = _meant(text, drugs, effect)
+    if after and after[0].start == effect.start and _OF_ITS_OWN.match(text, after[0].end, effect.end):
+        return Causes((after[0].name,), stated=True)
     if by_words := _by_order(text, before, effect) or _replaced(text, before, effect):
         return Causes((by_words.name,), stated=True)
     if new := _changed_before(text, after, effect):
@@ -128,7 +140,14 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence
     for i in reversed(range(len(before))):
         end = before[i].end
         words = text[end : min(effect.start, end + _FAR)]
-        if i and (_is_against(words) or (_FINE.match(words) and _BREAK.search(words))):
+        if i and (
+            _is_against(words)
+            or (_FINE.match(words) and _BREAK.search(words))
+            or (
+                _is_added(text, before[i - 1], before[i])
+                and (_SENTENCE_END.search(words) or not _PURPOSE.match(words))
+            )
+        ):
             continue
         is_near = effect.start - end <= _FAR and not _SENTENCE_END.search(words)
         stated = is_near and bool(_CAUSED.search(words)) and i + 1 == len(before)
@@ -227,6 +246,15 @@ def _are_joined(text: str, one: NamedDrug, other: NamedDrug, starts: Sequence[in
     if other.start - one.end >= _NEAR or not _TOGETHER.fullmatch(text, one.end, other.start):
         return False
     return bisect_left(starts, one.end) == bisect_left(starts, other.start)
+
+
+def _is_added(text: str, one: NamedDrug, other: NamedDrug) -> bool:
+    """Whether the first drug was added to the second, which was taken before."""
+    return (
+        other.start - one.end < _NEAR
+        and _TO_IT.fullmatch(text, one.end, other.start) is not None
+        and _ADDED.search(text[max(0, one.start - _NEAR) : one.start]) is not None
+    )
 
 
 def _is_against(words: str) -> bool:

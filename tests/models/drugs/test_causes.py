@@ -52,6 +52,11 @@ POSTS = [
     ("took {1} on top of my {2}. <Heart racing>", (1, 2), False),
     ("{1} for a bad back plus {2} gave me <tremor>", (1, 2), True),
     ("{1}, {2} and {3}: <belly like a drum>", (1, 2, 3), False),
+    ("after adding {1} to my {2} I was <so restless>", (1,), False),
+    ("they added 5 mg {1} to {2}: <ears ring>", (1,), False),
+    ("added {1} to {2} to help with <no libido>", (2,), False),
+    ("added {1} to {2} to help with it. Now my <ears ring>", (1,), False),
+    ("went from {1} to {2}: <ears ring>", (2,), False),
     # named behind it
     ("<panic attacks> when starting {2}, none on {1}", (2,), True),
     ("<awful headache> so now on {1}. Then comes {2}", (1,), False),
@@ -94,6 +99,20 @@ def test_drugs_with_an_effect_between_them_are_not_taken_together() -> None:
     drugs = [NamedDrug(0, 6, "citalopram"), NamedDrug(18, 24, "fluoxetine")]
     assert causes(text, drugs, Span(26, 34), [8, 26]).names == ("fluoxetine",)
     assert causes(text, drugs, Span(26, 34), [26]).names == ("citalopram", "fluoxetine")
+
+
+@pytest.mark.parametrize(
+    ("effect", "right", "stated"),
+    [
+        ("Prozac - insomnia", "fluoxetine", True),
+        ("Prozac withdrawal", "fluoxetine", True),
+        ("Prozac resistance", "citalopram", False),
+    ],
+)
+def test_an_effect_whose_words_begin_with_a_drug_is_due_to_it(effect: str, right: str, stated: bool) -> None:
+    text = f"Celexa - itching\n{effect}"
+    drugs = [NamedDrug(0, 6, "citalopram"), NamedDrug(17, 23, "fluoxetine")]
+    assert causes(text, drugs, Span(17, len(text))) == ((right,), stated)
 
 
 def test_without_a_drug_there_is_nothing_to_choose_from() -> None:
