@@ -11,10 +11,14 @@ from prometheus_client import (
     ProcessCollector,
 )
 
+from models.types import ADE, DRUG, LABELS
+
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 
+#: The labels of the mentions of the stages that find some.
+_MENTIONED = {"ner": LABELS, "relation": (DRUG, ADE)}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 RECORDS = Counter(
@@ -249,7 +253,9 @@ def prepare(stage: str) -> None:
     for outcome in ("loaded", "refused"):
         RELOADS.labels(stage, outcome)
     if stage == "normalization":
-        for outcome in ("coded", "nil"):
+        for outcome in ("coded", "nil", "unsupported_language"):
             EVENTS.labels(outcome)
+    for label in _MENTIONED.get(stage, ()):
+        MENTIONS.labels(stage, label)
     for outcome in ("agreed", "differed", "failed", "skipped"):
         SHADOW.labels(stage, outcome)

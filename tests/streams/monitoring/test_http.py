@@ -59,3 +59,32 @@ async def test_a_port_that_is_in_use_is_named_with_its_setting() -> None:
             await http.start("127.0.0.1", port, dict, dict, tuple)
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        (
+            "ner",
+            {
+                ("ner", "ADE"),
+                ("ner", "DRUG"),
+                ("ner", "INDICATION"),
+                ("ner", "WITHDRAWAL"),
+                ("ner", "SYMPTOM"),
+            },
+        ),
+        ("relation", {("relation", "ADE"), ("relation", "DRUG")}),
+        ("normalization", {("coded",), ("nil",), ("unsupported_language",)}),
+    ],
+)
+def test_a_rate_sees_the_first_mention_and_the_first_report_in_another_language(
+    stage: str, expected: set[tuple[str, ...]]
+) -> None:
+    counters = (metrics.MENTIONS, metrics.EVENTS)
+    for counter in counters:
+        counter.clear()
+    metrics.prepare(stage)
+    samples = [s for counter in counters for family in counter.collect() for s in family.samples]
+    assert {tuple(s.labels.values()) for s in samples if s.name.endswith("_total")} == expected
+    assert {s.value for s in samples if s.name.endswith("_total")} == {0.0}
