@@ -53,6 +53,8 @@ def forget(
     settings = broker_settings()
     read = [line for item in ids or () for line in (_standard_input() if item == "-" else [item])]
     chosen, hashes = {id_ for id_ in read if id_.strip()}, _hashes(settings, author, handles)
+    if not all(map(_is_text, chosen)):
+        raise typer.BadParameter("the ids must be in UTF-8; nothing was deleted", param_hint="IDS")
     if not chosen and not hashes:
         raise typer.BadParameter("needs ids, --author or --handles")
     asyncio.run(forgetting.forget(settings, chosen))
@@ -62,8 +64,16 @@ def forget(
 
 
 def _standard_input() -> list[str]:
-    """Its lines, without the byte order mark that Windows may begin a file with."""
-    return sys.stdin.read().removeprefix("\ufeff").splitlines()
+    """Its lines, without the byte order mark of Windows; raises typer.BadParameter."""
+    try:
+        return sys.stdin.read().removeprefix("\ufeff").splitlines()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("the ids must be in UTF-8; nothing was deleted", param_hint="IDS") from None
+
+
+def _is_text(id_: str) -> bool:
+    """Whether an id was in UTF-8: of other bytes the system makes halves of surrogate pairs."""
+    return not any("\ud800" <= character <= "\udfff" for character in id_)
 
 
 def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -> set[str]:

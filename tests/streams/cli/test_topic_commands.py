@@ -36,3 +36,17 @@ def test_ids_and_handles_of_a_windows_file_are_those_of_reports(
     settings = Settings.model_validate({"author_key": KEY})
     read, plain = (topic_commands._hashes(settings, None, tmp_path / name) for name in ("handles", "plain"))
     assert read == plain
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_ids_that_are_not_in_utf_8_are_refused_in_one_line_before_anything_is_deleted(
+    pvstream: CommandLine, monkeypatch: pytest.MonkeyPatch, errors: str
+) -> None:
+    """What standard input makes of such bytes depends on the locale."""
+    lines = io.TextIOWrapper(io.BytesIO(b"first\ncaf\xe9\n"), encoding="utf-8", errors=errors)
+    monkeypatch.setattr("sys.stdin", lines)
+    with EmbeddedBroker() as broker:
+        pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
+        answer = pvstream("forget", "-")
+    assert answer.code == 2
+    assert "the ids must be in UTF-8; nothing was deleted" in answer.one_line
