@@ -13,12 +13,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 
+from aiokafka.errors import KafkaError
+
 from streams.codec import BadRecord, decode
 from streams.records import Lease
 from streams.reviews.log import Place
-from streams.reviews.tail import Tail
+from streams.reviews.tail import STOP_SECONDS, Tail
 from streams.settings import Settings
-from streams.topics import LEASES
+from streams.topics import LEASES, TopicsError
 
 #: Seconds that a lease lasts.
 LEASE_SECONDS = 600.0
@@ -69,9 +71,11 @@ class Leases:
         await self._read()
 
     async def stop(self) -> None:
-        """Ends the leases of this process's sessions."""
-        for place, session in list(self._own.items()):
-            await self.release(place, session)
+        """Ends the leases of this process's sessions; without a broker they end with their time."""
+        with suppress(KafkaError, TopicsError, TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                for place, session in list(self._own.items()):
+                    await self.release(place, session)
         await self._tail.stop()
 
     async def take(self, places: Sequence[Place], session: str) -> Place | None:

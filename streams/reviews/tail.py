@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -18,6 +20,9 @@ from streams.topics import Topic, TopicsError, broker_name, require
 
 #: Seconds in which the broker delivers what it has confirmed.
 DELIVERY_SECONDS = 30.0
+#: Seconds for its answer about the topic's ends, for which somebody at a browser waits, and for the end of a
+#: client: one without a broker would wait for ever for what it has not sent.
+ANSWER_SECONDS, STOP_SECONDS = 10.0, 5.0
 
 
 class Tail:
@@ -45,14 +50,19 @@ class Tail:
             raise
 
     async def stop(self) -> None:
+        """What the broker has not confirmed within STOP_SECONDS is given up: nobody was told that it was
+        saved.
+        """
         for client in (self._producer, self._consumer):
             if client is not None:
-                await client.stop()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STOP_SECONDS):
+                        await client.stop()
 
     async def read(self, past: int = -1) -> list[Any]:
         """The messages that this has not read yet, up to the present end and at least past an offset that the
-        broker has confirmed. Raises TopicsError where it does not deliver them. What was read by a call that
-        failed, or was cancelled with its request, the next one gives.
+        broker has confirmed. Raises TopicsError where it does not deliver them, and KafkaError. What was read
+        by a call that failed, or was cancelled with its request, the next one gives.
         """
         await self._read()
         end = time.monotonic() + DELIVERY_SECONDS
@@ -65,8 +75,9 @@ class Tail:
         return found
 
     async def _read(self) -> None:
-        first = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
-        end = (await self._consumer.end_offsets([self._partition]))[self._partition]
+        async with self._answered(ANSWER_SECONDS):
+            first = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
+            end = (await self._consumer.end_offsets([self._partition]))[self._partition]
         start, found = max(first, self._next), []
         async for messages in read_between(self._consumer, {self._partition: start}, {self._partition: end}):
             found += messages
@@ -74,8 +85,20 @@ class Tail:
         self._unread += found
 
     async def send(self, key: str, record: Any) -> int:
-        """Writes a record and waits until the broker has it; gives its offset."""
-        sent = await self._producer.send_and_wait(
-            self._partition.topic, encode(record), key=key.encode(), partition=0
-        )
+        """Writes a record and waits until the broker has it; gives its offset. Raises TopicsError and
+        KafkaError; then the broker may have it all the same, or get it later.
+        """
+        async with self._answered(DELIVERY_SECONDS):
+            sent = await self._producer.send_and_wait(
+                self._partition.topic, encode(record), key=key.encode(), partition=0
+            )
         return int(sent.offset)
+
+    @asynccontextmanager
+    async def _answered(self, seconds: float) -> AsyncIterator[None]:
+        """Raises TopicsError where the block takes longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            raise TopicsError(f"the broker does not answer about {self._topic.name}") from None

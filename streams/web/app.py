@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,14 +13,17 @@ from typing import Any
 
 import jinja2
 from aiohttp import web
+from aiokafka.errors import KafkaError
 from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
+from streams.reviews.chain import BrokenChain
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
 from streams.store.database import DatabaseError
+from streams.topics import TopicsError
 from streams.web import access
 from streams.web.access import ACCESS, USER, Access, Handler
 from streams.web.corrections import Vocabulary
@@ -32,6 +36,14 @@ HERE = Path(__file__).parent
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 #: Seconds that open streams get at the end.
 SHUTDOWN_SECONDS = 1.0
+
+
+log = logging.getLogger(__name__)
+#: What to do when the broker is back; True: the request should have written something.
+_ADVICE = {
+    False: "Load this page again later.",
+    True: "It is not known whether this was saved: load the queue again later, which knows.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     """
     from streams.web import review, views  # noqa: PLC0415  they need SITE
 
-    app = web.Application(middlewares=[_report_store_errors, access.guard])
+    app = web.Application(middlewares=[_report_errors, access.guard])
     app[ACCESS] = Access(settings)
     templates = environment()
     has_broker = settings.broker != EMBEDDED
@@ -153,12 +165,20 @@ async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
 
 
 @web.middleware
-async def _report_store_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers 503 with one line where the store cannot be read."""
+async def _report_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers 503 with one line where the store or the broker cannot be used, or the decisions are no whole
+    chain.
+    """
     try:
         return await handler(request)
     except DatabaseError as error:
-        return page(request, "message.html", 503, message=f"The store cannot be read: {error}")
+        message = f"The store cannot be read: {error}"
+    except BrokenChain as error:
+        message = f"Nothing can be reviewed, because the decisions are not whole: {error}"
+    except (KafkaError, TopicsError) as error:
+        log.warning("%s: %s", request.path, error)
+        message = f"The broker cannot be used at present. {_ADVICE[request.method == 'POST']}"
+    return page(request, "message.html", 503, message=message)
 
 
 def _when(time: datetime | str | None) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from pydantic import SecretStr
 
+from streams.broker.embedded import EmbeddedBroker
 from streams.records import Review
 from streams.replay.gold import read_gold
 from streams.reviews.chain import BrokenChain, verify
@@ -271,3 +273,35 @@ async def test_without_a_broker_nothing_can_be_reviewed(stored: Page, tmp_path: 
         client = browser()
         assert "set PV_BROKER" in await (await client.get("/review")).text()
         assert await sent(client, "/review", {"csrf": await secret(client), "action": "accept"}) == 403
+
+
+async def test_without_its_broker_the_page_says_so_and_ends_all_the_same(
+    brokered: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.reviews.tail.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("streams.reviews.tail.DELIVERY_SECONDS", 0.5)
+    monkeypatch.setattr("streams.reviews.tail.STOP_SECONDS", 0.5)
+    broker = EmbeddedBroker()
+    async with asyncio.timeout(60), brokered.served(broker=f"kafka://{broker.bootstrap}") as browser:
+        client = browser()
+        form = await given(client)
+        broker.close()
+        answers = [await client.get("/review")]
+        for action in ("accept", "skip"):
+            answers.append(await client.post("/review", data=form | {"action": action}))
+        answers.append(await client.post("/review/undo", data=form | {"sequence": "0"}))
+        assert [answer.status for answer in answers] == [503] * 4
+        texts = [await answer.text() for answer in answers]
+        assert "The broker cannot be used at present. Load this page again later." in texts[0]
+        assert all("It is not known whether this was saved" in text for text in texts[1:])
+        assert (await client.get("/")).status == 200
+
+
+async def test_a_chain_that_is_not_whole_is_named_to_the_reviewer(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        client = browser()
+        await given(client)
+        async with AIOKafkaProducer(**brokered.settings.client()) as producer:
+            await producer.send_and_wait("reviews", b"{}", key=b"r5", partition=0)
+        answer = await client.get("/review")
+        assert answer.status == 503 and "the decisions are not whole: reviews/0@0" in await answer.text()
