@@ -20,12 +20,13 @@ CRITERION_TEXTS = {
 def particulars(outcome: Outcome, releases: Sequence[str], version: str) -> Iterator[tuple[str, str]]:
     """Names and texts, in the order of the checklist. `releases` names the models behind the reports."""
     options, whole = outcome.options, outcome.windows["all"]
-    population = options.population
+    population, unknown = options.population, outcome.without_language
+    left_out = f"; {unknown} more reports, of which no language is stated, are left out" if unknown else ""
     yield (
         "Data",
         (
             f"{whole.reports} unique reports with {whole.pairs} pairs, found by models in texts of "
-            f"{population.source or 'all sources'}, {population.language or 'all languages'}"
+            f"{population.source or 'all sources'}, {population.language or 'all languages'}{left_out}"
         ),
     )
     yield (

@@ -34,7 +34,7 @@ class Population:
     source: str | None = None
     """Only reports of this input topic."""
     language: str | None = None
-    """Only reports in this language."""
+    """Only reports for which their source states this language."""
     serious: bool = False
     """Only serious events."""
     others: bool = False
@@ -103,6 +103,15 @@ def count(database: Database, population: Population, *, stratified: bool = Fals
         by_stratum = strata(database, population, pairs, STRATUM)
         counts = replace(counts, stratified=by_stratum.expected.sum(axis=1))
     return Tables(pairs, counts, int(total))
+
+
+def without_language(database: Database, population: Population) -> int:
+    """The unique reports that a population of one language leaves out because no language is stated."""
+    if population.language is None:
+        return 0
+    where = f"{replace(population, language=None).where()} AND coalesce(language, '') = ''"
+    ((reports,),) = database.query(f"SELECT count(DISTINCT report_group) FROM pairs WHERE {where}")[1]
+    return int(reports)
 
 
 #: Source and language of a report as one text.

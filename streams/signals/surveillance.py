@@ -10,7 +10,7 @@ import numpy as np
 from models.drugs.uses import bundled_uses
 from streams.records import Limits, Signal, WatchState, WindowStatistics
 from streams.signals.live import LiveStatistics
-from streams.signals.population import WINDOWS, Pair, Population, count
+from streams.signals.population import WINDOWS, Pair, Population, count, without_language
 from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries
 from streams.signals.statistics.maxsprt import ALPHA
 from streams.signals.statistics.mixture import Mixture
@@ -65,6 +65,8 @@ class Outcome:
     signals: list[Signal]
     changed: frozenset[Pair]
     """Pairs of which the number of reports is not that of the computation before; after a fit all pairs."""
+    without_language: int = 0
+    """Unique reports that are left out because the population is of one language and they state none."""
 
 
 class Surveillance:
@@ -97,7 +99,8 @@ class Surveillance:
                 changed.update(tables.pairs)
             windows[name] = Window(tables.reports, len(tables.pairs), live.prior, live.is_fitted)
         self._fit_is_due = False
-        return Outcome(now, self._options, windows, self._signals(now), frozenset(changed))
+        left_out = without_language(self.database, self._options.population.within("all", now))
+        return Outcome(now, self._options, windows, self._signals(now), frozenset(changed), left_out)
 
     def _signals(self, now: datetime) -> list[Signal]:
         whole = self._live["all"]

@@ -25,7 +25,7 @@ LEVELS = ("pt", "soc")
 LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
 UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; by default now")]
 SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
-LANGUAGE = Annotated[str | None, typer.Option(help="only reports in this language")]
+LANGUAGE = Annotated[str | None, typer.Option(help="only reports of which the source states this language")]
 SERIOUS = Annotated[bool, typer.Option("--serious", help="only serious events")]
 OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people than the writer")]
 STRATIFIED = Annotated[
@@ -210,4 +210,8 @@ def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
         "* signal of the weekly watch.",
         highlight=False,
     )
+    if n := outcome.without_language:
+        err.print(
+            f"--language leaves out {n} more reports: their source states no language.", highlight=False
+        )
     err.print(CAVEAT, highlight=False)

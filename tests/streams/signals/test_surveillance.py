@@ -209,3 +209,20 @@ def test_the_commands_query_and_export(
     names = {path.relative_to(folder).parts[:2] for path in folder.rglob("*.parquet")}
     assert ("reports", "month=2026-02") in names and ("events", "month=2026-03") in names
     assert "is not empty" in pvstream("export", folder).err
+
+
+def test_a_language_leaves_out_reports_that_state_none_and_says_how_many(
+    stored: Database, fill: Fill, pvstream: CommandLine, database_path: str, tmp_path: Path
+) -> None:
+    stated = {"a": "en", "b": "es", "c": None, "d": None, "e": None}
+    fill([report(id_, 1, event(), language=code) for id_, code in stated.items()])
+    fill([report("f", 1, event(negated=True)), report("g", 1, event(), duplicate_of="c")])
+    stored.release()
+    pvstream.set("PV_DATABASE", database_path)
+    until = ("--until", (NOON + timedelta(1)).isoformat())
+    answer = pvstream("signals", "--least", 1, "--language", "en", "--html", tmp_path / "x.html", *until)
+    assert answer.code == 0 and "1 unique reports" in answer.one_line
+    assert "leaves out 3 more reports: their source states no language" in answer.one_line
+    said = "3 more reports, of which no language is stated, are left out"
+    assert said in (tmp_path / "x.html").read_text()
+    assert "leaves out" not in pvstream("signals", *until).one_line
