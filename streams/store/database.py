@@ -21,6 +21,10 @@ class DatabaseBusy(DatabaseError):
     """Other processes have it open for longer than is waited for; it can be tried again."""
 
 
+class DatabaseAway(DatabaseError):
+    """The server has ended the connection, or does not answer; `offsets` connects again."""
+
+
 class Database(Protocol):
     """A store of reports. Every method raises DatabaseError."""
 

@@ -21,7 +21,7 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import fold, next_offsets, read_all
-from streams.store.database import Database, DatabaseBusy, open_database
+from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError, open_database
 from streams.store.decisions import apply_decisions, read_decisions
 from streams.topics import (
     EVENTS,
@@ -41,8 +41,8 @@ BATCH = 5000
 WAIT = 0.5
 #: Seconds between two moments at which others may open a database that only one process can.
 HOLD = 1.0
-#: Seconds between two looks for new partitions.
-LOOK = 60.0
+#: Seconds between two looks for new partitions, and between two attempts while the database is away.
+LOOK, AWAY = 60.0, 2.0
 POLL_MS = 200
 FETCH_BYTES = 4 << 20
 
@@ -55,8 +55,10 @@ class Follower:
         self._settings = settings
         self._database = database
         self._released_at = 0.0
-        self._is_out_of_range = False
-        """Whether a topic does not have the message that is to be read next."""
+        self._is_to_seek = False
+        """Whether to go back to the places of the database: a topic does not have the message that is to be
+        read next, or messages that were read could not be written.
+        """
 
     async def run(self, stop: asyncio.Event, *, until_end: bool = False) -> None:
         """Until `stop` is set or, with `until_end`, up to the present end of the topics. What was read is
@@ -78,17 +80,35 @@ class Follower:
         ends = await self._assign(consumer)
         looked_at = time.monotonic()
         while not stop.is_set():
-            messages = await self._fetch(consumer, stop)
-            if messages:
-                await self._write(messages, stop)
-            await self._release(idle=not messages)
+            try:
+                if self._is_to_seek or time.monotonic() - looked_at > LOOK:
+                    looked_at = time.monotonic()
+                    # A broker that is away is waited for.
+                    with suppress(KafkaError, TimeoutError):
+                        await self._assign(consumer)
+                messages = await self._fetch(consumer, stop)
+                if messages:
+                    await self._write(messages, stop)
+                await self._release(idle=not messages)
+            except (DatabaseAway, DatabaseBusy) as error:
+                await self._wait(error, stop)
+                continue
             if until_end and await _has_reached(consumer, ends):
                 break
-            if self._is_out_of_range or time.monotonic() - looked_at > LOOK:
-                looked_at = time.monotonic()
-                # A broker that is away is waited for.
-                with suppress(KafkaError, TimeoutError):
-                    await self._assign(consumer)
+
+    async def _wait(self, error: DatabaseError, stop: asyncio.Event) -> None:
+        """Waits before the next attempt. What was read is read again then, from the place that the database
+        has: it may be another server by then, which lacks the last transactions. Raises the error where the
+        process is to end.
+        """
+        if not self._is_to_seek:
+            log.warning("the database is waited for: %s", error)
+        self._is_to_seek = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(AWAY):
+                await stop.wait()
+        if stop.is_set():
+            raise error
 
     async def _write(self, messages: Sequence[Inbound], stop: asyncio.Event) -> None:
         """Waits for readers of a database that only one process can have open, as long as they take."""
@@ -124,26 +144,31 @@ class Follower:
             for p in range(counts[topic.name])
         ]
         ends: Mapping[TopicPartition, int] = await consumer.end_offsets(partitions)
-        if set(partitions) == consumer.assignment() and not self._is_out_of_range:
+        if set(partitions) == consumer.assignment() and not self._is_to_seek:
             return ends
-        self._is_out_of_range = False
         kept = await asyncio.to_thread(self._database.offsets)
         first = await consumer.beginning_offsets(partitions)
         consumer.assign(partitions)
         for tp in partitions:
             place = table_name(self._settings, tp.topic), tp.partition
             consumer.seek(tp, _start(place, kept.get(place), first[tp], ends[tp]))
+        self._is_to_seek = False
         return ends
 
     async def _fetch(self, consumer: Any, stop: asyncio.Event) -> list[Inbound]:
-        """The next messages: as many as a transaction has, or what comes within WAIT."""
+        """The next messages: as many as a transaction has, or what comes within WAIT. None from another place
+        than that of the database.
+        """
+        if self._is_to_seek:
+            await asyncio.sleep(WAIT)
+            return []
         messages: list[Inbound] = []
         end = time.monotonic() + WAIT
         while len(messages) < BATCH and time.monotonic() < end and not stop.is_set():
             try:
                 fetched = await consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH - len(messages))
             except OffsetOutOfRangeError:
-                self._is_out_of_range = True
+                self._is_to_seek = True
                 break
             messages += [self._inbound(m) for batch in fetched.values() for m in batch]
         return messages

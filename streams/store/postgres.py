@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from streams.order import Revision
 from streams.store import schema
 from streams.store.batches import Batch, Offsets
-from streams.store.database import DatabaseError
+from streams.store.database import DatabaseAway, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
 from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 
@@ -40,20 +40,22 @@ class PostgresDatabase:
 
     def __init__(self, url: str, password: str, *, write: bool = False) -> None:
         self._in_snapshot = False
-        with _database_errors():
-            self._connection = psycopg.connect(
-                url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
-            )
-            try:
-                self._prepare(write=write)
-            except BaseException:
-                self._connection.close()
-                raise
+        self._url, self._password, self._write = url, password, write
+        self._connect()
 
-    def _prepare(self, *, write: bool) -> None:
+    def _connect(self) -> None:
+        self._connection = _connected(self._url, self._password)
+        try:
+            with self._errors():
+                self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
         self._connection.execute("SET TIME ZONE 'UTC'")
         self._connection.commit()
-        if not write:
+        if not self._write:
             self._connection.read_only = True
             schema.check(schema.version_of(self._all))
             return
@@ -68,6 +70,8 @@ class PostgresDatabase:
         self._connection.commit()
 
     def offsets(self) -> Offsets:
+        if self._connection.closed:
+            self._connect()
         found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
         return {(topic, partition): offset for topic, partition, offset in found}
 
@@ -80,7 +84,7 @@ class PostgresDatabase:
             {"topic": topic, "partition": partition, "next_offset": offset}
             for (topic, partition), offset in batch.offsets.items()
         ]
-        with _database_errors(), self._connection.transaction():
+        with self._errors(), self._connection.transaction():
             if batch.replaced:
                 for table in (EVENTS, PAIRS):
                     self._connection.execute(
@@ -96,7 +100,7 @@ class PostgresDatabase:
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         cursor = self._connection.cursor()
-        with _database_errors():
+        with self._errors():
             # A cursor takes only queries, and what is prepared is one statement.
             cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {sql}", prepare=True)
             cursor.execute(NEXT)
@@ -104,7 +108,7 @@ class PostgresDatabase:
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
         sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
-        with _database_errors(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
+        with self._errors(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
             cursor.execute(sql)
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
@@ -120,7 +124,7 @@ class PostgresDatabase:
             yield
         finally:
             self._in_snapshot = False
-            with _database_errors():
+            with self._errors():
                 self._connection.rollback()
                 self._connection.isolation_level = None
 
@@ -136,17 +140,25 @@ class PostgresDatabase:
         return cursor.fetchall() if cursor.description else []
 
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with _database_errors():
+        with self._errors():
             found = self._connection.execute(sql, parameters).fetchall()
             self._connection.commit()
         return found
 
     def _fetched(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        with _database_errors():
+        with self._errors():
             while chunk := cursor.fetchall():
                 yield from chunk
                 cursor.execute(NEXT)
             self._connection.rollback()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.Error, schema.OtherSchema) as error:
+            kind = DatabaseAway if self._connection.closed else DatabaseError
+            raise kind(_first_line(error)) from None
 
 
 def _insert(table: Table) -> str:
@@ -159,9 +171,14 @@ def _insert(table: Table) -> str:
     )
 
 
-@contextmanager
-def _database_errors() -> Iterator[None]:
+def _connected(url: str, password: str) -> psycopg.Connection[tuple[Any, ...]]:
     try:
-        yield
-    except (psycopg.Error, schema.OtherSchema) as error:
-        raise DatabaseError(str(error).split("\n", 1)[0]) from None
+        return psycopg.connect(
+            url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
+        )
+    except psycopg.Error as error:
+        raise DatabaseAway(_first_line(error)) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

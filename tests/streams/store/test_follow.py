@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from aiokafka import AIOKafkaProducer
 
@@ -15,6 +16,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Inbound
 from streams.settings import Settings
+from streams.store.database import open_database
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
 from tests.streams.polling import until
@@ -57,3 +59,46 @@ async def test_a_store_that_is_behind_reads_all_that_the_broker_has_left(
         await task
         assert len(written) > 50 and written - {0} == set(range(min(written - {0}), MESSAGES))
         assert list(database.query("SELECT count(*) FROM reports")[1]) == [(len(written),)]
+
+
+@pytest.mark.parametrize("address", ["postgresql"], indirect=True)
+async def test_a_server_that_goes_away_is_waited_for_and_nothing_is_lost_even_if_it_forgot_some(
+    address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It comes back as from a copy that lacks the last transactions."""
+    monkeypatch.setattr("streams.store.follow.AWAY", 0.1)
+    other = address.removesuffix("postgres") + "template1"
+    with (
+        psycopg.connect(address, autocommit=True) as beside,
+        psycopg.connect(other, autocommit=True) as operator,
+        EmbeddedBroker() as broker,
+    ):
+
+        def stored() -> set[str]:
+            return {id_ for (id_,) in beside.execute("SELECT id FROM reports").fetchall()}
+
+        settings, stop = Settings(broker=f"kafka://{broker.bootstrap}", database=address), asyncio.Event()
+        with closing(await asyncio.to_thread(open_database, settings, write=True)) as database:
+            task = asyncio.create_task(Follower(settings, database).run(stop))
+            await send(settings, 0, 1)
+            await until(lambda: stored() == {"r0"}, 30)
+            operator.execute("ALTER DATABASE postgres WITH ALLOW_CONNECTIONS false")
+            try:
+                beside.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'pvstream'"
+                )
+                beside.execute("DELETE FROM reports")
+                beside.execute("UPDATE offsets SET next_offset = 0")
+                await send(settings, 1, 2)
+                await until(lambda: "the database is waited for" in caplog.text, 30)
+                await asyncio.sleep(1)
+                assert not task.done()
+            finally:
+                operator.execute("ALTER DATABASE postgres WITH ALLOW_CONNECTIONS true")
+            await until(lambda: stored() == {"r0", "r1"}, 30)
+            await send(settings, 2, 3)
+            await until(lambda: stored() == {"r0", "r1", "r2"}, 30)
+            stop.set()
+            await task
+        assert caplog.text.count("the database is waited for") == 1
