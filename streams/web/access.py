@@ -6,9 +6,9 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -16,6 +16,7 @@ from aiohttp import web
 from streams.settings import Settings
 
 Role = Literal["reader", "reviewer"]
+Form = Mapping[str, Any]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 COOKIE = "pvstream"
 LOCAL = "local"
@@ -100,7 +101,10 @@ class Access:
 
     def _from_cookie(self, cookie: str) -> User | None:
         body, _, signature = cookie.rpartition(".")
-        if not hmac.compare_digest(self._signature("cookie", body).encode(), signature.encode()):
+        try:
+            if not hmac.compare_digest(self._signature("cookie", body).encode(), signature.encode()):
+                return None
+        except UnicodeEncodeError:  # bytes that are no text, which aiohttp gives as halves of pairs
             return None
         session, role, name = body.split(".")
         return User(bytes.fromhex(name).decode(), "reviewer" if role == "reviewer" else "reader", session)
@@ -148,11 +152,19 @@ async def _check_form(request: web.Request, access: Access, user: User | None) -
         raise web.HTTPForbidden(text="a form of another site")
     if request.path == "/login" and user is None:
         return  # the token is the secret
-    form = await request.post()
+    form = await form_of(request)
     if user is None or not access.is_csrf(user, str(form.get("csrf", ""))):
         raise web.HTTPForbidden(text="the form is out of date; load the page again")
     if not user.may_review and request.path.startswith("/review"):
         raise web.HTTPForbidden(text="you may read, but not review")
+
+
+async def form_of(request: web.Request) -> Form:
+    """The fields of a form; raises HTTPBadRequest for a body that is none."""
+    try:
+        return await request.post()
+    except (ValueError, LookupError):  # bytes or an encoding that are not known, a part without a name
+        raise web.HTTPBadRequest(text="the form cannot be read") from None
 
 
 def set_cookie(request: web.Request, response: web.StreamResponse, user: User) -> None:

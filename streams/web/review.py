@@ -18,7 +18,7 @@ from streams.reviews.leases import Leases
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.web import reports
-from streams.web.access import User, user_of
+from streams.web.access import User, form_of, user_of
 from streams.web.app import SITE, Site, page
 from streams.web.corrections import ACTIONS, decided, state_of
 from streams.web.queue import FETCHED, ORDERS, READINGS, place, present, waiting
@@ -54,7 +54,7 @@ async def queue(request: web.Request) -> web.Response:
 
 async def decide(request: web.Request) -> web.Response:
     """Saves a decision on the event that the session has a lease of."""
-    site, user, form = request.app[SITE], user_of(request), await request.post()
+    site, user, form = request.app[SITE], user_of(request), await form_of(request)
     (log, leases), where = _topics(request), _place(form)
     action, order = str(form.get("action", "")), _order(str(form.get("order", "")))
     if action == "skip":
@@ -86,7 +86,7 @@ async def decide(request: web.Request) -> web.Response:
 
 async def undo(request: web.Request) -> web.Response:
     """Takes back the reviewer's last decision that is still valid."""
-    (log, _), user, form = _topics(request), user_of(request), await request.post()
+    (log, _), user, form = _topics(request), user_of(request), await form_of(request)
     await log.refresh()
     last = _last_of(log, user.name)
     written = None

@@ -11,7 +11,7 @@ from streams.signals.population import WINDOWS
 from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
 from streams.web import reports
-from streams.web.access import ACCESS, set_cookie
+from streams.web.access import ACCESS, form_of, set_cookie
 from streams.web.app import SITE, page
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, sparkline
 
@@ -83,7 +83,7 @@ async def login(request: web.Request) -> web.Response:
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    form, access = await request.post(), request.app[ACCESS]
+    form, access = await form_of(request), request.app[ACCESS]
     if access.by_header:
         raise web.HTTPNotFound
     user = access.signed_in(str(form.get("token", "")), str(form.get("name", "")))

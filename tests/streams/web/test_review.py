@@ -305,3 +305,25 @@ async def test_a_chain_that_is_not_whole_is_named_to_the_reviewer(brokered: Page
             await producer.send_and_wait("reviews", b"{}", key=b"r5", partition=0)
         answer = await client.get("/review")
         assert answer.status == 503 and "the decisions are not whole: reviews/0@0" in await answer.text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", b"csrf=\xff"),
+        ("application/x-www-form-urlencoded; charset=none", b"csrf=1"),
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=b", b"--b\r\n\r\nx"),
+    ],
+)
+async def test_bytes_that_are_no_form_and_no_cookie_are_refused_without_an_error(
+    stored: Page, kind: str, body: bytes
+) -> None:
+    async with stored.served() as browser:
+        client = browser()
+        answer = await client.post("/login", data=body, headers={"Content-Type": kind})
+        assert (answer.status, await answer.text()) == (400, "the form cannot be read")
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: pvstream=\xff.a.b\r\n\r\n")
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
