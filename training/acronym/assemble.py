@@ -273,5 +273,12 @@ def sources_of(settings: Settings, with_prototypes: bool, contexts: int) -> list
 
 
 def split_scores(model: Any, data: Path | None, limit: int = 0) -> list[Score]:
-    """The scores on every split; none without data."""
-    return manifest_scores("acronym", model, data, SPLITS, limit) if data else []
+    """The scores on every split whose file is in `data`, of which there must be one; none without data."""
+    if data is None:
+        return []
+    there = [split for split in SPLITS if (data / "acronyms" / f"{split}_dev{_suffix(split)}").exists()]
+    return manifest_scores("acronym", model, data, there or SPLITS[:1], limit)
+
+
+def _suffix(split: str) -> str:
+    return ".csv" if split == "casi" else ".json"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+
+import pytest
 
 from models.releases.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from training.acronym import __main__ as acronym
+from training.evaluation.result import EvaluationError
 
 
 def only_release(root: Path, task: str) -> Release:
@@ -46,3 +50,17 @@ def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
     assert release.file("dictionary.tsv").read_bytes() == dictionary.read_bytes()
     ((found,),) = load(release, dtype="float32").model.predict(["she took MTX today"])
     assert (found.long_form, found.source) == ("methotrexate", "dictionary")
+
+
+def test_a_release_is_scored_on_the_sets_that_are_there_and_needs_one(
+    tmp_path: Path, tiny_bert: str, folder: Path
+) -> None:
+    """SDU@AAAI-22 is for non-commercial use, so that many have CASI alone."""
+    (tmp_path / "data/acronyms").mkdir(parents=True)
+    options = {"data": tmp_path / "data", "output": tmp_path / "out", "base": tiny_bert, "zero_shot": True}
+    with pytest.raises(EvaluationError, match="casi: no file"):
+        acronym.main(**options)
+    shutil.copyfile(folder / "acronyms/casi_dev.csv", tmp_path / "data/acronyms/casi_dev.csv")
+    acronym.main(**options)
+    scores = only_release(tmp_path / "out", "acronym").manifest.scores
+    assert {s.data for s in scores} == {"CASI, held-out three tenths of the rows of every acronym"}
