@@ -22,7 +22,8 @@ Run = Annotated[
     Path | None, typer.Option(help="folder of checkpoints; a run that was stopped resumes from it")
 ]
 Device = Annotated[DeviceName, typer.Option(help="device; auto: the GPU if there is one")]
-RELEASES = Path("models/pretrained")
+#: Not where the bundled releases are: with a second one of a task there, no command starts.
+RELEASES = Path("runs")
 
 
 def program(function: Callable[..., None]) -> Callable[..., None]:

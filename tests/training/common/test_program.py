@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -10,6 +13,7 @@ import torch
 import typer
 from typer.testing import CliRunner
 
+from models.releases.store import BUNDLED
 from training.common.program import device_of, program
 
 calls: list[tuple[object, ...]] = []
@@ -63,3 +67,14 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         device_of("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert device_of("auto") == torch.device("cuda")
+
+
+@pytest.mark.parametrize("task", ["ner", "acronym", "relation", "normalization", "summarization", "idiom"])
+def test_a_release_is_not_written_beside_the_bundled_one_unless_that_is_asked_for(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two releases of a task there, and neither a worker nor `pvstream releases` starts."""
+    main = import_module(f"training.{task}.__main__").main
+    monkeypatch.chdir(BUNDLED.parent.parent)
+    output: Path = signature(main).parameters["output"].default
+    assert not output.resolve().is_relative_to(BUNDLED)
