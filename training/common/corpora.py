@@ -6,12 +6,15 @@ import csv
 import json
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
 
+#: A byte order mark, which spreadsheets and Windows write, is no part of the first name or token.
+ENCODING = "utf-8-sig"
 # Corpora as the manifests of releases name them.
 CITATION = "none stated, citation asked"
 ADE_NEGATIVES = TrainingData(
@@ -24,6 +27,24 @@ RQE_TRAINING = TrainingData(
 )
 PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
 ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
+
+
+class CorpusError(ValueError):
+    """A file is not in the form of its corpus; the message is one line with its path."""
+
+
+@contextmanager
+def in_form(path: Path) -> Iterator[None]:
+    """Around the reading of a file: raises CorpusError where it has other columns, keys or tags than it
+    should, or is not UTF-8.
+    """
+    try:
+        yield
+    except CorpusError:
+        raise
+    except (ValueError, LookupError, TypeError, csv.Error) as error:
+        found = " ".join(f"{type(error).__name__}: {error}".split())
+        raise CorpusError(f"{path} is not in the form of its corpus: {found}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +81,9 @@ def json_lines(path: Path) -> Iterator[tuple[int, str]]:
     texts may hold other separators unescaped, such as U+2028. A byte order mark, which files of Windows may
     begin with, is left out.
     """
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+    with in_form(path):
+        text = path.read_text(encoding=ENCODING)
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
 
@@ -73,7 +96,7 @@ def own_texts(path: Path) -> Iterator[str]:
 
     try:
         lines = list(json_lines(path))
-    except UnicodeDecodeError:
+    except CorpusError:
         raise typer.BadParameter(f"{path} is not UTF-8") from None
     for number, line in lines:
         try:
@@ -86,10 +109,17 @@ def own_texts(path: Path) -> Iterator[str]:
 
 
 def read_psytar(path: Path) -> list[GoldText]:
-    """Sentences as `token TAB tag` lines, separated by empty lines; tokens are joined by one space."""
+    """Sentences as `token TAB tag` lines, separated by empty lines; tokens are joined by one space. Raises
+    CorpusError.
+    """
+    with in_form(path):
+        return _psytar(path)
+
+
+def _psytar(path: Path) -> list[GoldText]:
     sentences: list[GoldText] = []
     rows: list[tuple[str, str]] = []
-    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
+    for line in [*path.read_text(encoding=ENCODING).splitlines(), ""]:
         if line.strip():
             token, tag = line.split("\t")
             rows.append((token, tag))
@@ -117,9 +147,15 @@ def _from_tags(id_: str, rows: Sequence[tuple[str, str]]) -> GoldText:
 
 
 def read_ade(directory: Path) -> dict[str, GoldText]:
-    """The ADE corpus by sentence id; overlapping entities are kept."""
+    """The ADE corpus by sentence id; overlapping entities are kept. Raises CorpusError."""
+    path = directory / "sentences.json"
+    with in_form(path):
+        return _ade(path)
+
+
+def _ade(path: Path) -> dict[str, GoldText]:
     texts = {}
-    for row in json.loads((directory / "sentences.json").read_text(encoding="utf-8")):
+    for row in json.loads(path.read_text(encoding=ENCODING)):
         starts, position = [], 0
         for token in row["tokens"]:
             starts.append(position)
@@ -143,21 +179,23 @@ def read_ade(directory: Path) -> dict[str, GoldText]:
 
 
 def read_ade_fold(directory: Path, fold: int) -> tuple[list[GoldText], list[GoldText]]:
-    """Training and test sentences of fold 1 to 10."""
-    texts = read_ade(directory)
-    folds = json.loads((directory / "folds.json").read_text(encoding="utf-8"))[f"split_{fold}"]
-    return [texts[i] for i in folds["train set"]], [texts[i] for i in folds["test set"]]
+    """Training and test sentences of fold 1 to 10; raises CorpusError."""
+    texts, path = read_ade(directory), directory / "folds.json"
+    with in_form(path):
+        folds = json.loads(path.read_text(encoding=ENCODING))[f"split_{fold}"]
+        return [texts[i] for i in folds["train set"]], [texts[i] for i in folds["test set"]]
 
 
 def read_ade_negatives(path: Path) -> list[GoldText]:
-    """Sentences without an adverse event, from lines `pmid NEG sentence`."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
+    """Sentences without an adverse event, from lines `pmid NEG sentence`. Raises CorpusError."""
+    with in_form(path):
+        lines = path.read_text(encoding=ENCODING).splitlines()
+        return [GoldText(f"neg-{i}", line.split(" NEG ", 1)[1].strip(), ()) for i, line in enumerate(lines)]
 
 
 def read_negative_abstracts(path: Path) -> list[str]:
     """The PubMed id of each line of `read_ade_negatives`."""
-    return [line.split(" NEG ", 1)[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line.split(" NEG ", 1)[0] for line in path.read_text(encoding=ENCODING).splitlines()]
 
 
 def read_ade_abstracts(directory: Path) -> dict[str, str]:
@@ -167,10 +205,12 @@ def read_ade_abstracts(directory: Path) -> dict[str, str]:
     Raises KeyError where a sentence is in no abstract.
     """
     abstracts: dict[str, str] = {}
-    for line in (directory / "DRUG-AE.rel").read_text(encoding="utf-8").splitlines():
-        number, sentence = line.split("|")[:2]
-        key = _letters(sentence)
-        abstracts[key] = min(number, abstracts.get(key, number))
+    path = directory / "DRUG-AE.rel"
+    with in_form(path):
+        for line in path.read_text(encoding=ENCODING).splitlines():
+            number, sentence = line.split("|")[:2]
+            key = _letters(sentence)
+            abstracts[key] = min(number, abstracts.get(key, number))
     return {t.id: abstracts[_letters(t.text)] for t in read_ade(directory).values()}
 
 
@@ -180,9 +220,9 @@ def _letters(text: str) -> str:
 
 def read_psytar_codes(path: Path, unmapped: bool = False) -> Iterator[GoldCoding]:
     """Mentions with at least one known preferred or lowest-level name (several are separated by `|`), and,
-    with `unmapped`, effects without a known name.
+    with `unmapped`, effects without a known name. Raises CorpusError.
     """
-    with path.open(encoding="utf-8", newline="") as file:
+    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
         for row in csv.DictReader(file):
             names = tuple(n.strip() for n in row["sider_meddra_terms"].split("|") if n.strip())
             if names or (unmapped and PSYTAR_LABELS.get(row.get("type", "ADR")) == ADE):

@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 from models.acronym.surface_features import undotted
 from models.scores import Counts, RecordMeasure, accuracy_at, ratio
 from models.types import Span
+from training.common.corpora import ENCODING, in_form
 from training.common.long_forms import casi_senses
 from training.evaluation.result import Result
 
@@ -80,10 +81,13 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 def read_casi(path: Path) -> list[Row]:
     """The rows of CASI whose text contains the acronym, with or without full stops between its letters; its
-    senses are those of its rows.
+    senses are those of its rows. Raises CorpusError.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
+    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
+        return _casi(list(csv.DictReader(file)))
+
+
+def _casi(found: Sequence[Mapping[str, str]]) -> list[Row]:
     senses: dict[str, set[str]] = {}
     for row in found:
         senses.setdefault(row["acronym_"], set()).add(row["expansion"])
@@ -132,13 +136,15 @@ def _hash(seed: int, row: Row) -> str:
 
 
 def read_sdu(rows: Path, dictionary: Path) -> list[Row]:
-    """SDU@AAAI-22 acronym disambiguation, every row."""
-    senses = json.loads(dictionary.read_text(encoding="utf-8"))
+    """SDU@AAAI-22 acronym disambiguation, every row. Raises CorpusError."""
+    with in_form(dictionary):
+        senses = json.loads(dictionary.read_text(encoding=ENCODING))
     out = []
-    for row in json.loads(rows.read_text(encoding="utf-8")):
-        at = locate(row["sentence"], row["acronym"])
-        if at is not None:
-            out.append(Row(row["sentence"], at, tuple(senses[row["acronym"]]), row["label"]))
+    with in_form(rows):
+        for row in json.loads(rows.read_text(encoding=ENCODING)):
+            at = locate(row["sentence"], row["acronym"])
+            if at is not None:
+                out.append(Row(row["sentence"], at, tuple(senses[row["acronym"]]), row["label"]))
     return out
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.scores import Counts, spearman
+from training.common.corpora import ENCODING, in_form
 from training.evaluation.result import Part, Result
 from training.teaching.batches import PARTS
 from training.teaching.readers import idioms
@@ -84,12 +85,13 @@ def _plain(expression: str) -> str:
 
 def read_pairs(folder: Path, language: str, without: Container[str] = frozenset()) -> list[Pair]:
     """Rows of the dev gold file in one language, with the sentences of the dev file, but for those with an
-    expression of `without`.
+    expression of `without`. Raises CorpusError.
     """
-    with (folder / "semeval22_dev.csv").open(encoding="utf-8", newline="") as file:
+    asked, gold_file = folder / "semeval22_dev.csv", folder / "semeval22_dev_gold.csv"
+    with in_form(asked), asked.open(encoding=ENCODING, newline="") as file:
         sentences = {r["ID"]: (r["sentence1"], r["sentence2"], r["MWE1"]) for r in csv.DictReader(file)}
     pairs = []
-    with (folder / "semeval22_dev_gold.csv").open(encoding="utf-8", newline="") as file:
+    with in_form(gold_file), gold_file.open(encoding=ENCODING, newline="") as file:
         for row in csv.DictReader(file):
             first, second, expression = sentences[row["ID"]]
             if row["Language"] == language and _plain(expression) not in without:

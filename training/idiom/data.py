@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.idiom.model import Marker, idiom_token
+from training.common.corpora import ENCODING, in_form
 from training.evaluation.idiom import Pair
 from training.teaching.batches import Idiom
 
@@ -41,9 +42,12 @@ class Row(NamedTuple):
 
 
 def read_groups(path: Path, language: str = "EN") -> list[Group]:
-    """The groups of one language in the order of the file; rows with the same sentence form one group."""
+    """The groups of one language in the order of the file; rows with the same sentence form one group.
+
+    Raises CorpusError.
+    """
     groups: dict[tuple[str, str], Group] = {}
-    with path.open(encoding="utf-8", newline="") as file:
+    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
         for row in csv.DictReader(file):
             if row["Language"] != language:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,21 @@ from hypothesis import strategies as st
 
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
 from training.common.corpora import (
+    CorpusError,
     GoldCoding,
     GoldMention,
     GoldText,
     hold_out,
+    json_lines,
     read_ade,
     read_ade_fold,
     read_ade_negatives,
     read_psytar,
     read_psytar_codes,
 )
+from training.evaluation.acronym import read_casi
+from training.idiom.data import read_groups
+from training.unlabelled import own_texts
 
 
 def surfaces(text: GoldText) -> list[tuple[str, str]]:
@@ -71,7 +77,7 @@ def test_an_empty_psytar_file_has_no_sentences(tmp_path: Path) -> None:
 
 
 def test_a_psytar_label_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(KeyError, match="EF"):
+    with pytest.raises(CorpusError, match="EF"):
         read_psytar(written(tmp_path, "works\tB-EF\n"))
 
 
@@ -141,3 +147,43 @@ def test_holding_out_splits_without_loss_and_the_same_way_each_time(n: int, shar
 def test_another_seed_holds_out_other_texts() -> None:
     texts = [GoldText(str(i), "x", ()) for i in range(50)]
     assert hold_out(texts, 0.5, 1) != hold_out(texts, 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "text", "found"),
+    [
+        (read_psytar, "ner_train.conll", "no\tB-ADR\nsleep\n", "not enough values"),
+        (read_psytar, "ner_train.conll", "no\tB-OTHER\n", "KeyError: 'OTHER'"),
+        (read_ade_negatives, "negatives.txt", "1 NEG A rash .\n\n", "IndexError"),
+        (read_psytar_codes, "normalization.csv", "drug_id,mention\na.1,rash\n", "sider_meddra_terms"),
+        (read_casi, "casi_dev.csv", "acronym;expansion;text\nMS;morphine;MS\n", "KeyError: 'acronym_'"),
+        (read_groups, "semeval22_train.csv", "ID,sim\n1,1\n", "KeyError: 'Language'"),
+        (json_lines, "posts.jsonl", b'{"text": "caf\xe9"}\n', "can't decode byte 0xe9"),
+    ],
+)
+def test_a_file_of_another_form_is_named_with_what_is_wrong_in_one_line(
+    read: Callable[[Path], Iterable[object]], name: str, text: str | bytes, found: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CorpusError) as refused:
+        list(read(path))
+    said = str(refused.value)
+    assert said.startswith(f"{path} is not in the form of its corpus: ")
+    assert found in said
+    assert "\n" not in said
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """Spreadsheets and Windows write one."""
+    path = tmp_path / "file"
+    path.write_text("no\tB-ADR\n", encoding="utf-8-sig")
+    assert [(t.text, t.mentions) for t in read_psytar(path)] == [("no", (GoldMention(0, 2, ADE),))]
+    path.write_text('{"text": "rash"}\n', encoding="utf-8-sig")
+    assert list(own_texts(path)) == ["rash"]
+    path.write_text(
+        "drug_id,mention,sentence,sider_meddra_terms\na.1,rash,A rash.,Rash\n", encoding="utf-8-sig"
+    )
+    assert list(read_psytar_codes(path)) == [GoldCoding("rash", "A rash.", "a", ("Rash",))]
+    path.write_text("acronym_,expansion,text\nMS,morphine,MS was given\n", encoding="utf-8-sig")
+    assert [row.gold for row in read_casi(path)] == ["morphine"]

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from models.releases.manifest import ReleaseError
+from training.common.corpora import CorpusError
 from training.common.program_help import help_text, run_program
 from training.evaluation.result import EvaluationError
 
@@ -24,6 +25,8 @@ def count(data: Annotated[Path, typer.Option()]) -> None:
         raise EvaluationError(f"{data}:\nno record in it")
     if data.suffix:
         raise ReleaseError(f"{data} has several taggers")
+    if data.name == "columns":
+        raise CorpusError(f"{data} is not in the form of its corpus: KeyError: 'text'")
     (data / "words.txt").read_text(encoding="utf-8")
 
 
@@ -33,6 +36,7 @@ def count(data: Annotated[Path, typer.Option()]) -> None:
         ("nowhere", "nowhere/words.txt'\n"),
         ("a.b", "error: a.b has several taggers\n"),
         ("missing", "error: missing: no record in it\n"),
+        ("columns", "columns is not in the form of its corpus: KeyError: 'text'\n"),
     ],
 )
 def test_what_the_user_can_act_on_is_one_line(
