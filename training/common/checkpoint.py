@@ -5,20 +5,28 @@ It is read back without unpickling code, and only by a run with the same setting
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 
 FILE = "checkpoint.pt"
+LOCK = ".lock"
+#: The locked files of this process, which has them until it ends: closing one ends its lock.
+_locked: dict[Path, int] = {}
 
 
 class CheckpointError(Exception):
-    """The run folder belongs to a run with other settings, or to none; the message is one line."""
+    """The run folder belongs to a run with other settings, to one that goes on, or to none, or cannot be read
+    or written; the message is one line.
+    """
 
 
 def digest_of(data: Iterable[object]) -> str:
@@ -42,11 +50,15 @@ class Checkpoint:
     def load(self) -> dict[str, Any] | None:
         """The last saved state, None where there is none; sets torch's random generators to where they were.
 
-        Raises CheckpointError.
+        Raises CheckpointError, also while another process has the folder: of two runs there each would
+        replace the state of the other.
         """
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return None
-        stored: dict[str, Any] = torch.load(self._path, weights_only=True, map_location="cpu")
+        _lock(self._path.parent)
+        if not self._path.exists():
+            return None
+        stored = _stored(self._path)
         if stored["settings"] != self._settings:
             raise CheckpointError(f"{self._path} is of a run with other settings")
         torch.set_rng_state(stored["torch"])
@@ -58,7 +70,7 @@ class Checkpoint:
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Saves tensors and plain values. They are written to another file, synced and renamed, so that a
-        power cut leaves the last state or this one.
+        power cut leaves the last state or this one. Raises CheckpointError where the disk is full.
         """
         if self._path is None:
             return
@@ -68,10 +80,17 @@ class Checkpoint:
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         }
-        with aside.open("wb") as file:
-            torch.save({"settings": self._settings, "state": dict(state)} | generators, file)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with aside.open("wb") as file:
+                torch.save({"settings": self._settings, "state": dict(state)} | generators, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except (OSError, RuntimeError) as error:
+            # A failed write is an error of torch, which has that of the system for its context.
+            reason = error.__context__ if isinstance(error.__context__, OSError) else error
+            aside.unlink(missing_ok=True)
+            said = " ".join(str(reason).split())
+            raise CheckpointError(f"{self._path} stays as it was, it cannot be written: {said}") from error
         aside.rename(self._path)
 
 
@@ -80,8 +99,35 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     path = folder / FILE
     if not path.exists():
         raise CheckpointError(f"{folder} holds no run")
-    stored = torch.load(path, weights_only=True, map_location="cpu")
+    stored = _stored(path)
     return stored["settings"], stored["state"]
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    try:
+        stored: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    except (RuntimeError, EOFError, UnpicklingError) as error:
+        raise CheckpointError(f"{path} is damaged: remove it to begin the run anew") from error
+    return stored
+
+
+def _lock(folder: Path) -> None:
+    """Keeps other processes out of a folder until this one ends; where there are no locks it does nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = (folder / LOCK).resolve()
+    if path in _locked:
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            raise CheckpointError(
+                f"{folder} is in use by another run: give each a --run of its own"
+            ) from None
+        return
+    _locked[path] = descriptor
 
 
 def random_state(rng: random.Random) -> list[Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from training.common.checkpoint import CheckpointError
+from training.common.checkpoint import FILE, Checkpoint, CheckpointError
 from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, stored_run, warmup_linear
 
 
@@ -181,3 +184,39 @@ def test_a_line_of_the_curve_has_losses_scores_and_what_was_decided() -> None:
     assert (
         epoch.line("clner") == "clner epoch  3  loss 0.5000  validation: F1 0.2500, recall 1.0000  2 s  kept"
     )
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
+    """Each would replace the state of the other, also before the first has saved one."""
+    code = (
+        "import sys; from pathlib import Path; from training.common.checkpoint import Checkpoint; "
+        "Checkpoint(Path(sys.argv[1]), {}).load(); print('begun', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(CheckpointError, match="in use by another run"):
+            Checkpoint(tmp_path, {}).load()
+        other.kill()
+    assert numbers(TrainingLoop(Line([0.5]), {}, tmp_path).epochs()) == [1]
+
+
+def test_a_full_disk_leaves_the_last_state_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path, {})
+    checkpoint.save({"epoch": 1})
+    size = (tmp_path / FILE).stat().st_size
+    _, most = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        with pytest.raises(CheckpointError, match=r"cannot be written: .*File too large"):
+            checkpoint.save({"epoch": 2, "more": torch.zeros(1000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.glob("*.new"))
+    assert checkpoint.load() == {"epoch": 1}
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[: size // 2])
+    with pytest.raises(CheckpointError, match="is damaged: remove it"):
+        checkpoint.load()
+    with pytest.raises(CheckpointError, match="is damaged"):
+        stored_run(tmp_path)
