@@ -14,6 +14,8 @@ from streams.topics import MAX_DEAD_MESSAGE
 
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
+#: Seconds that a request may take, as in Faust, which refuses to start with a longer session.
+REQUEST_SECONDS = 90.0
 
 
 def queue_size(settings: Settings, workers: int) -> int:
@@ -28,6 +30,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "broker_credentials": _credentials(settings),
         "broker_session_timeout": settings.session_timeout,
         "broker_heartbeat_interval": settings.session_timeout / 4,
+        "broker_request_timeout": max(REQUEST_SECONDS, settings.session_timeout),
         "broker_commit_interval": settings.commit_interval,
         "consumer_group_instance_id": settings.instance or None,
         # On a rebalance and on a stop, finish and acknowledge the records already read.

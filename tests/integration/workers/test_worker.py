@@ -101,6 +101,16 @@ async def test_a_worker_is_ready_once_it_has_its_partitions_and_reports_its_lag(
         assert all(found[str(i)].topic == "mentions" for i in range(20) if i != 7)
 
 
+async def test_a_worker_runs_with_a_session_of_minutes_as_its_restart_may_take() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, session_timeout=300)
+        worker = Worker((STAGE,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        async with worker.running(), asyncio.timeout(60):
+            while worker.readiness() != {"ner": True}:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
+
 async def test_a_trace_context_passes_through_a_worker() -> None:
     trace = [("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"), ("tracestate", b"vendor=1")]
     with EmbeddedBroker() as broker:
