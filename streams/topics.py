@@ -148,6 +148,13 @@ def group_id(settings: Settings, name: str) -> str:
     return f"{settings.prefix}pv-{name}"
 
 
+def request_bytes(settings: Settings) -> int:
+    """The size of the largest message that a producer of outputs and dead letters takes; PV_MAX_OUTPUT_BYTES
+    does not count the key and the headers.
+    """
+    return max(2 * MAX_DEAD_MESSAGE, settings.max_output_bytes + MAX_MESSAGE)
+
+
 def by_name(name: str) -> Topic[Any]:
     """The topic of that name; raises TopicsError for a name that is not in the table."""
     for topic in TOPICS:

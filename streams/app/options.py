@@ -10,7 +10,7 @@ from faust.types.auth import CredentialsT
 from mode import CrashingSupervisor
 
 from streams.settings import Settings
-from streams.topics import MAX_DEAD_MESSAGE
+from streams.topics import request_bytes
 
 #: How often a consumer asks the broker for its topics and partitions.
 METADATA_MAX_AGE_MS = 10_000
@@ -41,7 +41,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "consumer_metadata_max_age_ms": METADATA_MAX_AGE_MS,
         "producer_acks": -1,
         "producer_linger": 0.005,
-        "producer_max_request_size": 2 * MAX_DEAD_MESSAGE,
+        "producer_max_request_size": request_bytes(settings),
         # An agent raises only for an error that no single record causes: the app must crash, not restart it.
         "agent_supervisor": CrashingSupervisor,
         # The embedded broker supports no admin requests, and no tables or leader election are used.

@@ -34,7 +34,7 @@ from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
 from streams.stage import Processed, Stage
-from streams.topics import broker_name
+from streams.topics import broker_name, request_bytes
 
 log = logging.getLogger(__name__)
 #: Batches that may wait; further ones are skipped and counted.
@@ -117,7 +117,8 @@ class Shadow:
 
     async def _process_batches(self) -> None:
         """Starts the candidate and processes batches until an error; returns when the release is refused."""
-        producer = AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5)
+        size = request_bytes(self._settings)
+        producer = AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5, max_request_size=size)
         async with running_client(producer):
             starting = asyncio.create_task(
                 asyncio.to_thread(CandidateProcess, self._stage.name, self.version, self._settings)
@@ -169,18 +170,22 @@ class Shadow:
             with_provenance(prediction, p.report, maker, p.record)
             for prediction, p in zip(predictions, reports, strict=True)
         ]
-        sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
-        sends = {
-            id(p): (o.id.encode(), encode(o), trace_headers(p.record.headers))
+        limit = self._settings.max_output_bytes
+        kept = [
+            (p, o, value)
             for p, o in zip(reports, outputs, strict=True)
-        }
+            if len(value := encode(o)) <= limit  # of the live release it would be a dead letter
+        ]
+        sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
+        sends = {id(p): (o.id.encode(), value, trace_headers(p.record.headers)) for p, o, value in kept}
         for p in batch:
             if p.report is None:
                 sends[id(p)] = p.record.key, None, tombstone_headers(self._stage.source, p.record)
         await self._send(producer, [sends[id(p)] for p in batch if id(p) in sends])
-        agreed = sum(decisions(o) == decisions(p.output) for o, p in zip(outputs, reports, strict=True))
+        agreed = sum(decisions(o) == decisions(p.output) for p, o, _ in kept)
+        self._count("failed", len(outputs) - len(kept))
         self._count("agreed", agreed)
-        self._count("differed", len(reports) - agreed)
+        self._count("differed", len(kept) - agreed)
 
     async def _send(
         self, producer: Any, records: Sequence[tuple[bytes | None, bytes | None, Headers]]

@@ -8,6 +8,8 @@ import asyncio
 import re
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -108,6 +110,22 @@ async def test_a_worker_runs_with_a_session_of_minutes_as_its_restart_may_take()
         worker.handles["ner"] = Handle(loaded(FakeTagger()))
         async with worker.running(), asyncio.timeout(60):
             while worker.readiness() != {"ner": True}:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
+
+async def test_an_output_may_be_as_large_as_is_set() -> None:
+    def large(model: object, reports: Sequence[Report]) -> list[Report]:
+        return [replace(report, meta={"x": "y" * 4_500_000}) for report in reports]
+
+    stage: Stage[Report, Report] = Stage("ner", POSTS, MENTIONS, large)
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, max_output_bytes=5_000_000)
+        worker = Worker((stage,), settings)
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        async with worker.running(), asyncio.timeout(60):
+            async with Sender(settings) as sender:
+                await sender.send("posts", Report(id="a", text="fine"))
+            while processes.count(broker.bootstrap, "mentions") == 0:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
 
 

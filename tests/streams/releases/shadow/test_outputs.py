@@ -17,6 +17,7 @@ from streams.releases.announcements import Refusal
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
 from streams.settings import Settings
 from streams.stage import Processed
+from streams.topics import MAX_MESSAGE
 from tests.fakes import inbound
 from tests.streams.polling import until
 from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
@@ -52,6 +53,7 @@ class FakeProducer:
 
     def __init__(self, **options: Any) -> None:
         assert options["acks"] == "all"
+        assert options["max_request_size"] >= Settings().max_output_bytes + MAX_MESSAGE
 
     async def start(self) -> None:
         """There is no connection."""
@@ -200,6 +202,23 @@ async def test_a_batch_whose_outputs_cannot_be_sent_is_counted_as_failed(
     await until(lambda: process.killed == process.started == 1)
     await shadow.stop()
     assert shadow.counts == {"agreed": 0, "differed": 0, "failed": 3, "skipped": 0}
+
+
+async def test_an_output_that_is_too_large_fails_alone(
+    process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    def outputs(batch: Sequence[Any]) -> list[Summary]:
+        return [replace(s, meta={"x": "y" * 9000}) if s.id == "q-1" else s for s in summaries(batch)]
+
+    shadow = Shadow(STAGE, NO_VERSION, 1.0, Settings(max_output_bytes=8000))
+    process.outputs = staticmethod(outputs)
+    shadow.start()
+    shadow.offer(processed_live(reports(3)))
+    await until(lambda: shadow.counts["agreed"] == 2)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 2, "differed": 0, "failed": 1, "skipped": 0}
+    assert [key for _, key, _ in producer.sent] == [b"q-0", b"q-2"]
+    assert process.started == 1
 
 
 async def test_a_batch_with_a_missing_output_is_counted_as_failed(
