@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import FailFast
 
 TASKS = ("ner", "acronym", "relation", "normalization", "summarization")
 
@@ -70,7 +72,7 @@ class Relation:
     head: int
     tail: int
     score: float
-    neighbours: tuple[Neighbour, ...] = ()
+    neighbours: Annotated[tuple[Neighbour, ...], FailFast()] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Expansion:
     long_form: str
     score: float
     source: Literal["text", "dictionary"]
-    candidates: tuple[LongForm, ...] = ()
+    candidates: Annotated[tuple[LongForm, ...], FailFast()] = ()
     """the best long forms, best first, where the first is not far enough ahead to be decided on"""
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, FailFast, Field, StringConstraints
 
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
@@ -129,7 +129,7 @@ class Report:
     """Id of the first report that this one repeats or nearly repeats; null for the first one itself."""
     aggregate_only: bool = False
     """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
-    masked: tuple[Masked, ...] = ()
+    masked: Annotated[tuple[Masked, ...], FailFast()] = ()
     """What was masked in the text, in its order."""
 
     @property
@@ -143,8 +143,8 @@ class Report:
 class ExpandedReport(Report):
     """A report and the long forms of its acronyms; the text itself is never changed."""
 
-    expansions: tuple[Expansion, ...] = ()
-    undecided: tuple[Expansion, ...] = ()
+    expansions: Annotated[tuple[Expansion, ...], FailFast()] = ()
+    undecided: Annotated[tuple[Expansion, ...], FailFast()] = ()
     """Acronyms whose best long form is not far enough ahead, with their candidates; they stay as written."""
 
 
@@ -152,8 +152,8 @@ class ExpandedReport(Report):
 class TaggedReport(ExpandedReport):
     """A report and its mentions; relations only from the stage `relation`, not from `ner`."""
 
-    mentions: tuple[Mention, ...] = ()
-    relations: tuple[Relation, ...] = ()
+    mentions: Annotated[tuple[Mention, ...], FailFast()] = ()
+    relations: Annotated[tuple[Relation, ...], FailFast()] = ()
     read: bool | None = None
     """False: the tagger does not read the `language` of the text, so it has no mentions. Null in records of
     earlier versions, which state the language of such texts only.
@@ -180,7 +180,7 @@ class CodedEvent:
 
     mention: int
     """Position in the record's mentions."""
-    drugs: tuple[str, ...]
+    drugs: Annotated[tuple[str, ...], FailFast()]
     """Suspected drugs, by their nonproprietary name where it is known."""
     drug_evidence: Literal["relation", "text", "report", "only_drug_in_text", "none"]
     """A relation of the clinical sentence, the words or places in a post, the `drug` of the report, or that
@@ -192,7 +192,7 @@ class CodedEvent:
     score: float
     """Cosine similarity to the best candidate."""
     nil: bool
-    candidates: tuple[Candidate, ...]
+    candidates: Annotated[tuple[Candidate, ...], FailFast()]
     negated: bool = False
     """The text states that the event did not happen."""
     hypothetical: bool = False
@@ -210,7 +210,7 @@ class CodedReport(TaggedReport):
     """The final record of a post or a sentence; spans are of the text also where that was dropped."""
 
     text: KeptText
-    events: tuple[CodedEvent, ...] = ()
+    events: Annotated[tuple[CodedEvent, ...], FailFast()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
