@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from streams.aggregate import without_text
 from streams.codec import BadRecord, encode
-from streams.records import Inbound, Report
+from streams.records import NO_TIMESTAMP, Inbound, Report
 
 
 class Maker(NamedTuple):
@@ -35,7 +35,7 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
     complete = replace(
         output,
         source=source,
-        received_at=report.received_at or received_at(record),
+        received_at=report.received_at or _received_first(report, record),
         releases=releases,
         record_id=f"{source}/{report.id}/{_fingerprint(report)}/{maker.stage}@{versions}",
         origin=report.origin,
@@ -44,12 +44,23 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
     return complete if maker.keep_text else without_text(complete)
 
 
-def received_at(record: Inbound) -> datetime:
-    """The broker's timestamp of a record; raises BadRecord where it is outside of the calendar."""
+def received_at(record: Inbound) -> datetime | None:
+    """The broker's timestamp of a record; None where it has none. Raises BadRecord where it is outside of the
+    calendar.
+    """
+    if record.timestamp == NO_TIMESTAMP:
+        return None
     try:
         return datetime.fromtimestamp(record.timestamp, UTC)
     except (ValueError, OverflowError, OSError):
         raise BadRecord("the timestamp of the record is out of range") from None
+
+
+def _received_first(report: Report, record: Inbound) -> datetime | None:
+    """When the report was received, for the first stage that states it: the record of a later stage has the
+    time of the stage before, which a repeat has not.
+    """
+    return None if report.releases and report.origin is not None else received_at(record)
 
 
 def _fingerprint(report: Report) -> str:

@@ -17,6 +17,8 @@ MAX_TEXT = 100_000
 MAX_DRUG, MAX_DRUGS = 256, 8
 
 Headers = Sequence[tuple[str, bytes | None]]
+#: The timestamp of a message without one: Kafka has -1 ms.
+NO_TIMESTAMP = -0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Inbound:
     key: bytes | None
     value: bytes | None
     timestamp: float
-    """Seconds since 1970, from the broker's record; a producer may have set any number."""
+    """Seconds since 1970, from the broker's record, or NO_TIMESTAMP; a producer may have set any number."""
     headers: Headers = ()
     token: Any = field(default=None, compare=False, repr=False)
     """The transport's own object, needed to acknowledge the record."""
@@ -98,7 +100,7 @@ class Report:
     source: str = ""
     """The input topic of the report."""
     received_at: datetime | None = None
-    """When the report was ingested; by default the broker's timestamp of the source record."""
+    """The broker's timestamp of the source record; null where that has none."""
     releases: dict[str, str] = field(default_factory=dict)
     """Stage to release version, for each model that contributed to the record, in the order of the stages."""
     record_id: str = ""

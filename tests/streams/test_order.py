@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.types import TASKS
 from streams.codec import BadRecord, encode
 from streams.order import ORIGIN, RECEIVED_AT, Latest, Revision, read_revision, revision_of, tombstone_headers
-from streams.records import CodedReport, Inbound, Origin, Report
+from streams.records import NO_TIMESTAMP, CodedReport, Inbound, Origin, Report
 from streams.topics import EVENTS, MENTIONS, POSTS, RELEASES
 from tests.fakes import inbound
 
@@ -125,6 +125,15 @@ def test_the_revision_of_a_record_of_a_stage_is_in_the_record_and_of_a_deletion_
     assert read_revision(MENTIONS, deletion) == revision(8, partition=2)
     again = Inbound("events", 0, 70, b"a", None, 0.0, tombstone_headers(MENTIONS, deletion))
     assert read_revision(EVENTS, again) == revision(8, partition=2)
+
+
+def test_what_comes_later_without_a_time_stamp_is_not_older_than_all_else() -> None:
+    """Its key may have moved to another partition."""
+    kept = revision(7, partition=2)
+    deletion = Inbound("posts", 5, 1, b"a", None, NO_TIMESTAMP)
+    passed = Inbound("events", 0, 70, b"a", None, 0.0, tombstone_headers(POSTS, deletion))
+    assert read_revision(POSTS, deletion).against(kept) == "newer"
+    assert read_revision(EVENTS, passed).against(kept) == "newer"
 
 
 def test_a_message_that_no_stage_wrote_is_its_own_source_record() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streams import metrics
 from streams.agents import ner
-from streams.records import Inbound, Report, TaggedReport
+from streams.records import NO_TIMESTAMP, Inbound, Report, TaggedReport
 from streams.stage import Stage, StageBroken, run_stage
 from streams.topics import EVENTS, MENTIONS, POSTS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
@@ -183,6 +183,16 @@ async def test_a_later_stage_passes_the_origin_on_and_adds_its_generation() -> N
     assert new["origin"] == {"topic": "posts", "partition": 0, "offset": 3}
     assert new["generations"] == {"ner": 4, "normalization": 9}
     assert (unknown["origin"], unknown["generations"]) == (None, {"normalization": 9})
+
+
+async def test_when_a_record_without_a_time_stamp_was_received_is_not_known() -> None:
+    first, second = FakePorts(loaded(FakeTagger())), FakePorts(loaded(FakeTagger()))
+    await run(first, [replace(post(3), timestamp=NO_TIMESTAMP)])
+    ((_, value, _),) = first.to("mentions")
+    coder: Stage[TaggedReport, TaggedReport] = Stage("normalization", MENTIONS, EVENTS, lambda m, b: list(b))
+    await run_stage(coder, batches_of([inbound(80, value, "mentions")]), second)
+    ((_, coded, _),) = second.to("events")
+    assert [orjson.loads(v or b"")["received_at"] for v in (value, coded)] == [None, None]
 
 
 async def test_a_batch_that_belongs_to_another_worker_is_neither_sent_nor_acknowledged() -> None:
