@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, cast
 
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
@@ -38,6 +38,8 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         coordinator = self._ensure_consumer()._coordinator
         self.membership = Membership(coordinator)
         coordinator._coordination_task.add_done_callback(self._coordination_ended)
+        self._push = coordinator._push_error_to_user
+        coordinator._push_error_to_user = self._membership_failed
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         tolerant_headers.install()
@@ -70,6 +72,14 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         """
         if not task.cancelled() and (error := task.exception()) is not None:
             self.add_future(self.crash(error))
+
+    def _membership_failed(self, error: Exception) -> Awaitable[Any]:
+        """Ends the worker after an error of the group that aiokafka leaves to its user, such as a missing
+        right or a session that the broker refuses. aiokafka then waits until it is asked for the error, which
+        Faust never does. While the consumer has no partitions nothing else would see it either.
+        """
+        self.add_future(self.crash(error))
+        return cast(Awaitable[Any], self._push(error))
 
 
 class CommittedConsumer(Consumer):

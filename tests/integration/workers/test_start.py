@@ -106,3 +106,11 @@ def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site
             site.wait_count(40, "mentions")
             assert site.metric('pv_assigned_partitions{stage="ner"}') == 4
         stop(first)
+
+
+def test_a_worker_that_its_group_refuses_ends_and_says_why(tiny_site: Site) -> None:
+    site = tiny_site
+    # Shorter than group.min.session.timeout.ms.
+    with site.running("worker", "--stage", "ner", PV_SESSION_TIMEOUT="3") as refused:
+        assert refused.wait(60) == 1
+    assert "InvalidSessionTimeoutError" in site.log.read_text().splitlines()[-1]
