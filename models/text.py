@@ -14,6 +14,8 @@ MOST_MARKS = 20
 # the abbreviations below, which are common in clinical text: the tagger would lose context there.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
 _LONGEST_ABBREVIATION = len("approx.")
+#: Minimum number of characters of a line that was cut for its length.
+_LINE = 50
 # Some go on whatever follows. Others may end a sentence, and what follows decides: "5 mg. daily", "No. 3" and
 # "Jan. 2019" go on, but "20 mg. It helps" and "Pain? No. Headaches" do not. MS is no title.
 _ABBREVIATION = re.compile(
@@ -78,6 +80,30 @@ def sentences(text: str) -> list[Span]:
         start = end_mark.end()
     _append(spans, text, start, len(text))
     return spans
+
+
+def whole_sentences(text: str) -> list[Span]:
+    """As `sentences`, but a sentence that a program cut into lines for their length is one: mail and notes
+    have such lines.
+    """
+    joined: list[Span] = []
+    for span in sentences(text):
+        if joined and _is_cut(text, joined[-1], span):
+            joined[-1] = Span(joined[-1].start, span.end)
+        else:
+            joined.append(span)
+    return joined
+
+
+def _is_cut(text: str, one: Span, other: Span) -> bool:
+    """Whether a sentence is the first part of another: a long line without a mark at its end, and the next
+    line begins with a small letter.
+    """
+    between = text[one.end : other.start]
+    if between.strip(" \t") not in ("\n", "\r\n") or not text[other.start].islower():
+        return False
+    line = text[max(0, one.end - _LINE) : one.end]
+    return len(line) == _LINE and {"\n", "\r"}.isdisjoint(line) and line[-1] not in ".?!:;"
 
 
 def _goes_on(text: str, start: int, end_mark: re.Match[str]) -> bool:

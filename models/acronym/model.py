@@ -24,7 +24,7 @@ from models.acronym.scorers import HEAD, Scorer, TrainedScorer, ZeroShotScorer
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.tables import read_tsv
-from models.text import sentences
+from models.text import whole_sentences
 from models.types import Expansion, LongForm, Span
 
 #: Clinical short forms with their long forms, written for this project.
@@ -194,7 +194,7 @@ def plural(long_form: str) -> str:
 
 def _occurrences(text: str, report: int, known: Sequence[Container[str]]) -> Iterator[_Occurrence]:
     """Those of all short forms. `known`: where an entry is looked up, as it stands first."""
-    for sentence in sentences(text):
+    for sentence in whole_sentences(text):
         for span in short_forms(text, sentence):
             short_form = text[span.start : span.end]
             # "H/o" and "Pt" begin a sentence.

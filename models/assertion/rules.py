@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.tables import read_tsv
-from models.text import sentences
+from models.text import sentences, whole_sentences
 from models.types import Assertion, Span
 
 #: Characters searched on each side of the effect.
@@ -98,7 +98,7 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
 
     `clinical`: the text is about a patient and not by one, see above.
     """
-    sentence, first, last = _sentence(text, start, end)
+    sentence, first, last = _sentence(text, start, end, clinical)
     if not sentence:
         return Assertion()
     matches = _matches_of(sentence, clinical)
@@ -139,11 +139,11 @@ def _kinds_after(sentence: str, matches: list[_Match], last: int) -> set[str]:
     return kinds
 
 
-def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
+def _sentence(text: str, start: int, end: int, clinical: bool) -> tuple[str, int, int]:
     """The sentences that overlap the span in lower case, and its offsets in them; "" where there are none."""
     if not 0 <= start < end <= len(text):
         return "", 0, 0
-    found = _sentences_of(text)
+    found = _sentences_of(text, clinical)
     first = bisect_right(found, start, key=attrgetter("end"))
     after = bisect_left(found, end, key=attrgetter("start"))
     if first == after:
@@ -163,9 +163,11 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 @lru_cache(maxsize=64)
-def _sentences_of(text: str) -> tuple[Span, ...]:
-    """Cached, because other effects of the same text need them."""
-    return tuple(sentences(text))
+def _sentences_of(text: str, clinical: bool) -> tuple[Span, ...]:
+    """Cached, because other effects of the same text need them. The lines of a note may be cut for their
+    length, those of a post are sentences.
+    """
+    return tuple(whole_sentences(text) if clinical else sentences(text))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.drugs import DrugLexicon
 from models.relation.pairs import SentenceMention
 from models.terminology.names import term_at_end
-from models.text import sentences, word_texts, words_to_read
+from models.text import whole_sentences, word_texts, words_to_read
 from models.types import ADE, Expansion, Span
 
 #: The system organ class of what is done to a patient ("liver transplantation").
@@ -37,7 +37,7 @@ def split(batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None
     return [
         Sentence(i, *_read(text, words_to_read(text, s), own))
         for i, (text, own) in enumerate(zip(batch, known, strict=True))
-        for s in sentences(text)
+        for s in whole_sentences(text)
     ]
 
 

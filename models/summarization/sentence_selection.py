@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.text import sentences
+from models.text import whole_sentences
 from models.types import Span
 
 #: Not "Was in hospital", "Might just be nerves" or "Can't sleep", statements whose subject was left out, not
@@ -23,8 +23,6 @@ _QUESTION_START = re.compile(
 )
 #: The end of a sentence with no space behind it; addresses of the web and of mail have small letters there.
 _UNSPACED = re.compile(r"(?<=[^\W\d_]{2})(?:\s?[?!][?!.]{0,9}|\.{2,9}|\.(?=[A-Z][a-z]*[ ,]))(?=[^\W\d_])")
-#: Minimum number of characters of a line that was cut for its length.
-_LINE = 50
 _FIELD = re.compile(r"^\s*(?:subject|message|question|q|re)\s*:\s*", re.IGNORECASE)
 
 
@@ -38,7 +36,7 @@ def candidate_sentences(text: str) -> list[Span]:
 
 def all_sentences(text: str) -> list[Span]:
     """The sentences of a text without the field names of a contact form. Never empty."""
-    spans = (_without_field(text, s) for s in _unwrapped(text, sentences(text)))
+    spans = (_without_field(text, s) for s in whole_sentences(text))
     return [s for s in spans if s is not None] or [Span(0, len(text))]
 
 
@@ -65,28 +63,6 @@ def end_marks(sentence: str) -> str:
     """What stands behind the last word of a sentence: '?"', "?!", or a mark and an emoji."""
     last = next((i for i in range(len(sentence) - 1, -1, -1) if sentence[i].isalnum()), -1)
     return sentence[last + 1 :]
-
-
-def _unwrapped(text: str, spans: list[Span]) -> list[Span]:
-    """The sentences, of which those are put together again that programs for mail cut into lines."""
-    joined: list[Span] = []
-    for span in spans:
-        if joined and _is_cut(text, joined[-1], span):
-            joined[-1] = Span(joined[-1].start, span.end)
-        else:
-            joined.append(span)
-    return joined
-
-
-def _is_cut(text: str, one: Span, other: Span) -> bool:
-    """Whether a sentence is the first part of another: a long line without a mark at its end, and the next
-    line begins with a small letter.
-    """
-    between = text[one.end : other.start]
-    if between.strip(" \t") not in ("\n", "\r\n") or not text[other.start].islower():
-        return False
-    line = text[max(0, one.end - _LINE) : one.end]
-    return len(line) == _LINE and {"\n", "\r"}.isdisjoint(line) and line[-1] not in ".?!:;"
 
 
 def _without_field(text: str, sentence: Span) -> Span | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.text import MOST_MARKS, sentences, word_texts, words, words_to_read
+from models.text import MOST_MARKS, sentences, whole_sentences, word_texts, words, words_to_read
 from models.types import Span
 
 # Random text rarely has full stops before spaces, so half of the examples consist of sentence ends.
@@ -126,6 +126,27 @@ def test_sentences_end_at_marks_and_line_breaks_but_not_after_abbreviations(
     text: str, expected: list[str]
 ) -> None:
     assert strings(text, sentences(text)) == expected
+
+
+LINE = "He was started on trimethoprim-sulfamethoxazole for a urinary"
+LISTED = "metoprolol succinate 50 mg tablet by mouth once daily with food"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LINE}\ninfection. Then\nhome.", [f"{LINE}\ninfection.", "Then", "home."]),
+        (f"{LINE}\r\n  tract and\ngot fever", [f"{LINE}\r\n  tract and", "got fever"]),
+        (f"It hurt. {LINE}\n{LINE.lower()}\ntract.", ["It hurt.", f"{LINE}\n{LINE.lower()}\ntract."]),
+        (f"{LINE}\n\ninfection", [LINE, "infection"]),
+        (f"{LINE}\nInfection", [LINE, "Infection"]),
+        (f"{LINE}:\ninfection", [f"{LINE}:", "infection"]),
+        (f"{LISTED}\n2. lisinopril", [LISTED, "2.", "lisinopril"]),
+        ("", []),
+    ],
+)
+def test_a_sentence_that_was_cut_for_the_length_of_its_line_is_one(text: str, expected: list[str]) -> None:
+    assert strings(text, whole_sentences(text)) == expected
 
 
 def test_offsets_count_code_points_after_an_emoji() -> None:

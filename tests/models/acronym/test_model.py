@@ -45,6 +45,15 @@ def test_a_definition_applies_to_every_occurrence_and_overrides_the_dictionary(m
     assert [e.start for e in expansions] == [18, text.index("MS hurt"), text.index("MS is")]
 
 
+def test_the_context_of_an_acronym_is_its_sentence_also_where_that_was_cut_into_lines(
+    model: AcronymModel,
+) -> None:
+    lines = "The optic nerve was inflamed and the brain had demyelinating\nplaques, as is seen in MS."
+    (cut,), (whole,) = model.predict([lines, lines.replace("\n", " ")])
+    assert cut.long_form == whole.long_form
+    assert cut.score == pytest.approx(whole.score, abs=1e-3)
+
+
 def test_a_remark_in_brackets_does_not_override_the_dictionary(model: AcronymModel) -> None:
     ((expansion,),) = model.predict(["MS (muscles) was seen again in the knee."])
     assert expansion.source == "dictionary"

@@ -280,6 +280,12 @@ def test_the_challenge_set_has_valid_offsets_and_preferred_terms() -> None:
         assert {e["pt"] for e in post["events"]} <= terms, post["id"]
 
 
+def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length() -> None:
+    note = "She has taken amiodarone for two years and denies any chest pain,\ndizziness or [rash]."
+    assert assertion_of(note, clinical=True) == NEGATED
+    assert assertion_of(note) == ASSERTED
+
+
 def test_several_flags_may_be_set() -> None:
     assert assertion_of("some people might get [a rash]") == Assertion(
         hypothetical=True, other_experiencer=True

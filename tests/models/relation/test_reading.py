@@ -37,6 +37,13 @@ def test_without_expansions_words_are_read_as_they_are_written() -> None:
     assert [s.read for s in split(["Xy b! Xz d.", "e"])] == [["Xy", "b", "!"], ["Xz", "d", "."], ["e"]]
 
 
+def test_a_sentence_of_a_note_that_was_cut_into_lines_is_read_as_one() -> None:
+    """Else the drug is in one sentence and its effect in another."""
+    note = "She was treated with carbamazepine for trigeminal neuralgia and three\nweeks later had a rash."
+    (sentence,) = split([note])
+    assert sentence.read == note.replace(".", " .").split()
+
+
 @pytest.mark.parametrize(
     ("long_form", "is_read"),
     [
