@@ -28,6 +28,10 @@ _SHORT_FORM = re.compile(
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
+#: No long form begins with one of these words, although its initials may fit.
+_NO_FIRST = frozenset(
+    ("a", "an", "and", "as", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to")
+)
 #: Characters in front of a bracket that are searched for a long form: a long word, as a text without white
 #: space is one, would need quadratic time.
 _BEFORE = 300
@@ -70,7 +74,8 @@ def best_long_form(short_form: str, text: str) -> str | None:
     """The shortest end of `text` that contains the letters and digits of the short form in order, the first
     of them at the start of a word; None where there is none or it is too long or too short.
 
-    Schwartz and Hearst (2003), figure 1: the characters are matched from right to left.
+    Schwartz and Hearst (2003), figure 1: the characters are matched from right to left. Unlike there, a
+    longer end is taken whose words begin with these characters: AA is "aplastic anemia", not "anemia".
     """
     at = len(text)
     for i in range(len(short_form) - 1, -1, -1):
@@ -84,6 +89,7 @@ def best_long_form(short_form: str, text: str) -> str | None:
             return None
     start = text.rfind(" ", 0, at + 1) + 1
     long_form = text[start:].strip()
+    long_form = max(long_form, _by_initials(short_form, text), key=len)
     too_long = len(long_form.split()) > _max_words(short_form)
     if len(long_form) <= len(short_form) or too_long or short_form in long_form.split():
         return None
@@ -106,6 +112,14 @@ def _is_short_form(text: str) -> bool:
 
 def _has_form_of_acronym(text: str) -> bool:
     return _MIN_LENGTH <= len(text) <= _MAX_LENGTH and any(c.isupper() for c in text)
+
+
+def _by_initials(short_form: str, text: str) -> str:
+    """The end of `text` whose words begin with the characters of the short form; else empty."""
+    form = _last_words(text, len(short_form))
+    words = form.lower().split()
+    fits = "".join(word[0] for word in words) == short_form.lower() and words[0] not in _NO_FIRST
+    return form if fits and text.rstrip().endswith(form) else ""
 
 
 def _last_words(text: str, n: int) -> str:

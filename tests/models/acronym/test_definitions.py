@@ -31,6 +31,11 @@ from models.types import Span
         ),
         ("myocardial infarction (MI). Later mitral insufficiency (MI).", {"MI": "myocardial infarction"}),
         ("heat shock protein (XYZ)", {}),
+        (
+            "severe aplastic anemia (AA) and MM (multiple myeloma)",
+            {"AA": "aplastic anemia", "MM": "multiple myeloma"},
+        ),
+        ("an adeno-associated virus (AAV)", {"AAV": "adeno-associated virus"}),
         ("no long form (HSP) here", {}),
         ("(HSP)", {}),
         ("he was ill (see Figure 2)", {}),
