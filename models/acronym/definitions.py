@@ -56,7 +56,7 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
     defined: dict[str, str] = {}
     for bracket in _BRACKET.finditer(text):
         before = text[max(0, bracket.start() - _BEFORE) : bracket.start()].rstrip()
-        inside = re.split(r"[;,]", bracket.group(1).strip())[0].strip()
+        inside = " ".join(re.split(r"[;,]", bracket.group(1).strip())[0].split())
         if _is_short_form(inside):
             short_form = inside
             long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))

@@ -32,6 +32,10 @@ from models.types import Span
         ("myocardial infarction (MI). Later mitral insufficiency (MI).", {"MI": "myocardial infarction"}),
         ("heat shock protein (XYZ)", {}),
         (
+            "TEN (toxic epidermal\nnecrolysis) and toxic  epidermal\nnecrolysis",
+            {"TEN": "toxic epidermal necrolysis"},
+        ),
+        (
             "severe aplastic anemia (AA) and MM (multiple myeloma)",
             {"AA": "aplastic anemia", "MM": "multiple myeloma"},
         ),
