@@ -28,6 +28,10 @@ _SHORT_FORM = re.compile(
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
+#: Stand in brackets behind a drug whose letters may be the same: "prednisone (PO)", "promethazine (PRN)".
+_HOW_TAKEN = frozenset(
+    ("PO", "PR", "PRN", "IV", "IM", "SC", "SQ", "SL", "HS", "SR", "ER", "CR", "IR", "DR", "XR")
+)
 #: No long form begins with one of these words, although its initials may fit.
 _NO_FIRST = frozenset(
     ("a", "an", "and", "as", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to")
@@ -51,7 +55,8 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
     a short form is defined twice, the first definition counts.
 
     `known`: short forms with their long forms. A single word in brackets behind one of these is a definition
-    only if it is one of them: "CT (chest)" is none, although "chest" has a C and a T.
+    only if it is one of them: "CT (chest)" is none, although "chest" has a C and a T. So is a single word in
+    front of one of _HOW_TAKEN in brackets.
     """
     defined: dict[str, str] = {}
     for bracket in _BRACKET.finditer(text):
@@ -60,11 +65,13 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
         if _is_short_form(inside):
             short_form = inside
             long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))
+            is_remark = short_form in _HOW_TAKEN
         else:
             short_form = _last_words(before, 1)
             long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
-            if long_form is not None and " " not in long_form and not _may_mean(short_form, long_form, known):
-                long_form = None
+            is_remark = True
+        if long_form is not None and is_remark and " " not in long_form:
+            long_form = long_form if _may_mean(short_form, long_form, known) else None
         if long_form is not None:
             defined.setdefault(short_form, long_form)
     return defined

@@ -98,6 +98,14 @@ def test_a_word_in_brackets_behind_a_known_short_form_is_rarely_its_definition()
     assert definitions("computed tomography (CT)", known) == {"CT": "computed tomography"}
 
 
+def test_how_a_drug_is_taken_is_no_short_form_of_its_name() -> None:
+    """Each later PO and PRN was read as the drug, and suspected."""
+    known = {"PO": ("by mouth",), "PRN": ("as needed",), "CR": ("controlled release", "creatinine")}
+    assert definitions("Prednisone (PO), promethazine (PRN), carbamazepine (CR), KCl PO PRN.", known) == {}
+    assert definitions("complete response (CR), creatinine (CR)", known) == {"CR": "complete response"}
+    assert definitions("creatinine (CR)", known) == {"CR": "creatinine"}
+
+
 def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
     """Each bracket has a character that the word of 100,000 characters in front of it lacks."""
     text = "z" * 80_000 + "".join(f"(A{chr(0x4E00 + i)})" for i in range(5_000))
