@@ -18,10 +18,16 @@ _SHORTHAND_WORDS = (
     "q4h q6h q8h qam qd qds qhs qid qod qpm retics rx rxn sats subcut subq sx sxs sz t-spine tachy "
     "tacro tbili tds tid trach trop trops tx ucx uti vanc vanco vfib vtach w/in wbc wnl wt"
 )
-_SHORTHAND = "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in _SHORTHAND_WORDS.split())
+#: Those of drugs, which other names follow behind a slash ("vanc/zosyn").
+_DRUG_WORDS = "amio azithro benzo clinda dapto dilt doxy norepi tacro vanc vanco"
+_SHORTHAND, _DRUGS = (
+    "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in words.split())
+    for words in (_SHORTHAND_WORDS, _DRUG_WORDS)
+)
 # "5-FU", "IL-2", "C&S" and "s/p" are one short form; "MTX-induced", "anti-TNF" and "PET/CT" contain some.
 _SHORT_FORM = re.compile(
-    rf"(?<!\w)(?:(?P<shorthand>(?:{_SHORTHAND}|[Ww]/)(?![\w/-]))|"
+    rf"(?<!\w)(?:(?P<shorthand>(?:{_SHORTHAND}|[Ww]/)(?![\w/-])|"
+    rf"(?:{_SHORTHAND})(?=-(?:induced|associated|related)\b)|(?:{_DRUGS})(?=/[^\W\d_]{{3}}))|"
     r"(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|"
     r"(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w))"
 )

@@ -134,7 +134,9 @@ def test_the_definitions_of_any_text_consist_of_its_words(text: str) -> None:
         ("the dose in ms, day 12", []),
         # Shorthand in small letters is whole words, of which the first letter may be a capital.
         ("Pt seen, meds prn and tid w/ food", ["Pt", "meds", "prn", "tid", "w/"]),
-        ("apt to bid-ask, txt, pt-days", []),
+        ("apt to bid-ask, txt, pt-days, pt/family, vanc/h", []),
+        ("vanc-induced, etoh-related, Amio-associated", ["vanc", "etoh", "Amio"]),
+        ("on vanc/zosyn, ceftriaxone/azithro, tacro/MMF", ["vanc", "azithro", "tacro", "MMF"]),
     ],
 )
 def test_short_forms_are_words_with_capitals(text: str, expected: list[str]) -> None:
