@@ -12,6 +12,7 @@ from models.tables import header, read_separated, read_tsv
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 COLUMNS = ("llt", "pt", "soc", "serious", "frequency")
 FREQUENCIES = frozenset("012345")
+SERIOUS = frozenset(("1", "0", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,17 @@ def _read(path: Path) -> list[Term]:
 
 
 def _table(path: Path) -> Iterable[Term]:
-    is_rated = header(path)[: len(COLUMNS)] == list(COLUMNS)
+    names = [name.strip().lower() for name in header(path)]
+    serious, frequent = (names.index(name) if name in names else len(names) for name in COLUMNS[3:])
+    is_rated = frequent < len(names)
     for row in read_tsv(path, ("llt", "pt", "soc")):
-        frequency = "".join(row[4:5]) if is_rated else "0"
+        frequency = "".join(row[frequent : frequent + 1]) if is_rated else "0"
         if frequency not in FREQUENCIES:
             raise ValueError(f"{path.name}: the frequency of {row[0]!r} is {frequency!r}, not 0 to 5")
-        yield Term(row[0], row[1], row[2], row[3:4] == ["1"], int(frequency))
+        stated = "".join(row[serious : serious + 1])
+        if stated not in SERIOUS:
+            raise ValueError(f"{path.name}: whether {row[0]!r} is serious is {stated!r}, not 1 or 0")
+        yield Term(row[0], row[1], row[2], stated == "1", int(frequency))
 
 
 def _meddra(folder: Path) -> Iterable[Term]:

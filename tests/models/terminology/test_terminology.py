@@ -97,6 +97,14 @@ def test_seriousness_and_frequency_may_be_stated(tmp_path: Path) -> None:
     ]
 
 
+def test_columns_of_seriousness_and_frequency_are_found_by_their_names(tmp_path: Path) -> None:
+    rated = Term("Rash", "Rash", "Skin", frequency=1)
+    path = table(tmp_path, "llt\tpt\tsoc\tfrequency\nRash\tRash\tSkin\t1\n")
+    assert terminology.load(path) == [rated]
+    path = table(tmp_path, "llt\tpt\tsoc\tcode\tSerious\tfrequency\nRash\tRash\tSkin\t1\t\t1\n")
+    assert terminology.load(path) == [rated]
+
+
 def test_a_fifth_column_of_another_name_is_left_alone(tmp_path: Path) -> None:
     path = table(tmp_path, "llt\tpt\tsoc\tserious\tcode\nRash\tRash\tSkin\t0\tA17\n")
     assert terminology.load(path) == [Term("Rash", "Rash", "Skin")]
@@ -107,6 +115,7 @@ def test_a_fifth_column_of_another_name_is_left_alone(tmp_path: Path) -> None:
     [
         ("llt\tpt\tsoc\tserious\tfrequency\na\tb\tc\t0\n", "frequency of 'a' is '', not 0 to 5"),
         ("llt\tpt\tsoc\tserious\tfrequency\na\tb\tc\t0\t9\n", "frequency of 'a' is '9', not 0 to 5"),
+        ("llt\tpt\tsoc\tserious\na\tb\tc\tyes\n", "whether 'a' is serious is 'yes', not 1 or 0"),
         ("", "header"),
         ("pt\tllt\tsoc\na\tb\tc\n", "header must begin with llt, pt, soc"),
         ("llt\tpt\tsoc\n", "no term"),
