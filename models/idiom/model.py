@@ -26,6 +26,8 @@ from models.releases.tensors import read_tensors
 TOKENS = "tokens.safetensors"
 LAST, LAST_TWO = "last", "last_two"
 POOLINGS = (LAST, LAST_TWO)
+#: What may stand between two words of an expression.
+_WHITE = re.compile(r"[\s-]+")
 
 
 class Marker:
@@ -37,9 +39,9 @@ class Marker:
     def __init__(self, expressions: Sequence[str]) -> None:
         self.expressions = tuple(expressions)
         self.tokens = tuple(idiom_token(e) for e in self.expressions)
-        self._token = {e.lower(): t for e, t in zip(self.expressions, self.tokens, strict=True)}
+        self._token = {_key(e): t for e, t in zip(self.expressions, self.tokens, strict=True)}
         # The longest first, because a regular expression matches the first alternative that fits.
-        longest = sorted((e.lower().split() for e in self.expressions), key=len, reverse=True)
+        longest = sorted((_WHITE.split(e.lower().strip()) for e in self.expressions), key=len, reverse=True)
         patterns = [r"[\s-]+".join(map(re.escape, words)) for words in longest]
         self._pattern = (
             re.compile(rf"\b({'|'.join(patterns)})(?:e?s)?\b", re.IGNORECASE) if patterns else None
@@ -49,7 +51,12 @@ class Marker:
         """The text with the tokens in place of the expressions."""
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda m: self._token[re.sub(r"[\s-]+", " ", m[1]).lower()], text)
+        return self._pattern.sub(lambda m: self._token[_key(m[1])], text)
+
+
+def _key(expression: str) -> str:
+    """Equal for what is written with hyphens or spaces, in any case."""
+    return " ".join(_WHITE.split(expression.casefold().strip()))
 
 
 def idiom_token(expression: str) -> str:
