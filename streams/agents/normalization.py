@@ -73,7 +73,7 @@ class Suspects:
         """Those of the mention with this number."""
         report = self.report
         if related := self._related.get(mention):
-            return tuple(dict.fromkeys(_name(report, m) for m in related)), "relation"
+            return tuple(dict.fromkeys(name for m in related for name in _names(report, m))), "relation"
         effect = report.mentions[mention]
         own = Span(effect.start, effect.end)
         found = causes(report.text, self._drugs, own, self._starts) if self._drugs else None
@@ -125,6 +125,14 @@ def _drugs(report: TaggedReport) -> list[NamedDrug]:
 def _name(report: TaggedReport, mention: Mention) -> str:
     """The nonproprietary name; else the long form of an abbreviated drug; else the drug as written."""
     return mention.generic or query(report, mention).surface.lower()
+
+
+def _names(report: TaggedReport, mention: Mention) -> list[str]:
+    """The name; of several drugs in one mention that slashes divide ("ASA/Plavix") the name of each."""
+    name = _name(report, mention)
+    found = [_lexicon().generic(part) for part in name.split("/")]
+    parts = [part for part in found if part is not None]
+    return parts if mention.generic is None and 1 < len(parts) == len(found) else [name]
 
 
 @once

@@ -134,6 +134,19 @@ def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
     assert normalization.Suspects(replace(report, expansions=())).of(1) == (("mtx",), "relation")
 
 
+def test_of_several_drugs_in_one_mention_each_is_a_suspect() -> None:
+    text = "GIB on ASA/Plavix"
+    drugs = Mention(7, len(text), "ASA/Plavix", DRUG, 0.8)
+    long = Expansion(7, 10, "ASA", "acetylsalicylic acid", 0.8, "dictionary")
+    own = (Mention(0, 3, "GIB", ADE, 0.9), drugs)
+    report = TaggedReport(
+        id="r", text=text, mentions=own, relations=(Relation(1, 0, 1.0),), expansions=(long,)
+    )
+    assert normalization.suspects(report, 0) == (("aspirin", "clopidogrel"), "relation")
+    pair = replace(report, mentions=(own[0], replace(drugs, generic="aspirin/clopidogrel")))
+    assert normalization.suspects(pair, 0) == (("aspirin/clopidogrel",), "relation")
+
+
 def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
     assert normalization.Suspects(replace(REPORT, drug="LEXAPRO")).of(3) == (("escitalopram",), "report")
     no_drug = replace(REPORT, mentions=(RASH,))
