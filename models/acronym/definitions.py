@@ -71,7 +71,7 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
         if _is_short_form(inside):
             short_form = inside
             long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))
-            is_remark = short_form in _HOW_TAKEN
+            is_remark = short_form in _HOW_TAKEN and "/" not in (long_form or "/")
         else:
             short_form = _last_words(before, 1)
             long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None

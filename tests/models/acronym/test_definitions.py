@@ -104,6 +104,7 @@ def test_how_a_drug_is_taken_is_no_short_form_of_its_name() -> None:
     assert definitions("Prednisone (PO), promethazine (PRN), carbamazepine (CR), KCl PO PRN.", known) == {}
     assert definitions("complete response (CR), creatinine (CR)", known) == {"CR": "complete response"}
     assert definitions("creatinine (CR)", known) == {"CR": "creatinine"}
+    assert definitions("Rapamycin/sirolimus (SR)", known) == {"SR": "Rapamycin/sirolimus"}
 
 
 def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
