@@ -12,6 +12,7 @@ from pathlib import Path
 
 from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
+from training.common import UserError
 
 #: A byte order mark, which spreadsheets and Windows write, is no part of the first name or token.
 ENCODING = "utf-8-sig"
@@ -29,7 +30,7 @@ PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
 ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
 
 
-class CorpusError(ValueError):
+class CorpusError(UserError, ValueError):
     """A file is not in the form of its corpus; the message is one line with its path."""
 
 
@@ -43,7 +44,7 @@ def in_form(path: Path) -> Iterator[None]:
     except CorpusError:
         raise
     except (ValueError, LookupError, TypeError, csv.Error) as error:
-        found = " ".join(f"{type(error).__name__}: {error}".split())
+        found = f"{type(error).__name__}: {error}"
         raise CorpusError(f"{path} is not in the form of its corpus: {found}") from error
 
 

@@ -30,9 +30,8 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from models.releases.manifest import ReleaseError  # noqa: PLC0415
     from models.terminology import TerminologyError  # noqa: PLC0415
     from training.common.checkpoint import CheckpointError  # noqa: PLC0415
-    from training.common.corpora import CorpusError  # noqa: PLC0415
 
-    return UserError, CorpusError, ReleaseError, TerminologyError, CheckpointError, OSError
+    return UserError, ReleaseError, TerminologyError, CheckpointError, OSError
 
 
 def help_text(docstring: str) -> str:

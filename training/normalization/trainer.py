@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from models.encoder.faiss_index import CosineIndex
 from models.normalization.model import NormalizationModel
 from models.terminology import Term
+from training.common import UserError
 from training.common.batching import length_batches
 from training.common.codings.split import Split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
-from training.common.program_help import ReportedError
 from training.normalization.data import Example, examples
 from training.normalization.losses import cosine_embedding, softmax_loss
 from training.normalization.network import Encoders, RefiningNetwork
@@ -45,7 +45,7 @@ class RefiningTrainee(Trainee):
         split: Split,
         device: torch.device | str = "cpu",
     ) -> None:
-        """Raises ReportedError where no training mention can be learned from, or no term is wrong for one."""
+        """Raises UserError where no training mention can be learned from, or no term is wrong for one."""
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         self.network = RefiningNetwork(encoders, terms, settings, self.device)
@@ -54,11 +54,9 @@ class RefiningTrainee(Trainee):
         # With S_isolated frozen, a mention without context has nothing to train.
         self.data = data if settings.isolated else [e for e in data if e.pieces is not None]
         if not self.data:
-            raise ReportedError(
-                "no training mention has both a sentence and a term that the terminology knows"
-            )
+            raise UserError("no training mention has both a sentence and a term that the terminology knows")
         if any(len({*e.right_rows}) == len(terms) for e in self.data) or len({t.pt for t in terms}) == 1:
-            raise ReportedError(
+            raise UserError(
                 "a training mention needs a wrong term too: the terminology has no other preferred term"
             )
         self._sampler = TermSampler(terms)

@@ -142,9 +142,9 @@ def test_of_several_drugs_in_one_mention_each_is_a_suspect() -> None:
     report = TaggedReport(
         id="r", text=text, mentions=own, relations=(Relation(1, 0, 1.0),), expansions=(long,)
     )
-    assert normalization.suspects(report, 0) == (("aspirin", "clopidogrel"), "relation")
+    assert normalization.Suspects(report).of(0) == (("aspirin", "clopidogrel"), "relation")
     pair = replace(report, mentions=(own[0], replace(drugs, generic="aspirin/clopidogrel")))
-    assert normalization.suspects(pair, 0) == (("aspirin/clopidogrel",), "relation")
+    assert normalization.Suspects(pair).of(0) == (("aspirin/clopidogrel",), "relation")
 
 
 def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from models.types import ShortQuestion
-from streams.agents.normalization import suspects
+from streams.agents.normalization import Suspects
 from streams.codec import encode
 from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
@@ -91,7 +91,7 @@ def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
     stated: list[tuple[str, Any]] = [("a", "ZOLOFT"), ("b", ("sertraline", "Wellbutrin")), ("c", None)]
     for place, (id_, drug) in enumerate(stated):
         tagged = replace(report(id_, place), drug=drug, events=())
-        suspected, evidence = suspects(tagged, 0)
+        suspected, evidence = Suspects(tagged).of(0)
         found = replace(event(), drugs=suspected, drug_evidence=evidence)
         apply(database, message(place, replace(tagged, events=(found,))))
     assert rows(database, "SELECT drug, drug_evidence, count(*) FROM pairs GROUP BY 1, 2 ORDER BY 1") == [

@@ -18,6 +18,7 @@ from training.common.corpora import (
     GoldText,
     hold_out,
     json_lines,
+    own_texts,
     read_ade,
     read_ade_fold,
     read_ade_negatives,
@@ -26,7 +27,6 @@ from training.common.corpora import (
 )
 from training.evaluation.acronym import read_casi
 from training.idiom.data import read_groups
-from training.unlabelled import own_texts
 
 
 def surfaces(text: GoldText) -> list[tuple[str, str]]:

@@ -15,11 +15,11 @@ from models.encoder.model import Encoder
 from models.normalization.context_refining import marker_tokens
 from tests.models import tiny
 from tests.training.normalization.small_terms import GOLDS, TERMS, gold, settings, trainee_of
+from training.common import UserError
 from training.common.checkpoint import CheckpointError
 from training.common.codings.split import Split
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
-from training.common.program_help import ReportedError
 from training.normalization.data import examples
 from training.normalization.network import Encoders
 from training.normalization.release import joined, trained_files
@@ -157,7 +157,7 @@ def test_without_a_validation_part_the_last_epoch_is_kept(tiny_bert: str, valid:
 
 def test_training_without_a_known_term_is_refused(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.training.normalization.small_terms.GOLDS", [gold("x", "unknown")])
-    with pytest.raises(ReportedError, match="both a sentence and a term"):
+    with pytest.raises(UserError, match="both a sentence and a term"):
         trainee_of(tiny_bert, valid=[])
 
 
@@ -165,7 +165,7 @@ def test_training_over_terms_that_are_all_right_is_refused(tiny_bert: str) -> No
     """A wrong term for a mention would be drawn without end."""
     isolated, context = (Encoder.load(tiny_bert, max_pieces=64) for _ in range(2))
     one = Split([gold("awake", "insomnia")], [], [])
-    with pytest.raises(ReportedError, match="no other preferred term"):
+    with pytest.raises(UserError, match="no other preferred term"):
         RefiningTrainee(settings(base=tiny_bert), Encoders(isolated, context), TERMS[:2], one)
 
 
