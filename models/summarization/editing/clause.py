@@ -60,8 +60,11 @@ _SINGULAR_S = re.compile(
     r"(?:diabetes|herpes|rabies|measles|shingles|mumps|aids|rickets|hives|meds)", re.IGNORECASE
 )
 _FILLERS = re.compile(
-    r"(?<=\w)(?<!\byou)(?: (?:please|kindly|pls|plz|actually|basically|honestly|exactly|really)| at all|"
-    r" by the way| for that matter|,? (?:please|pls|thanks|thank you)(?=[?.!]*$))(?=[ ?.!,]|$)",
+    r"(?<=\w)(?<!\byou)(?: (?:please|kindly|pls|plz|actually|basically|honestly|exactly|really)|"
+    # Not "at all times", nor "by the way it smells".
+    r" at all(?! (?:\w+s|cost|of|the|my|our|her|two|three|four|five|other)\b)|"
+    r" by the way(?! (?:i|you|he|she|it|we|they|my|his|her|the|a|an|this|that|these|people|of|to|in)\b)|"
+    r" for that matter|,? (?:please|pls|thanks|thank you)(?=[?.!]*$))(?=[ ?.!,]|$)",
     re.IGNORECASE,
 )
 #: A reason at the end of a question, and the person whom it is for. White space is read from where it begins
