@@ -68,10 +68,16 @@ _FILLERS = re.compile(
     re.IGNORECASE,
 )
 #: A reason at the end of a question, and the person whom it is for. White space is read from where it begins
-#: only: a long one would need quadratic time.
+#: only: a long one would need quadratic time. "Since I had surgery" is a time.
+_PRESENT = (
+    r"(?:am|is|are|do|does|don['\u2019]t|doesn['\u2019]t|can|can['\u2019]t|cannot|will|have|has|need|needs|want|wants|"
+    r"live|lives|work|works|know|knows|take|takes)"
+)
 _BEHIND = (
     re.compile(
-        r"(?:,\s*|(?<!\s)\s+)(?:because|as|since) (?:i|we|my|he|she|it|our)\b[^?.!;]*(?=[?.!]*$)",
+        r"(?:,\s*|(?<!\s)\s+)(?:(?:because|as) (?:i|we|my|he|she|it|our)\b|"
+        rf"since (?:i|we|he|she|it)(?:['\u2019](?:m|re)\b|(?:['\u2019]s| {_PRESENT})\b"
+        r"(?! (?:been|had|got|gone|started|become)\b)))[^?.!;]*(?=[?.!]*$)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -79,6 +85,16 @@ _BEHIND = (
         r"brother|friend|cousin|aunt|uncle|grand\w+|nephew|niece)(?:,? who [^,?.!]*)?(?=[,?.!]|$)",
         re.IGNORECASE,
     ),
+)
+#: In front of what is compared: "the same as my old one", "as soon as I feel better".
+_COMPARED = re.compile(r"\b(?:same|such|just|exactly|even|(?:as|so) [\w-]+)\Z", re.IGNORECASE)
+#: What the answer depends on: an age or number, and the state of the patient.
+_MATTERS = re.compile(
+    r"\d|\b(?:pregnan\w*|conceive\w*|bab(?:y|ies)|breast\W?feed\w*|breast\W?fed|nursing|lactating|child|kids?|"
+    r"newborn|toddler|infant|elderly|kidneys?|liver|heart|spleen|lungs?|blood|transplant\w*|allerg\w*|"
+    r"surgery|operation|drive|driving|drinks?|alcohol\w*|smok\w+|diabet\w*|asthma\w*)\b|"
+    r"\bas (?:i|we|he|she|it) (?:do|does|did)\b|\bwho (?!lives?\b|works?\b|is (?:my|our|a|an|the|very|so)\b)",
+    re.IGNORECASE,
 )
 _HANGING = re.compile(r"\b(?:and|or|but|so|that|if|is|are|to|than)[ ,]*[?.!]*$", re.IGNORECASE)
 #: Minimum number of words of a question.
@@ -118,12 +134,12 @@ def with_name(question: str, name: str, *, drug: bool) -> str | None:
 
 def shortened(question: str, *, asks: bool, names: Sequence[str]) -> str:
     """The question without fillers. If it `asks`, a reason at its end and the person whom it is for are
-    removed too, unless they contain one of the `names` or a number of three digits.
+    removed too, unless they contain one of the `names` or something else that matters.
     """
     question = _FILLERS.sub("", question)
     for pattern in _BEHIND if asks and question.endswith("?") else ():
         found = pattern.search(question)
-        if found is None or re.search(r"\d{3}", found.group()):
+        if found is None or _MATTERS.search(found.group()) or _COMPARED.search(question[: found.start()]):
             continue
         shorter = question[: found.start()] + question[found.end() :]
         if _HANGING.search(shorter):

@@ -76,6 +76,36 @@ def test_what_is_for_the_writer_alone_is_left_out(question: str, expected: str) 
     assert shortened(question, asks=True, names=["rash"]) == expected
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        # Compared, or a time.
+        "Can I stop the antibiotic as soon as I feel better?",
+        "Is this pill the same as my old one?",
+        "Is it fine every night as I do?",
+        "Is the swollen knee normal since I had the operation?",
+        "Why do I feel worse since my dose was doubled?",
+        "Why am I so tired since I've been on this?",
+        "Why is it worse since it's been so long?",
+        # The state of the patient.
+        "Should I take Sudafed since I am breastfeeding?",
+        "Can I take Accutane as we want a baby?",
+        "How much can I give him because he is only 2?",
+        "What is the right dose for my 4 year old grandson?",
+        "What vaccines are safe for my cousin who has no spleen?",
+    ],
+)
+def test_what_the_answer_depends_on_stays(question: str) -> None:
+    assert shortened(question, asks=True, names=[]) == question
+
+
+@pytest.mark.parametrize(
+    "reason", ["since I am bored", "since we can't walk", "because I read", "as it hurts"]
+)
+def test_a_reason_is_left_out(reason: str) -> None:
+    assert shortened(f"What can cause gout {reason}?", asks=True, names=[]) == "What can cause gout?"
+
+
 def test_a_statement_loses_only_fillers() -> None:
     text = "I really have gout because my father had it"
     assert shortened(text, asks=False, names=[]) == "I have gout because my father had it"
