@@ -154,6 +154,16 @@ _QUALITY = re.compile(
 )
 #: Behind a name that ends inside of a number ("16p-13" of "16p-13.11"), and before one that begins there.
 _IN_NUMBER, _BEHIND_POINT = re.compile(r"(?<=\d)[.,]\d"), re.compile(r"\d[.,]\Z")
+#: A letter or number that belongs to the name before it: "vitamin D", "hep c", "omega 3", "Plan B".
+_LABELLED = re.compile(
+    r"\b(?:(?P<letter>vitamin|hepatitis|hep|plan|influenza|strep)|"
+    r"(?P<number>omega|trisomy|factor|covid))\Z",
+    re.IGNORECASE,
+)
+_LABEL = {
+    "letter": re.compile(r"[ -](?:[A-HJ-Z]|[b-hj-z])(?: ?\d{1,2})?(?![\w'\u2019-])"),
+    "number": re.compile(r"[ -](?:\d{1,2}[a-dA-D]?|I{2,3}|I?V|VI{1,3}|IX)(?!\.?\d|[\w'\u2019-])"),
+}
 #: Words of contact forms in a subject line.
 _FORM = re.compile(
     r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"
@@ -178,7 +188,8 @@ class Focus:
 def candidates(message: Message) -> list[Focus]:
     """The candidates of a text, each name once, in the order of their first mentions."""
     found: dict[str, Focus] = {}
-    for source, span in _spans(message):
+    for source, own in _spans(message):
+        span = own if source == "drug" else _with_label(message.text, own)
         name = message.text[span.start : span.end]
         if _IN_NUMBER.match(message.text, span.end) or _BEHIND_POINT.search(
             message.text, max(0, span.start - 2), span.start
@@ -256,6 +267,16 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
         before = max(0, match.start() - _DENIED_REACH), match.start()
         if not _NO_NAME.fullmatch(match.group()) and not _ADDRESSED.search(text, *before):
             yield "capitals", Span(*match.span())
+
+
+def _with_label(text: str, span: Span) -> Span:
+    """The span of a name with the letter or number that belongs to it."""
+    kind = _LABELLED.search(text, span.start, span.end)
+    label = _LABEL[kind.lastgroup or ""].match(text, span.end) if kind else None
+    # In a text of capitals an A may be the article.
+    return (
+        span if label is None or (label.group() == " A" and text.isupper()) else Span(span.start, label.end())
+    )
 
 
 def _key_features(message: Message, focus: Focus) -> list[float]:

@@ -66,12 +66,21 @@ def test_candidates_are_names_phrases_cues_and_the_subject_line(
         ("keeps safe", [0.9, 0.9], []),
         ("night terrors", [0.9, 0.2], ["terrors"]),
         ("Grapefruit MESSAGE", [0.9, 0.9], ["Grapefruit"]),
+        # With the letter or number that belongs to it.
+        ("Vitamin D 500 daily", [0.9], ["Vitamin D"]),
+        ("vitamin a day", [0.9], ["vitamin"]),
+        ("PLAN B OR NOT", [0.9], ["PLAN B"]),
+        ("ONE VITAMIN A DAY", [0, 0.9], ["VITAMIN"]),
+        ("omega 3 and iron", [0.9], ["omega 3"]),
+        ("omega 3.5 and omega 300", [0.9], ["omega"]),
+        ("plan 2 weeks", [0.9], ["plan"]),
     ],
 )
 def test_a_phrase_of_key_words_has_no_word_that_is_no_name(
     small: Encoder, text: str, keys: list[float], expected: list[str]
 ) -> None:
-    found = candidates(read(small, text)._replace(keys=keys))
+    message = read(small, text)
+    found = candidates(message._replace(keys=[*keys, *[0.0] * (len(message.words) - len(keys))]))
     assert [f.text for f in found if "key" in f.sources] == expected
 
 
