@@ -66,7 +66,7 @@ _NO_QUALITY = re.compile(
     r"give|given|never|before|during|just|now|still|then|since|after|while|\d+(?:st|nd|rd|th)|first|second|third|another|other|"
     r"new|likely|possible|maybe|via|until|while|off|out|up|doc|also|really|both|mg|ml|too|all|her|every|now|"
     r"im|its|sure|everything|days?|weeks?|months?|years?|two|three|four|five|six|seven|eight|nine|ten|"
-    r"healthy|want\w*|need\w*|died|lost|started|taking|take|took|call\w*|diagnosis|result|due|having",
+    r"healthy|want\w*|need\w*|died|lost|started|taking|takes?|took|uses?|using|used|call\w*|diagnosis|result|due|having",
     re.IGNORECASE,
 )
 #: Words for the time of what has a name, "ALS last month", which are no part of it; numbers in front of some.

@@ -64,6 +64,7 @@ def test_candidates_are_names_phrases_cues_and_the_subject_line(
     [
         ("eggs keeps", [0.9, 0.9], ["eggs"]),
         ("keeps safe", [0.9, 0.9], []),
+        ("takes turmeric", [0.9, 0.9], ["turmeric"]),
         ("night terrors", [0.9, 0.2], ["terrors"]),
         ("Grapefruit MESSAGE", [0.9, 0.9], ["Grapefruit"]),
         # With the letter or number that belongs to it.
