@@ -131,13 +131,21 @@ _DENIED = re.compile(
     r"(?:any |an? )?\Z",
     re.IGNORECASE,
 )
-#: In front of the name of a person.
+#: In front of the name of a person: as a greeting, in what the writer says of himself, and below a message.
 _ADDRESSED = re.compile(
-    r"\b(?:dear|hi|hello|hey|dr|mrs?|ms|my name is|(?<![a-z] )name:|regards|sincerely)[.,]?\s+"
-    r"(?:(?-i:[A-Z])[a-z]+ )?\Z",
+    r"(?:\b(?:dear|hi|hello|hey|dr|mrs?|ms|my name is|(?<![a-z] )name:|regards|sincerely)[.,]?\s+|"
+    r"\b(?:thanks|thank you|god bless|wishes|yours truly|(?<![a-z] )(?:best|cheers|yours|love|respectfully))"
+    r"(?:[,!]\s+|[,!.]?\s*\n\s*)|"
+    r"(?:\A|\n|\b(?:hi|hello|hey|dear|morning|afternoon|evening)\b[^.!?\n]{0,14}"
+    r"(?:[.!?]\s?\w{0,9})?[,.!]?)\s*"
+    r"(?:this is|it['\u2019]s|i am|i['\u2019]m)\s+)"
+    r"(?:(?-i:[A-Z])[a-z]+ ){0,2}\Z",
     re.IGNORECASE,
 )
-_DENIED_REACH = 24
+_PERSONAL_NAME = re.compile(r"[A-Z][\w'\u2019-]*(?:\.? [A-Z][\w'\u2019-]*){0,2}")
+#: The ways that know a name by what it is, not by capitals or the words around it.
+_KNOWN = frozenset(("drug", "term", "phrase"))
+_DENIED_REACH, _ADDRESSED_REACH = 24, 48
 _NEGATED_VERB = re.compile(r"\w+n['\u2019]t", re.IGNORECASE)
 #: People are what a question is for, not what it is about.
 _PERSON = re.compile(
@@ -198,6 +206,8 @@ def candidates(message: Message) -> list[Focus]:
         if GENERAL.fullmatch(name.lower()) or _FIELD_NAME.search(name):
             continue
         if _DENIED.search(message.text, max(0, span.start - _DENIED_REACH), span.start):
+            continue
+        if source not in _KNOWN and _is_addressed(message.text, span):
             continue
         if source != "drug" and (_PERSON.search(name) or _QUALITY.fullmatch(name)):
             continue
@@ -264,9 +274,15 @@ def _spans(message: Message) -> Iterator[tuple[str, Span]]:
         left = inside[cut:] or inside[: cut - 1]
         yield from _one("key", [] if all(_breaks_key(text, w) for w in left) else left)
     for match in () if text.isupper() else _CAPITALS.finditer(text):
-        before = max(0, match.start() - _DENIED_REACH), match.start()
-        if not _NO_NAME.fullmatch(match.group()) and not _ADDRESSED.search(text, *before):
+        if not _NO_NAME.fullmatch(match.group()):
             yield "capitals", Span(*match.span())
+
+
+def _is_addressed(text: str, span: Span) -> bool:
+    """Whether a name is that of a person who is greeted, or of the writer."""
+    before = max(0, span.start - _ADDRESSED_REACH), span.start
+    named = _PERSONAL_NAME.fullmatch(text, span.start, span.end)
+    return named is not None and _ADDRESSED.search(text, *before) is not None
 
 
 def _with_label(text: str, span: Span) -> Span:
