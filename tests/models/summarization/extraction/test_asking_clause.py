@@ -34,6 +34,12 @@ def shown(sentence: str) -> str:
         ("2) does it cause gout", "Does it cause gout?"),
         ("...can it cause gout?", "Can it cause gout?"),
         ("5 mg or -5 degrees?", "5 mg or -5 degrees?"),
+        ("To whom it may concern: is it safe for him?", "Is it safe for him?"),
+        ("I would be grateful if you could let me know how long it lasts.", "How long does it last?"),
+        ("We'd appreciate it if someone could tell us if it is safe.", "Is it safe?"),
+        ("P.S. I forgot to ask: can I drink wine?", "Can I drink wine?"),
+        ("PS can I drink wine?", "Can I drink wine?"),
+        ("Who can tell me how long it takes to work?", "How long does it take to work?"),
         # What remains must be a clause.
         ("Please help", "Please help"),
         ("thank you", "Thank you"),
