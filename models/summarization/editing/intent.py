@@ -71,7 +71,7 @@ class Intent(NamedTuple):
     lead: frozenset[str]
     """content words of the sentence in front, if it is a part of the answer"""
     drugs: Sequence[str]
-    """medicines named in the clause"""
+    """medicines named in the clause, or in the sentence in front"""
     terms: Sequence[str]
     """other names of the terminology in the clause"""
     objects: Sequence[frozenset[str]]
@@ -110,6 +110,8 @@ def intent_of(found: Extraction, kept: ExtractedAnswer, kinds: Sequence[float]) 
     clause = message.text[chosen.part.start : chosen.part.end]
     drugs, terms = (_inside(message, chosen.part, spans) for spans in (message.drugs, message.terms))
     lead = "" if chosen.lead is None else chosen.lead.text
+    if chosen.lead:
+        drugs += _inside(message, chosen.lead.part, message.drugs)
     return Intent(
         message,
         kept,

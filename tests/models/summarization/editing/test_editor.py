@@ -23,7 +23,7 @@ from models.summarization.extraction.extractor import Extractor, Rankers, Thresh
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
-from models.types import ShortQuestion
+from models.types import ShortQuestion, Span
 from tests.models.summarization.messages import MESSAGES
 
 LEXICONS = OwnRecogniser(
@@ -185,6 +185,16 @@ def test_within_limits_a_question_may_lose_words(
     (kept,) = extractor(small).extract([text])
     (short,) = extractor(small, edits_).extract([text])
     assert short.text == (expected or kept.text)
+
+
+@pytest.mark.parametrize(("lead", "allowed"), [("My gout is bad.", True), ("Zoloft gave me gout.", False)])
+def test_a_medicine_of_the_sentence_in_front_is_not_lost(small: Encoder, lead: str, allowed: bool) -> None:
+    text = f"{lead} Is there a cure?"
+    (found,) = extractor(small).find([text])
+    parts = (Span(0, len(lead)), Span(len(lead) + 1, len(text)))
+    chosen = candidates.joined(*(candidates.candidate(text, part, None) for part in parts))
+    kept = found.kept._replace(chosen=chosen, text=chosen.text, names=[], sure=False)
+    assert bool(edits(intent_of(found, kept, [0.9] * len(KINDS)))) is allowed
 
 
 def test_a_margin_refuses_an_edit(small: Encoder) -> None:
