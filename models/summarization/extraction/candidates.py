@@ -185,13 +185,16 @@ def names(text: str, focus: Focus) -> bool:
 
 def has_content(found: Candidate, text: str) -> bool:
     """Whether a candidate says anything: "Where do I start?" does not. Of up to three words "Why?", "any
-    ideas?" and "[NAME]" do not; three words need one that is no function word, two need two.
+    ideas?" and "[NAME]" do not; three words need one that is no function word, two need two. Behind another
+    sentence one is enough: "It tastes of metal. Normal?"
     """
     own = without_masks(text[found.part.start : found.part.end])
     if _FILLER.fullmatch(own):
         return False
     content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
     n_words = len(own.split())
+    if found.lead and not _HELP_WORDS.issuperset(content):
+        return True
     return n_words >= _SHORT or len(content) >= _SHORT - n_words
 
 

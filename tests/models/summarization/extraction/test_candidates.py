@@ -60,3 +60,13 @@ def test_a_sentence_in_front_gets_a_full_stop_only_where_it_has_no_mark(lead: st
 )
 def test_few_words_are_an_answer_only_if_they_say_something(text: str, expected: bool) -> None:
     assert has_content(of(text), text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Normal?", True), ("Too much?", True), ("Why?", False), ("Any ideas?", False), ("Help...?", False)],
+)
+def test_one_word_behind_another_sentence_is_an_answer(text: str, expected: bool) -> None:
+    whole = f"It tastes of metal. {text}"
+    pair = joined(*(candidate(whole, span, None) for span in (Span(0, 19), Span(20, len(whole)))))
+    assert has_content(pair, whole) is expected
