@@ -120,7 +120,7 @@ _CAPITALS = re.compile(
 )
 _NO_NAME = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|"
-    r"september|october|november|december|christmas|easter|mom|mum|dad|mother|father|grandma|grandpa|aunt|"
+    r"september|october|november|december|jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec|christmas|easter|mom|mum|dad|mother|father|grandma|grandpa|aunt|"
     r"uncle|doctor|dr|sir|madam|internet|google|english|american|spanish|the|usa|subject|message|"
     r"not|and|why|what|how|please|thank|thanks|hello|you|your|help|ever|still|never|really|mayo|asap",
     re.IGNORECASE,

@@ -23,7 +23,7 @@ def read(small: Encoder, text: str) -> Message:
     ("text", "expected"),
     [
         ("I take Zoloft. Is zoloft bad with gout?", {"Zoloft": {"drug", "capitals"}, "gout": {"term"}}),
-        ("My PCOS began in May after Stelara.", {"PCOS": {"capitals"}, "Stelara": {"capitals"}}),
+        ("My PCOS began in Feb, or Nov, after Stelara.", {"PCOS": {"capitals"}, "Stelara": {"capitals"}}),
         ("Xarelto and tooth. I need it out.", {"Xarelto and tooth": {"subject"}}),
         ("She was diagnosed with lupus last May.", {"lupus": {"cue"}}),
         ("She was diagnosed with lupus 6 weeks ago.", {"lupus": {"cue"}}),
