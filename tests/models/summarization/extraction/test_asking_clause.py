@@ -40,6 +40,11 @@ def shown(sentence: str) -> str:
         ("P.S. I forgot to ask: can I drink wine?", "Can I drink wine?"),
         ("PS can I drink wine?", "Can I drink wine?"),
         ("Who can tell me how long it takes to work?", "How long does it take to work?"),
+        ("Can you advise me as to where I can find it?", "Where can I find it?"),
+        ("Could you advise us what it does?", "What does it do?"),
+        ("Can you advise me on gout and what to eat?", "Can you advise me on gout and what to eat?"),
+        ("Can anyone explain to me what it does?", "What does it do?"),
+        ("Can you tell us if it is safe?", "Is it safe?"),
         # What remains must be a clause.
         ("Please help", "Please help"),
         ("thank you", "Thank you"),
