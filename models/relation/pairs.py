@@ -1,5 +1,5 @@
 """Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones, but
-no drug with what it is taken for.
+no drug with what it is taken for or what was there before it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.relation.purpose import taken_for
+from models.relation.purpose import taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
 LABELS = (DRUG, ADE)
@@ -49,9 +49,9 @@ class Pair(NamedTuple):
 def pairs_of(
     texts: Sequence[str], reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]
 ) -> list[Pair]:
-    """The drugs of each sentence with its effects but those that they are taken for; `reports` are the
-    positions of their texts. In a text with more than MOST_PAIRS each drug has its nearest effects only, all
-    drugs as many.
+    """The drugs of each sentence with its effects but those that they are taken for or that were there before
+    them; `reports` are the positions of their texts. In a text with more than MOST_PAIRS each drug has its
+    nearest effects only, all drugs as many.
     """
     found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
     n_drugs, n_pairs = Counter[int](), Counter[int]()
@@ -64,10 +64,15 @@ def pairs_of(
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
-                if not taken_for(texts[report], drug.mention, effect.mention, effect.read):
+                if not _innocent(texts[report], drug, effect):
                     words_of = drug.last_word, effect.last_word
                     pairs.append(Pair(report, drug.position, effect.position, place, *words_of))
     return pairs
+
+
+def _innocent(text: str, drug: SentenceMention, effect: SentenceMention) -> bool:
+    mentions = drug.mention, effect.mention
+    return taken_for(text, *mentions, effect.read) or was_before(text, *mentions)
 
 
 def _nearest(

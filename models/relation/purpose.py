@@ -1,4 +1,5 @@
-"""Which effects of a sentence are what a drug in it is taken for, and not what it caused.
+"""Which effects of a sentence are what a drug in it is taken for, or were there before it, and not what it
+caused.
 
 "PE, heparin gtt" looks like "thrombocytopenia, heparin" to a tagger that was trained on case reports, which
 tell of what drugs cause. What a drug is a known treatment of counts as caused by it only where the words say
@@ -33,6 +34,13 @@ _NEW = _words(
       | onset (?:\s of)? | de \s novo | new) \s+ (?:[\w-]+\s+){0,2} $"""
 )
 _WORSE = _words(r"^ \W* (?:paradox|rebound|worsen|exacerbat|aggravat)\w* \b")
+#: Between an effect and a drug behind it: "rash before cephalexin", but "rash before the second dose of it".
+_EARLIER = _words(
+    r"""\b (?:(?:pre|ante)dat(?:ed|es?|ing) | preced(?:ed|es?|ing) (?!\s by) | before | prior \s to | despite
+        | in \s spite \s of) \b
+      (?! \s (?:[\w-]+\s){0,2}? (?:second|third|fourth|next|last|final|end|stop\w*|discontinu\w*|withdraw\w*
+        |complet\w*|cessation|reduc\w*|lower\w*|decreas\w*) \b)"""
+)
 #: Characters in front of an effect in which such words are looked for.
 _BEFORE = 60
 
@@ -48,3 +56,8 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
     if _CAUSED.search(text[first.end : second.start]):
         return False
     return not (_WORSE.match(read) or _NEW.search(text[max(0, effect.start - _BEFORE) : effect.start]))
+
+
+def was_before(text: str, drug: Mention, effect: Mention) -> bool:
+    """Whether the `text` says that an effect was there before the drug behind it, or stays in spite of it."""
+    return effect.end <= drug.start and _EARLIER.search(text[effect.end : drug.start]) is not None

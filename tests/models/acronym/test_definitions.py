@@ -110,9 +110,9 @@ def test_how_a_drug_is_taken_is_no_short_form_of_its_name() -> None:
 def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
     """Each bracket has a character that the word of 100,000 characters in front of it lacks."""
     text = "z" * 80_000 + "".join(f"(A{chr(0x4E00 + i)})" for i in range(5_000))
-    started = time.monotonic()
+    started = time.process_time()
     assert definitions(text) == {}
-    assert time.monotonic() - started < 15
+    assert time.process_time() - started < 15
 
 
 @given(st.text("ABab5();, .\n-\U0001f600", max_size=80))

@@ -195,9 +195,9 @@ def mention(text: str, surface: str, label: str) -> Mention:
 def test_of_a_long_row_of_marks_the_first_are_read(model: RelationModel) -> None:
     """A text of 100,000 dots or emoji took a minute."""
     row = "." * 50_000 + "\U0001f600" * 50_000
-    started = time.monotonic()
+    started = time.process_time()
     tagged = model.predict([row, f"{row} {SENTENCE}", f"{row}{SENTENCE}", SENTENCE])
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     *_, alone = tagged
     assert tagged[0].mentions == ()
     for text, found in zip((f"{row} {SENTENCE}", f"{row}{SENTENCE}"), tagged[1:], strict=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.drugs import DrugLexicon
-from models.relation.purpose import taken_for
+from models.relation.purpose import taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
 
@@ -38,6 +38,24 @@ def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect
 )
 def test_what_the_words_call_caused_and_unknown_uses_are_not(text: str, drug: str, effect: str) -> None:
     assert not _taken_for(text, drug, effect)
+
+
+@pytest.mark.parametrize(
+    ("text", "drug", "effect", "was"),
+    [
+        ("The dyspnoea predated the first dose of ticagrelor", "ticagrelor", "dyspnoea", True),
+        ("Rash present before cephalexin started", "cephalexin", "Rash", True),
+        ("Bloody diarrhea 6/d despite mesalamine", "mesalamine", "Bloody diarrhea", True),
+        ("Before cephalexin no rash", "cephalexin", "rash", False),
+        ("Rash before the second dose of cephalexin", "cephalexin", "Rash", False),
+        ("Rash was preceded by cephalexin", "cephalexin", "Rash", False),
+        ("Hypoglycemia despite a reduced dose of glyburide", "glyburide", "Hypoglycemia", False),
+    ],
+)
+def test_an_effect_before_a_drug_is_not_its_effect(text: str, drug: str, effect: str, was: bool) -> None:
+    start, at = text.index(drug), text.index(effect)
+    named = Mention(start, start + len(drug), drug, DRUG, 1.0)
+    assert was_before(text, named, Mention(at, at + len(effect), effect, ADE, 1.0)) is was
 
 
 def test_an_acronym_is_judged_by_its_long_form() -> None:
