@@ -23,6 +23,7 @@ from streams.topics import (
     CURSORS,
     DAY,
     DELETED_MS,
+    EVENTS,
     INPUTS,
     LEASES,
     RELEASES,
@@ -44,7 +45,11 @@ SHOWN = (
     "evaluation_summarization",
 )
 #: Who reads the topics that no stage reads and that are not for users.
-READERS = {RELEASES.name: "every worker", CURSORS.name: "`pvstream source`"}
+READERS = {
+    RELEASES.name: "every worker",
+    CURSORS.name: "`pvstream source`",
+    LEASES.name: "`pvstream web`",
+}
 _START, _END = "<!-- generated: {} -->\n", "\n<!-- end -->"
 
 
@@ -118,9 +123,10 @@ def topics_table() -> list[str]:
         readers = sources.get(topic.name) or _read_by(topic)
         kind = topic.record.__name__ if topic.record else "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
-    dead, shadow = (next(t for t in TOPICS if t.name.endswith(end)) for end in (".dead", ".shadow"))
-    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *_kept(dead)))
-    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *_kept(shadow)))
+    dead, shadow = ([t for t in TOPICS if t.name.endswith(end)] for end in (".dead", ".shadow"))
+    one_dead, one_shadow = _kept_together(dead), _kept_together(shadow)
+    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *one_dead))
+    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *one_shadow))
     return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)
 
 
@@ -137,6 +143,8 @@ def _written_by(topic: Topic[Any]) -> list[str]:
 
 
 def _read_by(topic: Topic[Any]) -> list[str]:
+    if topic in (EVENTS, REVIEWS):
+        return ["`pvstream store`", "`pvstream web`", "you"]
     if topic in FOLLOWED:
         return ["`pvstream store`", "you"]
     return [READERS.get(topic.name, "you")]
@@ -152,11 +160,22 @@ def _kept(topic: Topic[Any]) -> tuple[str, str]:
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
 
 
+def _kept_together(group: Sequence[Topic[Any]]) -> tuple[str, str]:
+    """Of topics in one row: each time once, with the topics behind it where there are several."""
+    names: dict[str, list[str]] = {}
+    for topic in group:
+        names.setdefault(_kept(topic)[1], []).append(f"`{topic.name}`")
+    kept = (
+        next(iter(names)) if len(names) == 1 else "; ".join(f"{t}: {', '.join(n)}" for t, n in names.items())
+    )
+    return _kept(group[0])[0], kept
+
+
 def removal_table() -> list[str]:
     """One row for each topic with texts: the longest time until a text is removed."""
     rows = []
     for topic in TOPICS:
-        if topic in (RELEASES, REVIEWS, LEASES):
+        if topic.compacted or topic in (REVIEWS, LEASES):  # has no texts, and no time
             continue
         kept = f"{(topic.retention_ms + SEGMENT_MS) // DAY} days"
         deleted = f"{DELETED_MS // (DAY // 24)} hours" if topic.keyed else kept

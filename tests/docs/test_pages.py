@@ -9,10 +9,10 @@ from typing import get_args
 
 import pytest
 
-from docs.generate.tables import outdated
+from docs.generate.tables import outdated, removal_table, topics_table
 from streams.dead_letters.headers import Reason
 from streams.records import Announcement
-from streams.topics import TOPICS
+from streams.topics import DAY, TOPICS
 from tests.deploy.test_deploy import alerts
 from tests.docs import documents
 from tests.docs.documents import DOCUMENTS, README, ROOT
@@ -24,6 +24,18 @@ pages = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_the_tables_are_what_the_code_says() -> None:
     stale = [path.relative_to(ROOT) for path, _ in outdated()]
     assert stale == [], "run: python -m docs.generate"
+
+
+def test_the_times_in_the_tables_are_those_that_topics_are_created_with() -> None:
+    kept, removed = "\n".join(topics_table()), "\n".join(removal_table())
+    for topic in TOPICS:
+        entries = topic.configuration()
+        days = int(entries["retention.ms"]) // DAY
+        if topic.name.endswith(".shadow"):
+            assert re.search(rf"{days} days: [^;|]*`{re.escape(topic.name)}`", kept)
+        if f"`{topic.name}`" in removed:
+            assert days > 0 and topic.keyed == ("max.compaction.lag.ms" in entries)
+    assert "`events`" in removed
 
 
 @pages
