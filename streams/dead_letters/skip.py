@@ -14,7 +14,15 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.dead_letters.headers import Fault, dead_letter
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import MAX_DEAD_MESSAGE, Topic, TopicsError, broker_name, group_id, require
+from streams.topics import (
+    MAX_DEAD_MESSAGE,
+    Topic,
+    TopicsError,
+    broker_name,
+    group_id,
+    partition_counts,
+    require,
+)
 
 #: Seconds to wait for the record before it is taken for unreadable.
 READ_SECONDS = 15.0
@@ -28,11 +36,14 @@ async def skip(settings: Settings, topic: Topic[Any], partition: int, offset: in
 
     The present offset is committed first, which changes nothing and is refused while workers run: then there
     is no letter. The letter is confirmed before the next offset is committed, so a crash between the two
-    loses nothing, but the next attempt writes a second letter. Raises TopicsError where the topic or the
-    offset does not exist, where unprocessed records are before it, where the stage has passed it already, or
-    while workers of the stage are running.
+    loses nothing, but the next attempt writes a second letter. Raises TopicsError where the topic, the
+    partition or the offset does not exist, where unprocessed records are before it, where the stage has
+    passed it already, or while workers of the stage are running.
     """
     await require(settings, (topic, topic.dead_letters))
+    partitions = (await partition_counts(settings))[topic.name]
+    if partition >= partitions:  # the client would wait for it
+        raise TopicsError(f"{topic.name} has no partition {partition}: it has 0 to {partitions - 1}")
     tp = TopicPartition(broker_name(settings, topic.name), partition)
     consumer = kafka_consumer(settings, group_id=group_id(settings, stage), enable_auto_commit=False)
     async with running_client(consumer):

@@ -32,3 +32,14 @@ async def test_a_skip_that_running_workers_refuse_writes_no_letter(monkeypatch: 
                 with pytest.raises(TopicsError, match="workers of the stage summarization are running"):
                     await skip(settings, QUESTIONS, sent.partition, 0, "summarization")
             assert await worker.end_offsets([letters]) == {letters: 0}
+
+
+@pytest.mark.slow
+async def test_a_partition_that_the_topic_lacks_is_refused_before_anything_waits_for_it() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        async with AIOKafkaProducer(**settings.client()) as producer:
+            for name in (QUESTIONS.name, QUESTIONS.dead_letters.name):
+                await producer.partitions_for(name)
+        with pytest.raises(TopicsError, match="questions has no partition 4: it has 0 to 3"):
+            await skip(settings, QUESTIONS, 4, 0, "summarization")
