@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, suppress
@@ -143,7 +144,7 @@ async def run_latest(
         async for records in read_chunks(settings, topic, "beginning", "end", progress):
             for record in records:
                 _offer(console, topic, record, latest)
-    for _, record in islice(latest.items(), count or None):
+    for _, record in islice(latest.items(), min(count, sys.maxsize) or None):
         _print(console, topic, record, json=json)
 
 

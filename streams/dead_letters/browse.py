@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ async def browse(
     topic = source_topic(dead_topic).dead_letters
     await require(settings, (topic,))
     redriven = await _redriven(settings, dead_topic)
-    letters, newest = Letters(dead_topic), deque[Described](maxlen=limit)
+    letters, newest = Letters(dead_topic), deque[Described](maxlen=min(limit, sys.maxsize))
     chunks = read_chunks(settings, topic, "beginning", "end", progress)
     async with aclosing(chunks):
         async for records in chunks:

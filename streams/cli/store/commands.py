@@ -67,7 +67,7 @@ def query(
     """Runs one SELECT on the database of PV_DATABASE, read only."""
     with reading(read_settings()) as database:
         names, rows = database.query(sql)
-        shown = list(islice(rows, limit + 1 if limit else None))
+        shown = list(islice(rows, min(limit + 1, sys.maxsize) if limit else None))
     more, shown = bool(limit) and len(shown) > limit, shown[: limit or None]
     if json:
         for row in shown:

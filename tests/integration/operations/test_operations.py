@@ -140,6 +140,10 @@ def test_dead_letters_are_counted_listed_and_printed_without_the_words_of_their_
     assert sorted(lines) == sorted([large.decode(), *[bad.decode()] * 6]), "with those that were sent back"
     assert len(site.must("tail", "questions", "--until-end", "--count", "2", "--json").splitlines()) == 2
     assert site.must("tail", "events", "--until-end") == ""
+    beyond = str(2**64)
+    assert len(asked.json("dead", name, "--limit", beyond)[1]["letters"]) >= 4
+    latest = site.must("tail", "questions", "--latest", "--count", beyond, "--json")
+    assert len(latest.splitlines()) == 4
 
 
 def _expect_letters_without_their_words(asked: Asked, offset: int, value: bytes, answered: str) -> None:
