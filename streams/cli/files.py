@@ -7,6 +7,27 @@ import os
 import shutil
 from pathlib import Path
 
+import typer
+
+
+def check_writable(**options: Path | None) -> None:
+    """Before a long command: raises typer.BadParameter for a file that could not be written at its end."""
+    for name, path in options.items():
+        if path is not None and (reason := _hindrance(path)):
+            raise typer.BadParameter(f"{path}: {reason}", param_hint=f"--{name}")
+
+
+def _hindrance(path: Path) -> str:
+    """Why a file cannot be written; empty where it can."""
+    if path.is_dir():
+        return "is a folder"
+    folder = path.resolve().parent
+    if path.exists() and os.access(path, os.W_OK):
+        return ""
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    return "" if os.access(folder, os.W_OK) else "this user may not write there"
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replaces a file at once: whoever reads it meanwhile, and a crash, find the old content or the new one.

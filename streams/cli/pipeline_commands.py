@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from streams.cli.arguments import input_files
-from streams.cli.files import write_whole
+from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def demo(
     from streams.cli.demo.run import Demo, process_started, samples
     from streams.cli.source_commands import live_input
 
+    check_writable(report=report)
     settings = _without_a_server()
     files = input_files(inputs) if inputs else samples()
     live = live_input(source, server, settings) if source else None

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streams.cli.arguments import check_task, chosen_releases, version_or_path
-from streams.cli.files import write_whole
+from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def evaluate(
     from training.evaluation.evaluate import POSTS, SPLITS, EvaluationError
 
     check_task(task, tuple(SPLITS))
+    check_writable(json=json)
     chosen = chosen_releases(release or ()) if task == POSTS else _only(task, release or ())
     with err.status(f"{task} on {split or 'the held-out set'}"):
         try:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from streams.cli.arguments import chosen_releases, version_or_path
-from streams.cli.files import write_whole
+from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, out, progress_bar
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def replay(
     from streams.codec import encode
     from streams.replay.report import facts, table
 
+    check_writable(output=output, html=html, json=json)
     if into is not None:
         asyncio.run(check_target(into))
     gold = _read_gold(against) if against else None
@@ -194,6 +195,7 @@ def diff(
     from streams.cli.replay.runs import Range, run_replays
     from streams.replay.diff import recoded
 
+    check_writable(json=json)
     first, second = ({"normalization": version_or_path(name)} for name in (old, new))
     comparison = asyncio.run(run_replays(Range("mentions", start, stop), first, second, None))
     table = Table("mention", "times", "before", "after", "for example")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from streams.cli.files import write_whole
+from streams.cli.files import check_writable, write_whole
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
@@ -75,6 +75,7 @@ def signals(
     from streams.signals.surveillance import Options
 
     _check(level, criterion, fdr)
+    check_writable(html=html, json=json)
     population = Population(
         "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.files import write_whole
+from streams.cli.files import check_writable, write_whole
 
 OLD, NEW = b"a" * 4_000_000, b"b" * 5_000_000
 
@@ -57,3 +57,12 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "none" / "file", b"")
+
+
+def test_what_can_be_written_is_not_refused_before_a_command(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(b"old")
+    (tmp_path / "old").chmod(0o400)
+    (tmp_path / "link").symlink_to(tmp_path / "not yet")
+    for name in ("new", "old", "link"):
+        check_writable(output=tmp_path / name)
+    check_writable(output=None, json=Path("/dev/stdout"), html=Path("/dev/null"))
