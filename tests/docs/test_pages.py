@@ -38,6 +38,16 @@ def test_the_times_in_the_tables_are_those_that_topics_are_created_with() -> Non
     assert "`events`" in removed
 
 
+def test_the_size_of_the_bundled_releases_is_what_the_page_says() -> None:
+    found = re.search(
+        r"bundled ones have ([\d.]+) to ([\d.]+) MB", (ROOT / "docs" / "operate.md").read_text()
+    )
+    assert found is not None
+    folders = [path.parent for path in (ROOT / "models" / "pretrained").glob("*/*/manifest.json")]
+    sizes = [sum(file.stat().st_size for file in folder.iterdir()) / 1e6 for folder in folders]
+    assert [round(min(sizes), 1), round(max(sizes))] == [float(found[1]), float(found[2])]
+
+
 @pages
 def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path) -> None:
     for link in documents.links(path):
