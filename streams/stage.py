@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from models.releases.loading import Loaded
 from streams import metrics
+from streams.aggregate import without_text
 from streams.batch.decoding import Decoded, bounded_batches, decode_record
 from streams.batch.provenance import Maker, with_provenance
 from streams.broker.trace_context import trace_headers
@@ -50,7 +51,9 @@ class Stage(Generic[In, Out]):
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """A source record, its report and the output of the live model; both are None for a tombstone."""
+    """A source record, its report and the output of the live model; both are None for a tombstone. The output
+    has its text, also where that must not be kept: it is to be compared, and written nowhere.
+    """
 
     record: Inbound
     report: Any
@@ -261,14 +264,16 @@ class _Work:
 
 class _Output(NamedTuple):
     record: Any
+    """As the model made it."""
     value: bytes
+    """As it is sent: without its text where that must not be kept."""
 
 
 def _finished(result: Processed, maker: Maker, max_bytes: int) -> _Output | Fault:
     """The output as it is sent, or the fault with which its source record becomes a dead letter."""
     try:
-        output = with_provenance(result.output, result.report, maker, result.record)
-        value = encode(output)
+        output = with_provenance(result.output, result.report, maker._replace(keep_text=True), result.record)
+        value = encode(output if maker.keep_text else without_text(output))
     except Exception as error:
         return Fault("not_encodable", describe_error(error))
     if len(value) > max_bytes:

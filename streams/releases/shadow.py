@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.manifest import StoreError
 from streams import metrics
+from streams.aggregate import without_text
 from streams.batch.provenance import Maker, with_provenance
 from streams.broker.client_logs import configure_logging
 from streams.broker.consumer import running_client
@@ -165,16 +166,17 @@ class Shadow:
         if predictions is None:
             self._count("failed", len(reports))
             predictions, reports = [], []
-        maker = Maker(self._stage.name, self.version, self.generation, self._settings.keep_text)
+        maker = Maker(self._stage.name, self.version, self.generation, keep_text=True)
         outputs = [
             with_provenance(prediction, p.report, maker, p.record)
             for prediction, p in zip(predictions, reports, strict=True)
         ]
-        limit = self._settings.max_output_bytes
+        keep_text, limit = self._settings.keep_text, self._settings.max_output_bytes
+        # One that is too large would be a dead letter of the live release.
         kept = [
             (p, o, value)
             for p, o in zip(reports, outputs, strict=True)
-            if len(value := encode(o)) <= limit  # of the live release it would be a dead letter
+            if len(value := encode(o if keep_text else without_text(o))) <= limit
         ]
         sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
         sends = {id(p): (o.id.encode(), value, trace_headers(p.record.headers)) for p, o, value in kept}

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from streams import metrics
-from streams.codec import decode
+from streams.codec import decode, encode
 from streams.records import Headers, Summary
 from streams.releases import shadow as module
 from streams.releases.announcements import Refusal
 from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
 from streams.settings import Settings
-from streams.stage import Processed
+from streams.stage import Processed, run_stage
 from streams.topics import MAX_MESSAGE
-from tests.fakes import inbound
+from tests.fakes import FakePorts, batches_of, inbound, loaded
 from tests.streams.polling import until
 from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
 
@@ -117,6 +117,24 @@ async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow
     assert {r.releases["summarization"] for r in records} == {NO_VERSION}
     assert {r.generations["summarization"] for r in records} == {9}, "of the shadow's own announcement"
     assert (process.started, process.killed) == (1, 1)
+
+
+async def test_summaries_whose_text_must_not_be_kept_are_compared_whole_and_sent_without_it(
+    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+) -> None:
+    process.outputs = staticmethod(lambda batch: summaries(batch, different=frozenset({"q-1"})))
+    ports = FakePorts(loaded(None))
+    stage = replace(STAGE, predict=lambda model, batch: summaries(batch))
+    sources = [replace(r, aggregate_only=True) for r in reports(4)]
+    await run_stage(stage, batches_of([inbound(i, encode(r)) for i, r in enumerate(sources)]), ports)
+    shadow.start()
+    shadow.offer(ports.observed)
+    await until(lambda: len(producer.sent) == 4 and sum(shadow.counts.values()) == 4)
+    await shadow.stop()
+    assert shadow.counts == {"agreed": 3, "differed": 1, "failed": 0, "skipped": 0}
+    live, compared = [value for _, value, _ in ports.to("summaries")], [value for *_, value in producer.sent]
+    written = [decode(Summary, value) for value in live + compared]
+    assert [(r.text, r.summary.text) for r in written] == [("", "")] * 8
 
 
 async def test_a_batch_on_which_the_model_raises_is_counted_as_failed(
