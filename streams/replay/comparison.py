@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streams.replay.diff import CodingChange, Difference, coding_changes, differences, latest
+from streams.replay.diff import CodingChange, Difference, as_written, coding_changes, differences, latest
 from streams.replay.gold import Gold
 from streams.replay.run import ReplayResult
 from streams.replay.scoring import Score, score_replays
@@ -55,17 +55,21 @@ class Comparison:
 
 
 def compare(source: Source, base: Chain, other: Chain | None = None, gold: Gold | None = None) -> Comparison:
-    """Computes scores (with gold), and differences and changes of coding (with a second chain)."""
+    """Computes scores (with gold), and differences and changes of coding (with a second chain).
+
+    The whole outputs are compared; what is returned has no text that must not be kept.
+    """
     results = [base.result] if other is None else [base.result, other.result]
-    before, after = base.result.outputs, other.result.outputs if other else []
+    before, after = base.result.compared, other.result.compared if other else []
+    written = latest(base.result.outputs), latest(other.result.outputs if other else [])
     return Comparison(
         source,
         base,
         other,
         gold,
         scores=score_replays(results, gold) if gold else [],
-        differences=differences(before, after, gold) if other else [],
-        coding=coding_changes(before, after) if other else [],
+        differences=as_written(differences(before, after, gold), *written) if other else [],
+        coding=coding_changes(before, after, written[0]) if other else [],
         compared=len(latest([*before, *after])),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streams.order import Latest, revision_of
@@ -13,8 +13,10 @@ from streams.replay.gold import NIL, Decision, Gold
 
 #: Identifies a report: its input topic and its id.
 Key = tuple[str, str]
-#: Mention text; old preferred and lowest-level term; new preferred and lowest-level term.
-_Change = tuple[str, str | None, str | None, str | None, str | None]
+#: Old preferred and lowest-level term; new preferred and lowest-level term.
+_Terms = tuple[str | None, str | None, str | None, str | None]
+#: Stands for words of a report whose text must not be kept.
+NOT_KEPT = "(text not kept)"
 #: Report ids given for each change of coding.
 EXAMPLES = 3
 FLAGS = ("negated", "hypothetical", "other_experiencer", "serious")
@@ -54,17 +56,35 @@ def latest(records: Iterable[Any]) -> dict[Key, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A decision of one chain only."""
+
+    is_gained: bool
+    """Of the other chain; else it is lost, of the base chain."""
+    decision: Decision
+    in_gold: bool | None
+    """None without gold for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """A report with different decisions in two chains; None for a chain in which it became a dead letter."""
 
     id: str
     text: str
-    lost: frozenset[Decision]
-    """Decisions of the base chain only."""
-    gained: frozenset[Decision]
-    """Decisions of the other chain only."""
+    changes: tuple[Change, ...]
     base: Any | None
     other: Any | None
+
+    @property
+    def lost(self) -> frozenset[Decision]:
+        """Decisions of the base chain only."""
+        return frozenset(c.decision for c in self.changes if not c.is_gained)
+
+    @property
+    def gained(self) -> frozenset[Decision]:
+        """Decisions of the other chain only."""
+        return frozenset(c.decision for c in self.changes if c.is_gained)
 
 
 def differences(base: Iterable[Any], other: Iterable[Any], gold: Gold | None) -> list[Difference]:
@@ -78,15 +98,41 @@ def differences(base: Iterable[Any], other: Iterable[Any], gold: Gold | None) ->
         before, after = decisions(one), decisions(two)
         if before != after or one is None or two is None:
             text: str = (other_records[key] if one is None else one).text
-            changed.append(Difference(key[1], text, before - after, after - before, one, two))
+            lost_and_gained = (False, before - after), (True, after - before)
+            changes = tuple(
+                Change(is_gained, d, gold.verdict(key[1], d) if gold else None)
+                for is_gained, own in lost_and_gained
+                for d in own
+            )
+            changed.append(Difference(key[1], text, changes, one, two))
     return sorted(changed, key=lambda d: (-_severity(d, gold), d.id))
 
 
 def _severity(difference: Difference, gold: Gold | None) -> int:
-    if gold is None:
-        return len(difference.lost) + len(difference.gained)
-    lost = sum(gold.verdict(difference.id, d) is True for d in difference.lost)
-    return lost - sum(gold.verdict(difference.id, d) is True for d in difference.gained)
+    changes = difference.changes
+    return len(changes) if gold is None else sum(-1 if c.is_gained else 1 for c in changes if c.in_gold)
+
+
+def as_written(
+    found: Iterable[Difference], base: Mapping[Key, Any], other: Mapping[Key, Any]
+) -> list[Difference]:
+    """The differences of whole records with these records in place of them, which may lack a text that must
+    not be kept. Of a decision that is in no such record the words are left out.
+    """
+    result = []
+    for difference in found:
+        whole: Any = difference.other if difference.base is None else difference.base
+        one, two = (side.get((whole.source, whole.id)) for side in (base, other))
+        text: str = (two if one is None else one).text  # type: ignore[union-attr]
+        changes = tuple(_written(c, two if c.is_gained else one) for c in difference.changes)
+        result.append(Difference(difference.id, text, changes, one, two))
+    return result
+
+
+def _written(change: Change, record: Any) -> Change:
+    if change.decision in decisions(record):
+        return change
+    return replace(change, decision=(*change.decision[:-1], NOT_KEPT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +140,7 @@ class CodingChange:
     """A mention text that two chains code differently; terms are None for NIL."""
 
     text: str
-    """The mention in lower case, white space collapsed."""
+    """The mention in lower case, white space collapsed; NOT_KEPT where it must not be kept."""
     old_pt: str | None
     old_llt: str | None
     new_pt: str | None
@@ -111,20 +157,29 @@ def recoded(changed: Sequence[Difference]) -> int:
     )
 
 
-def coding_changes(base: Sequence[Any], other: Sequence[Any]) -> list[CodingChange]:
-    """Changes of term among the mentions that both replays code, most frequent first."""
+def coding_changes(
+    base: Sequence[Any], other: Sequence[Any], written: Mapping[Key, Any] | None = None
+) -> list[CodingChange]:
+    """Changes of term among the mentions that both replays code, most frequent first. `written` has the
+    records whose text may be shown, without it where it must not be kept; by default those of `base`.
+    """
     base_records, other_records = latest(base), latest(other)
-    ids_by_change: defaultdict[_Change, list[str]] = defaultdict(list)
+    ids_by_change: defaultdict[tuple[str, str, _Terms], list[str]] = defaultdict(list)
     for key in sorted(base_records.keys() & other_records.keys()):
         for span, old, new in _both(base_records[key], other_records[key]):
             if (old.pt, old.llt) != (new.pt, new.llt):
-                text_key = " ".join(base_records[key].text[slice(*span)].lower().split())
-                ids_by_change[text_key, old.pt, old.llt, new.pt, new.llt].append(key[1])
+                whole = _mention(base_records[key], span)
+                shown = whole if written is None else _mention(written[key], span) or NOT_KEPT
+                ids_by_change[shown, whole, (old.pt, old.llt, new.pt, new.llt)].append(key[1])
     changes = [
-        CodingChange(*change, len(ids), tuple(dict.fromkeys(ids))[:EXAMPLES])
-        for change, ids in ids_by_change.items()
+        CodingChange(shown, *terms, len(ids), tuple(dict.fromkeys(ids))[:EXAMPLES])
+        for (shown, _, terms), ids in ids_by_change.items()
     ]
     return sorted(changes, key=lambda c: (-c.count, c.text, c.old_llt or "", c.new_llt or ""))
+
+
+def _mention(record: Any, span: tuple[int, int]) -> str:
+    return " ".join(record.text[slice(*span)].lower().split())
 
 
 def _both(base: Any, other: Any) -> list[tuple[tuple[int, int], CodedEvent, CodedEvent]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from models.types import LABELS, Mention
 from streams.records import CodedReport, Summary
-from streams.replay.diff import Difference
-from streams.replay.gold import NIL, Decision, Gold
+from streams.replay.diff import Change, Difference
+from streams.replay.gold import NIL, Decision
 
 #: What a decision on a mention or an event is about.
 WORDS = {
@@ -22,15 +22,14 @@ WORDS = {
 }
 
 
-def article(difference: Difference, gold: Gold | None) -> str:
+def article(difference: Difference) -> str:
     """A report with different decisions in two chains: base and other side by side, and the changes."""
     sides = [
         f"<section><h4>{name}</h4>{_side(record)}</section>"
         for name, record in (("Base", difference.base), ("Other", difference.other))
     ]
-    changes = [("lost", d) for d in sorted(difference.lost)]
-    changes += [("gained", d) for d in sorted(difference.gained)]
-    items = [f"<li>{escape(_change(difference, change, d, gold))}</li>" for change, d in changes]
+    changes = sorted(difference.changes, key=lambda c: (c.is_gained, c.decision))
+    items = [f"<li>{escape(_change(c, difference.text))}</li>" for c in changes]
     return (
         f'<article>\n<h3>{escape(difference.id)}</h3>\n<div class="sides">{"".join(sides)}</div>\n'
         f"<ul>{''.join(items)}</ul>\n</article>"
@@ -96,11 +95,12 @@ def _side(record: Any | None) -> str:
     return "".join(parts)
 
 
-def _change(difference: Difference, change: str, decision: Decision, gold: Gold | None) -> str:
-    in_gold = gold.verdict(difference.id, decision) if gold else None
+def _change(change: Change, text: str) -> str:
+    in_gold = change.in_gold
     verdict = {None: "", True: ", in gold", False: ", not in gold"}[in_gold]
-    effect = "" if in_gold is None else (" (better)" if in_gold == (change == "gained") else " (worse)")
-    return f"{change}: {describe(decision, difference.text)}{verdict}{effect}"
+    effect = "" if in_gold is None else (" (better)" if in_gold == change.is_gained else " (worse)")
+    way = "gained" if change.is_gained else "lost"
+    return f"{way}: {describe(change.decision, text)}{verdict}{effect}"
 
 
 def _escape_text(text: str) -> str:

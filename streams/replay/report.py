@@ -117,7 +117,7 @@ def _changed(comparison: Comparison) -> list[str]:
     return [
         f"<h2>Reports with different decisions, {order}</h2>",
         *([] if shown else ["<p>None.</p>"]),
-        *(article(d, comparison.gold) for d in shown),
+        *(article(d) for d in shown),
         *([f"<p>{more} more reports are not shown.</p>"] if more > 0 else []),
     ]
 

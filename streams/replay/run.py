@@ -39,7 +39,14 @@ class ReplayResult:
     """The records of the last stage, in the order of the range, repeats included; and the dead letters."""
 
     outputs: list[Any]
+    """As they may be written: without a text that must not be kept."""
     dead: list[DeadLetter]
+    whole: list[Any] | None = None
+    """The outputs with these texts, to be compared and scored, and written nowhere; None if equal."""
+
+    @property
+    def compared(self) -> list[Any]:
+        return self.outputs if self.whole is None else self.whole
 
 
 def stages_from(topic: Topic[Any]) -> list[Stage[Any, Any]]:
@@ -78,6 +85,7 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
         raise KeyError(f"no release for {', '.join(missing)}")
     total = len(records) * len(stages)
     dead: list[DeadLetter] = []
+    withheld: list[Any] = []
     progress(0, total)
     for i, stage in enumerate(stages):
         # A dead letter skips the later stages: it counts as done in them.
@@ -87,10 +95,18 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
         await run_stage(stage, _batches(records, batch), ports)
         records, letters = _split(stage, records, ports.sent)
         dead += letters
+        withheld = ports.withheld
     sink = stages[-1].sink.record
     assert sink is not None
     progress(total, total)
-    return ReplayResult([decode(sink, r.value) for r in records if r.value is not None], dead)
+    outputs = [decode(sink, r.value) for r in records if r.value is not None]
+    return ReplayResult(outputs, dead, _whole(outputs, withheld))
+
+
+def _whole(outputs: Sequence[Any], withheld: Sequence[Any]) -> list[Any] | None:
+    """The outputs with those that are withheld in their place; None if there are none."""
+    both = zip(withheld, outputs, strict=True)
+    return [output if own is None else own for own, output in both] if any(withheld) else None
 
 
 class _ReplayPorts:
@@ -103,6 +119,8 @@ class _ReplayPorts:
 
     def __init__(self, loaded: Loaded, progress: Progress, done: int, total: int) -> None:
         self.sent: list[tuple[str, bytes | None, bytes | None, Headers]] = []
+        self.withheld: list[Any] = []
+        """For each output that was sent: the whole, if its text must not be kept, or None."""
         self._loaded = loaded
         self._progress = progress
         self._done = done
@@ -130,7 +148,8 @@ class _ReplayPorts:
         self._progress(self._done, self._total)
 
     def observe(self, done: Sequence[Processed]) -> None:
-        """Nothing observes a replay."""
+        outputs = [p.output for p in done if p.output is not None]
+        self.withheld += [o if o.aggregate_only and not self.keep_text else None for o in outputs]
 
 
 async def _batches(records: Sequence[Inbound], size: int) -> AsyncIterator[Sequence[Inbound]]:

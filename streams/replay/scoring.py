@@ -43,7 +43,7 @@ class Score:
 
 def score_replays(results: Sequence[ReplayResult], gold: Gold) -> list[Score]:
     """The scores of every kind of decision that the gold has for a record of the replays."""
-    records = [latest(r.outputs) for r in results]
+    records = [latest(r.compared) for r in results]
     keys = _keys_with_gold(results, gold)
     decided = [[decisions(outputs.get(key)) for key in keys] for outputs in records]
     scores: list[Score] = []

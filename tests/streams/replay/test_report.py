@@ -6,20 +6,23 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from models.types import LABELS, Mention, ShortQuestion
+from models.types import LABELS, Expansion, Mention, ShortQuestion
+from streams.aggregate import without_text
 from streams.records import CodedReport, Summary
 from streams.replay import report
-from streams.replay.comparison import Chain, Comparison, Source, compare
+from streams.replay.comparison import Chain, Comparison, Source, as_json, compare
+from streams.replay.diff import NOT_KEPT
 from streams.replay.gold import Gold
 from streams.replay.markup import describe, highlighted
 from streams.replay.run import ReplayResult
 from streams.replay.style import STYLE
-from tests.streams.replay.test_diff import DRUG, ITCH, RASH, coded, gold_of, spans
+from tests.streams.replay.test_diff import DRUG, ITCH, RASH, SOURCE, TEXT, coded, gold_of, spans
 
 HOSTILE = "<script>alert(1)</script> \"' onload=x & &lt; </mark></style>\u202e"
 VOID = {"meta"}
@@ -122,6 +125,55 @@ def test_summaries_and_dead_letters_are_shown() -> None:
         and "long\r\nquestion" in page.all_text
         and "Dead letter" in page.all_text
     )
+
+
+def test_decisions_on_a_text_that_must_not_be_kept_are_compared_and_shown_without_its_words() -> None:
+    def coded_otherwise(id_: str, drug: str, long_form: str, pt: str) -> CodedReport:
+        record = replace(coded(id_, DRUG, ITCH, pt=pt), aggregate_only=id_ == "x")
+        events = tuple(replace(e, drugs=(drug,), drug_evidence="relation") for e in record.events)
+        return replace(record, events=events, expansions=(Expansion(19, 23, "it", long_form, 1.0, "text"),))
+
+    def partly_kept(**values: str) -> Chain:
+        whole = [coded_otherwise(id_, **values) for id_ in "xo"]
+        return Chain({"ner": "0" * 12}, ReplayResult([without_text(r) for r in whole], [], whole))
+
+    one = partly_kept(drug="homebrew", long_form="indigo tea", pt="Old")
+    found = compare(SOURCE, one, partly_kept(drug="tincture", long_form="iron tonic", pt="New"))
+    hidden, kept = sorted(found.differences, key=lambda d: d.id != "x")
+    assert sorted(hidden.lost) == [
+        ("event", 19, 23, "Old"),
+        ("expansion", 19, 23, NOT_KEPT),
+        ("suspect", 19, 23, NOT_KEPT),
+        ("term", 19, 23, "Old llt"),
+    ]
+    assert ("suspect", 19, 23, "tincture") in kept.gained and kept.text == TEXT
+    assert [(c.text, c.count, c.examples) for c in found.coding] == [
+        (NOT_KEPT, 1, ("x",)),
+        ("itch", 1, ("o",)),
+    ]
+    only = [replace(found, differences=[hidden], coding=found.coding[:1])]
+    for page in (*map(report.html, only), *(orjson.dumps(as_json(c, text=True)).decode() for c in only)):
+        assert not any(word in page for word in ("lexapro", "homebrew", "tincture", "indigo", "tonic"))
+        assert NOT_KEPT in page and "itch" not in page
+
+
+def test_summaries_that_must_not_be_kept_are_scored_and_compared_whole() -> None:
+    def summarized(text: str) -> Chain:
+        whole = Summary(
+            id="q", text=TEXT, source="questions", aggregate_only=True,
+            summary=ShortQuestion(text, "edited", 0.5),
+        )  # fmt: skip
+        return Chain({"summarization": "0" * 12}, ReplayResult([without_text(whole)], [], [whole]))
+
+    gold = gold_of({"id": "q", "summary": "Does lexapro itch?"})
+    found = compare(SOURCE, summarized("Is a rash bad?"), summarized("Does lexapro itch?"), gold)
+    assert [e.value for e in found.scores[0].values] == [0.0, 1.0]
+    assert found.agreement == 0.0
+    page = Page(report.html(found)).all_text
+    assert f"lost: summary “{NOT_KEPT}”, not in gold (better)" in page
+    assert f"gained: summary “{NOT_KEPT}”, in gold (better)" in page
+    assert "itch" not in page and "rash" not in page
+    assert compare(SOURCE, summarized("Same?"), summarized("Same?")).differences == []
 
 
 def test_records_beyond_the_limit_are_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,26 @@ async def test_an_output_that_is_too_large_becomes_a_dead_letter_as_in_a_live_st
     assert [r.id for r in result.outputs] == ["r0"]
 
 
+async def test_a_text_that_must_not_be_kept_is_in_the_outputs_for_comparison_alone() -> None:
+    kept = inbound(2, orjson.dumps({"id": "kept", "text": "an itch"}))
+    secret = inbound(0, orjson.dumps({"id": "secret", "text": "my itch", "aggregate_only": True}))
+    poison = inbound(1, orjson.dumps({"id": "bad", "text": "poison", "aggregate_only": True}))
+    records = [secret, inbound(3, None), poison, kept]
+    result = await replay(records)
+    assert [(r.id, r.text) for r in result.outputs] == [("secret", ""), ("kept", "an itch")]
+    assert [(r.id, r.text) for r in result.compared] == [("secret", "my itch"), ("kept", "an itch")]
+    assert [r.mentions[0].text for r in result.compared] == ["itch", "itch"]
+    allowed = await run_chain(records, POSTS, models(), 2, lambda n, total: None, keep_text=True)
+    assert allowed.whole is None and [r.text for r in allowed.outputs] == ["my itch", "an itch"]
+
+
+async def test_an_output_is_as_large_as_it_is_sent_without_a_text_that_must_not_be_kept() -> None:
+    large = [inbound(0, orjson.dumps({"id": "r0", "text": "x" * 2000, "aggregate_only": True}))]
+    last = [replace(r, topic="mentions") for r in large]
+    result = await run_chain(last, MENTIONS, models(), 2, lambda n, total: None, max_output_bytes=1500)
+    assert result.dead == [] and len(result.compared[0].text) == 2000
+
+
 async def test_repeats_are_kept_and_equal() -> None:
     result = await replay([*posts("itch"), *posts("itch")])
     first, again = result.outputs
