@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from models.redaction import redact
 from streams.cli.files import check_writable, write_whole
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 LEVELS = ("pt", "soc")
+#: Seconds until the next attempt where the database or the broker is away, with --every.
+RETRY_SECONDS = 10.0
 LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
 UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; by default now")]
 SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
@@ -84,9 +87,10 @@ def signals(
     run = _Run(settings, options, _parsed(until))
     outputs = _Outputs(show, html, json, publish)
     run.once(outputs)
+    was_done = True
     while every:
-        time.sleep(every)
-        run.once(outputs, refit_after=refit)
+        time.sleep(every if was_done else min(every, RETRY_SECONDS))
+        was_done = run.again(outputs, refit)
 
 
 def _check(level: str, criterion: str | None, fdr: float | None) -> None:
@@ -114,19 +118,38 @@ class _Run:
     """The computations of one command."""
 
     def __init__(self, settings: Settings, options: Options, until: datetime | None) -> None:
-        self._settings = settings
+        self.settings = settings
         self._options = options
         self._until = until
         self._surveillance: Any = None
         self._fitted_at = time.monotonic()
         self._published: set[str] | None = None
 
+    def again(self, outputs: _Outputs, refit_after: float) -> bool:
+        """As `once`; whether it could be done. If not, the next time computes and publishes everything, since
+        what was found to have changed may not have been written.
+        """
+        from aiokafka.errors import KafkaError
+
+        from streams.store.database import DatabaseError
+        from streams.topics import TopicsError
+
+        try:
+            self.once(outputs, refit_after)
+            return True
+        except (DatabaseError, KafkaError, TopicsError, TimeoutError) as error:
+            message = redact(str(error)) or type(error).__name__
+            err.print(f"tried again soon: {message}", markup=False, highlight=False, soft_wrap=True)
+            self._surveillance, self._published = None, None
+            return False
+
     def once(self, outputs: _Outputs, refit_after: float = 0) -> None:
         from streams.signals.surveillance import Surveillance
 
-        with reading(self._settings) as database:
+        with reading(self.settings) as database:
             if self._surveillance is None:
                 self._surveillance = Surveillance(database, self._options)
+                self._fitted_at = time.monotonic()
             elif time.monotonic() - self._fitted_at > refit_after:
                 self._surveillance.refit()
                 self._fitted_at = time.monotonic()
@@ -155,13 +178,13 @@ class _Run:
         first = self._published is None
         before = self._published
         if before is None:
-            before = await published_keys(self._settings, outcome.options.population.level)
+            before = await published_keys(self.settings, outcome.options.population.level)
         keys = {s.key for s in outcome.signals}
         # A pair may meet a criterion again though its own number of reports is the same.
         due = [
             s for s in outcome.signals if first or (s.drug, s.term) in outcome.changed or s.key not in before
         ]
-        await publish(self._settings, due, before - keys)
+        await publish(self.settings, due, before - keys)
         self._published = keys
         err.print(f"{len(due)} signals published, {len(before - keys)} withdrawn", highlight=False)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 from streams import topics
 from streams.broker.embedded import EmbeddedBroker
+from streams.cli.store.signals import _Outputs, _Run
+from streams.records import CodedReport
 from streams.settings import Settings
 from streams.signals.population import Population
 from streams.signals.publishing import publish, published_keys
@@ -37,3 +41,33 @@ async def test_pairs_whose_names_hold_bars_have_keys_of_their_own(stored: Databa
     signals = Surveillance(stored, Options()).compute(NOON).signals
     assert {(s.drug, s.term) for s in signals} == set(pairs)
     assert len({s.key for s in signals}) == len(pairs)
+
+
+def test_a_database_or_a_broker_that_is_away_is_waited_for_and_no_change_is_lost(
+    stored: Database, fill: Fill, database_path: str, tmp_path: Path
+) -> None:
+    def days_before(*drugs: str) -> list[CodedReport]:
+        made = [(f"{drug}{i}", event(drug)) for drug in drugs for i in range(3)]
+        return [report(id_, 0, one, created_at=NOON - timedelta(days=1)) for id_, one in made]
+
+    path, outputs = Path(database_path), _Outputs(0, None, None, publish=True)
+    fill(days_before("sertraline"))
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", database=database_path)
+        asyncio.run(topics.create(settings))
+        run = _Run(settings, Options(), NOON)
+        run.once(outputs)
+        fill(days_before("sertraline", "paroxetine"))
+        path.rename(tmp_path / "away")
+        assert not run.again(outputs, 3600.0)
+        (tmp_path / "away").rename(path)
+        assert run.again(outputs, 3600.0)
+        published = asyncio.run(published_keys(settings, "pt"))
+        assert published == {"sertraline|Nausea", "paroxetine|Nausea"}
+        fill(days_before("sertraline", "paroxetine", "duloxetine"))
+    assert not run.again(outputs, 3600.0), "the broker has ended"
+    with EmbeddedBroker() as broker:
+        run.settings = Settings(broker=f"kafka://{broker.bootstrap}", database=database_path)
+        asyncio.run(topics.create(run.settings))
+        assert run.again(outputs, 3600.0)
+        assert "duloxetine|Nausea" in asyncio.run(published_keys(run.settings, "pt"))
