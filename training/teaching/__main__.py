@@ -29,7 +29,10 @@ def check(
     terms: Annotated[bool, typer.Option(help="list the preferred terms with too few phrases")] = False,
 ) -> None:
     """Prints the contents of the corpus and all findings; the exit code is 1 if there is a finding."""
-    corpus = read(folder)
+    try:
+        corpus = read(folder)
+    except ValueError as error:
+        _end(error)
     if corpus == Corpus():
         typer.echo(f"no texts in {folder}", err=True)
         raise typer.Exit(1)

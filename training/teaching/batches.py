@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from training.common.corpora import ENCODING, in_form
 from training.teaching.markup import MarkedText, MarkupError, parse
 
 Kind = Literal["posts", "clinical", "questions", "phrases", "acronyms", "idioms"]
@@ -142,8 +143,10 @@ def lines(kind: Kind, part: Part | None = None, folder: Path = FOLDER) -> Iterat
 
 
 def read(kind: Kind, path: Path) -> Iterator[Line]:
-    """The lines of one file."""
-    for number, content in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    """The lines of one file, without a byte order mark. Raises CorpusError where it is not UTF-8."""
+    with in_form(path):
+        text = path.read_text(encoding=ENCODING)
+    for number, content in enumerate(text.split("\n"), 1):
         if content.strip():
             yield Line(kind, path.name, number, content)
 

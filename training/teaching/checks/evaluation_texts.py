@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from training.common.corpora import json_lines, read_ade, read_psytar
+from training.common.corpora import ENCODING, in_form, json_lines, read_ade, read_psytar
 
 #: Evaluation texts of the source tree.
 IN_TREE = tuple(
@@ -35,7 +35,9 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _json(path: Path) -> Iterator[str]:
-    yield from _strings(json.loads(path.read_text(encoding="utf-8")))
+    with in_form(path):
+        content = json.loads(path.read_text(encoding=ENCODING))
+    yield from _strings(content)
 
 
 def _json_lines(path: Path) -> Iterator[str]:
@@ -59,9 +61,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _csv(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.reader(file):
-            yield from row
+    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
+        rows = list(csv.reader(file))
+    for row in rows:
+        yield from row
 
 
 def _conll(path: Path) -> Iterator[str]:
@@ -70,7 +73,9 @@ def _conll(path: Path) -> Iterator[str]:
 
 def _separated(separator: str) -> Callable[[Path], Iterator[str]]:
     def cells(path: Path) -> Iterator[str]:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        with in_form(path):
+            text = path.read_text(encoding=ENCODING)
+        for line in text.splitlines():
             yield from line.split(separator)
 
     return cells
@@ -97,8 +102,9 @@ def mentions(folder: Path) -> Iterator[tuple[str, str]]:
         for t in read_ade(folder / "ade").values():
             yield from (("ade", t.text[m.start : m.end]) for m in t.mentions)
     for path in sorted(folder.glob("psytar/*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            yield from ((path.name, row["mention"]) for row in csv.DictReader(file))
+        with in_form(path), path.open(encoding=ENCODING, newline="") as file:
+            rows = [row["mention"] for row in csv.DictReader(file)]
+        yield from ((path.name, mention) for mention in rows)
     for path in [*folder.glob("tweets/*.jsonl"), *folder.glob("posts.jsonl")]:
         for _, line in json_lines(path):
             row = json.loads(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from training.common.corpora import ENCODING
 from training.teaching.checks.check import Finding, findings, kind_of, read
 
 
@@ -17,7 +18,7 @@ def take(file: Path, folder: Path, data: Path | None) -> tuple[int, list[Finding
         raise ValueError(f"{file} is in the corpus already")
     refused = [f for f in findings(read(folder, file), data) if f.line.file == file.name]
     numbers = {f.line.number for f in refused}
-    lines = file.read_text(encoding="utf-8").split("\n")
+    lines = file.read_text(encoding=ENCODING).split("\n")
     kept = [text for number, text in enumerate(lines, 1) if text.strip() and number not in numbers]
     target.parent.mkdir(exist_ok=True)
     # The corpus has no files with this ending.

@@ -288,6 +288,24 @@ def test_a_file_that_cannot_be_checked_leaves_the_corpus_as_it_was(
     assert [path.name for path in (folder / "posts").iterdir()] == ["posts_1.txt"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_text_of_a_file(folder: Path, tmp_path: Path) -> None:
+    new = tmp_path / "posts_7.txt"
+    new.write_bytes(b"\xef\xbb\xbf[DRUG#1 advil] again\r\nso [ADE sick] of it all\r\n")
+    assert run("take", str(new), "--folder", str(folder))[0] == 0
+    assert (folder / "posts/posts_7.txt").read_bytes() == b"[DRUG#1 advil] again\nso [ADE sick] of it all\n"
+    new.replace(folder / "posts/posts_8.txt")
+    (marked,) = [m for line, m in read(folder).marked.items() if line.place == "posts_8.txt, line 1"]
+    assert marked.text == "advil again"
+
+
+@pytest.mark.parametrize("place", ["posts/posts_7.txt", "data/a.json", "data/a.csv", "data/a.txt"])
+def test_a_file_that_is_not_in_utf_8_is_named_in_one_line(folder: Path, place: str) -> None:
+    add(folder, place).write_bytes(b'["the caf\xe9 was closed"]')
+    code, output = run("check", "--folder", str(folder), "--data", str(folder / "data"))
+    assert code == 1
+    assert output.splitlines()[-1].startswith(f"{folder / place} is not in the form of its corpus: Unicode")
+
+
 @pytest.mark.slow
 def test_the_corpus_is_sound_and_shares_nothing_with_the_public_corpora() -> None:
     """They are sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout. Skipped without
