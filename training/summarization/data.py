@@ -146,7 +146,9 @@ def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int =
     meqsum, report["meqsum"] = _clean(read_meqsum(data, "train"), tested)
     random.Random(seed).shuffle(meqsum)
     valid, train = meqsum[:held_out], meqsum[held_out:]
-    extra = read_mediqa(data) if (data / "questions/mediqa21_val.jsonl").exists() else []
+    has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
+    # The numbers of both corpora begin at 1.
+    extra = [p._replace(id=f"mediqa-{p.id}") for p in read_mediqa(data)] if has_mediqa else []
     rqe, report["rqe"] = _clean([*read_rqe(data), *extra], [*tested, *valid])
     if limit:
         rqe, train = rqe[:limit], train[:limit]

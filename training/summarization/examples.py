@@ -51,7 +51,6 @@ def material_of(
     pairs = [*(corpora.pretraining if trained else []), *corpora.training]
     questions = [p for p in pairs if not p.id.startswith(DENOISING)]
     of_summaries = recogniser.entities([p.summary for p in questions])
-    # Pairs of different corpora may share an id: the entities of the last one are kept.
     entities = {p.id: e for p, e in zip(questions, of_summaries, strict=True)}
     every = [e for one_summary in entities.values() for e in one_summary]
     lexicon = {row[0] for row in read_tsv(drugs.BUNDLED, ("name",))}
