@@ -64,7 +64,7 @@ Language = Annotated[str, StringConstraints(min_length=1, max_length=35), AfterV
 Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_printable)]
 Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
 DrugName = Annotated[str, StringConstraints(max_length=MAX_DRUG)]
-DrugNames = Annotated[tuple[DrugName, ...], Field(max_length=MAX_DRUGS)]
+DrugNames = Annotated[tuple[DrugName, ...], Field(max_length=MAX_DRUGS, fail_fast=True)]
 MaskKind = Literal["user", "url", "email", "phone"]
 
 

@@ -27,7 +27,7 @@ class ReviewedEvent:
     start: int | None = None
     """Of the corrected span; null, like `end`, for the span that the models found."""
     end: int | None = None
-    drugs: tuple[str, ...] | None = None
+    drugs: Annotated[tuple[str, ...], Field(fail_fast=True)] | None = None
     """Corrected suspected drugs, by their nonproprietary names; null for those that the models found."""
 
 

@@ -265,7 +265,7 @@ def test_bytes_that_are_not_a_report_are_refused_in_one_short_line(value: bytes 
     [
         ("masked", "%s"), ("mentions", "%s"), ("relations", "%s"), ("expansions", "%s"), ("undecided", "%s"),
         ("events", "%s"), ("events", '[{"candidates":%s}]'), ("events", '[{"drugs":%s}]'),
-        ("relations", '[{"neighbours":%s}]'), ("expansions", '[{"candidates":%s}]'),
+        ("relations", '[{"neighbours":%s}]'), ("expansions", '[{"candidates":%s}]'), ("drug", "%s"),
     ],
 )  # fmt: skip
 def test_of_a_long_list_only_the_first_wrong_item_is_an_error(name: str, inside: str) -> None:
@@ -275,6 +275,13 @@ def test_of_a_long_list_only_the_first_wrong_item_is_an_error(name: str, inside:
     with pytest.raises(ValidationError) as caught:
         adapter(CodedReport).validate_json(value, strict=True)
     assert caught.value.error_count() < 20
+
+
+def test_of_the_drugs_of_a_decision_only_the_first_wrong_one_is_an_error() -> None:
+    value = orjson.dumps({"before": {"drugs": [{}] * 1000}, "after": {"drugs": [{}] * 1000}})
+    with pytest.raises(ValidationError) as caught:
+        adapter(Review).validate_json(value, strict=True)
+    assert caught.value.error_count() < 30
 
 
 @pytest.mark.parametrize("text", ["😀😀", "a\u0000b", "\u202eright to left", "e\u0301", "x" * MAX_TEXT])
