@@ -162,9 +162,13 @@ async def _check_form(request: web.Request, access: Access, user: User | None) -
 async def form_of(request: web.Request) -> Form:
     """The fields of a form; raises HTTPBadRequest for a body that is none."""
     try:
-        return await request.post()
-    except (ValueError, LookupError):  # bytes or an encoding that are not known, a part without a name
+        form = await request.post()
+        for value in form.values():
+            str(value).encode()  # some encodings that a form may name give halves of surrogate pairs
+    # Bytes or an encoding that are not known, a part without a name, or one that is not what it says.
+    except (ValueError, LookupError, RuntimeError):
         raise web.HTTPBadRequest(text="the form cannot be read") from None
+    return form
 
 
 def set_cookie(request: web.Request, response: web.StreamResponse, user: User) -> None:

@@ -307,6 +307,10 @@ async def test_a_chain_that_is_not_whole_is_named_to_the_reviewer(brokered: Page
         assert answer.status == 503 and "the decisions are not whole: reviews/0@0" in await answer.text()
 
 
+#: A form with one field, whose part has a header.
+PART = b'--b\r\nContent-Disposition: form-data; name="token"\r\n%s\r\n\r\n\\udcff\r\n--b--\r\n'
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
@@ -314,6 +318,9 @@ async def test_a_chain_that_is_not_whole_is_named_to_the_reviewer(brokered: Page
         ("application/x-www-form-urlencoded; charset=none", b"csrf=1"),
         ("multipart/form-data", b"x"),
         ("multipart/form-data; boundary=b", b"--b\r\n\r\nx"),
+        ("multipart/form-data; boundary=b", PART % b"Content-Transfer-Encoding: x"),
+        ("multipart/form-data; boundary=b", PART % b"Content-Type: text/plain; charset=unicode_escape"),
+        ("application/x-www-form-urlencoded; charset=unicode_escape", b"token=\\udcff"),
     ],
 )
 async def test_bytes_that_are_no_form_and_no_cookie_are_refused_without_an_error(
