@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
 from streams.order import Revision
@@ -21,8 +22,19 @@ from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
 CONNECT_SECONDS = 10
-#: How long the lock is waited for: the server notices later that a process has ended.
-LOCK_SECONDS = 2.0
+#: After about 40 s without an answer of the other machine a connection has ended, on both sides. By default a
+#: system waits for two hours, in which a writer stands, or one that is gone keeps its lock. A URL may state
+#: others for this side.
+CLIENT_ALIVE = {
+    "keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 40_000,
+}  # fmt: skip
+SERVER_ALIVE = (
+    "SET tcp_keepalives_idle = 20", "SET tcp_keepalives_interval = 5", "SET tcp_keepalives_count = 4",
+    "SET tcp_user_timeout = 40000",
+)  # fmt: skip
+#: How long the lock is waited for: the server notices later that a process has ended, and still later, by
+#: SERVER_ALIVE, that this one has lost its connection.
+LOCK_SECONDS, LOST_SECONDS = 2.0, 30.0
 #: Of the advisory lock that the process which writes holds; any number that no other program uses.
 WRITER = 0x7076_7374
 INDEXES = (
@@ -41,25 +53,28 @@ class PostgresDatabase:
     def __init__(self, url: str, password: str, *, write: bool = False) -> None:
         self._in_snapshot = False
         self._url, self._password, self._write = url, password, write
-        self._connect()
+        self._connect(LOCK_SECONDS)
 
-    def _connect(self) -> None:
+    def _connect(self, lock_seconds: float) -> None:
         self._connection = _connected(self._url, self._password)
         try:
             with self._errors():
-                self._prepare()
+                self._prepare(lock_seconds)
         except BaseException:
             self._connection.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, lock_seconds: float) -> None:
         self._connection.execute("SET TIME ZONE 'UTC'")
         self._connection.commit()
         if not self._write:
             self._connection.read_only = True
             schema.check(schema.version_of(self._all))
             return
-        end = time.monotonic() + LOCK_SECONDS
+        for statement in SERVER_ALIVE:
+            self._connection.execute(statement)
+        self._connection.commit()
+        end = time.monotonic() + lock_seconds
         while self._connection.execute("SELECT pg_try_advisory_lock(%s)", [WRITER]).fetchone() != (True,):
             if time.monotonic() > end:
                 raise DatabaseError("another process writes to this database")
@@ -71,7 +86,7 @@ class PostgresDatabase:
 
     def offsets(self) -> Offsets:
         if self._connection.closed:
-            self._connect()
+            self._connect(LOST_SECONDS)
         found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
         return {(topic, partition): offset for topic, partition, offset in found}
 
@@ -174,8 +189,9 @@ def _insert(table: Table) -> str:
 def _connected(url: str, password: str) -> psycopg.Connection[tuple[Any, ...]]:
     try:
         return psycopg.connect(
-            url, password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream"
-        )
+            make_conninfo(url, **{**CLIENT_ALIVE, **conninfo_to_dict(url)}),
+            password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream",
+        )  # fmt: skip
     except psycopg.Error as error:
         raise DatabaseAway(_first_line(error)) from None
 

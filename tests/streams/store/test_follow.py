@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from collections.abc import Sequence
 from contextlib import closing
@@ -16,9 +18,10 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.store.database import open_database
+from streams.store.database import DatabaseAway, open_database
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
+from streams.store.postgres import WRITER
 from tests.streams.polling import until
 from tests.streams.store.messages import event, report
 
@@ -102,3 +105,42 @@ async def test_a_server_that_goes_away_is_waited_for_and_nothing_is_lost_even_if
             stop.set()
             await task
         assert caplog.text.count("the database is waited for") == 1
+
+
+@pytest.mark.parametrize("address", ["postgresql"], indirect=True)
+async def test_both_sides_notice_within_a_minute_that_the_other_machine_is_gone(address: str) -> None:
+    settings = Settings(database=address)
+    with closing(await asyncio.to_thread(open_database, settings, write=True)) as database:
+        connection = database._connection  # type: ignore[attr-defined]
+        with socket.socket(fileno=os.dup(connection.fileno())) as ours:
+            idle = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            between = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+            assert idle + between * ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) < 60
+            assert 0 < ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) < 60_000
+        names = ("idle", "interval", "count")
+        shown = [connection.execute(f"SHOW tcp_keepalives_{name}").fetchone() for name in names]
+        assert shown == [("20",), ("5",), ("4",)]
+        assert connection.execute("SHOW tcp_user_timeout").fetchone() in {("40s",), ("40000",)}
+
+
+@pytest.mark.parametrize("address", ["postgresql"], indirect=True)
+async def test_a_lock_that_the_server_still_has_for_a_lost_connection_is_waited_for(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(database=address)
+    with (
+        psycopg.connect(address, autocommit=True) as lost,
+        closing(await asyncio.to_thread(open_database, settings, write=True)) as database,
+    ):
+        monkeypatch.setattr("streams.store.postgres.LOCK_SECONDS", 0.0)
+        lost.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pvstream'"
+        )
+        lost.execute("SELECT pg_advisory_lock(%s)", [WRITER])
+        with pytest.raises(DatabaseAway):
+            database.offsets()
+        again = asyncio.create_task(asyncio.to_thread(database.offsets))
+        await asyncio.sleep(1)
+        assert not again.done()
+        lost.execute("SELECT pg_advisory_unlock(%s)", [WRITER])
+        assert await again == {}
