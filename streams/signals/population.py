@@ -106,10 +106,16 @@ def count(database: Database, population: Population, *, stratified: bool = Fals
 
 
 def without_language(database: Database, population: Population) -> int:
-    """The unique reports that a population of one language leaves out because no language is stated."""
+    """The unique reports that a population of one language leaves out because no language is stated; a report
+    of which a repeat states it counts.
+    """
     if population.language is None:
         return 0
-    where = f"{replace(population, language=None).where()} AND coalesce(language, '') = ''"
+    counted = f"SELECT report_group FROM pairs WHERE {population.where()}"
+    where = (
+        f"{replace(population, language=None).where()} AND coalesce(language, '') = '' "
+        f"AND report_group NOT IN ({counted})"
+    )
     ((reports,),) = database.query(f"SELECT count(DISTINCT report_group) FROM pairs WHERE {where}")[1]
     return int(reports)
 

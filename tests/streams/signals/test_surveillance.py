@@ -217,6 +217,7 @@ def test_a_language_leaves_out_reports_that_state_none_and_says_how_many(
     stated = {"a": "en", "b": "es", "c": None, "d": None, "e": None}
     fill([report(id_, 1, event(), language=code) for id_, code in stated.items()])
     fill([report("f", 1, event(negated=True)), report("g", 1, event(), duplicate_of="c")])
+    fill([report("h", 1, event(), duplicate_of="a")])  # "a" states it and counts
     stored.release()
     pvstream.set("PV_DATABASE", database_path)
     until = ("--until", (NOON + timedelta(1)).isoformat())
