@@ -23,6 +23,8 @@ DELIVERY_SECONDS = 30.0
 #: Seconds for its answer about the topic's ends, for which somebody at a browser waits, and for the end of a
 #: client: one without a broker would wait for ever for what it has not sent.
 ANSWER_SECONDS, STOP_SECONDS = 10.0, 5.0
+#: Seconds after a missing answer in which nobody waits for another: not those who waited for their turn.
+SILENT_SECONDS = 1.0
 
 
 class Tail:
@@ -36,6 +38,7 @@ class Tail:
         self._consumer: Any = None
         self._next = 0
         self._unread: list[Any] = []
+        self._silent_until = 0.0
 
     async def start(self) -> None:
         """Connects; after an error nothing stays open. Raises TopicsError where the broker lacks it."""
@@ -97,8 +100,12 @@ class Tail:
     @asynccontextmanager
     async def _answered(self, seconds: float) -> AsyncIterator[None]:
         """Raises TopicsError where the block takes longer."""
+        silent = TopicsError(f"the broker does not answer about {self._topic.name}")
+        if time.monotonic() < self._silent_until:
+            raise silent
         try:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
-            raise TopicsError(f"the broker does not answer about {self._topic.name}") from None
+            self._silent_until = time.monotonic() + SILENT_SECONDS
+            raise silent from None

@@ -22,7 +22,7 @@ from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.store.database import open_database
 from streams.store.follow import Follower
-from streams.topics import LEASES
+from streams.topics import LEASES, TopicsError, create
 
 PLACES: list[Place] = [(f"r{i}", 0, 4, "f") for i in range(30)]
 FOUND = ReviewedEvent(
@@ -173,3 +173,21 @@ async def test_what_a_cancelled_request_has_read_is_not_lost(settings: Settings)
         assert await tail.read() == []
     finally:
         await tail.stop()
+
+
+async def test_who_waits_for_a_turn_while_the_broker_is_silent_does_not_wait_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each waited ten seconds more than the one before."""
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        await create(settings)
+        log = ReviewLog(settings)
+        await log.start()
+    monkeypatch.setattr("streams.reviews.tail.ANSWER_SECONDS", 5.0)
+    waiting = [asyncio.create_task(log.refresh()) for _ in range(4)]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.sleep(2)
+    assert all(task.done() for task in waiting)
+    assert {type(task.exception()) for task in waiting} == {TopicsError}
+    await log.stop()
