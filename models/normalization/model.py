@@ -7,7 +7,7 @@ encoded too, without them the mention alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
+from models.normalization.readings import in_words
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
@@ -193,7 +194,8 @@ class NormalizationModel:
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         """The k best preferred terms of each mention, that of a name with the very words first, else one that
         is not of opposite polarity; NIL by the rule, where all have the opposite polarity, and where the
-        mention is the relief of a symptom and no name.
+        mention is the relief of a symptom and no name. Where that is NIL and the mention has numbers, it is
+        coded with these in words, if that is not NIL.
         """
         if not batch:
             return []
@@ -201,13 +203,19 @@ class NormalizationModel:
         # Without a sentence equal words have equal codings: they are coded once.
         keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
         distinct = dict(zip(keys, asked, strict=True))
-        vectors, weights = self._embedded(list(distinct.values()))
-        found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
-        codings = {
-            key: self._coding(query.surface, cosines, rows, weight)
-            for (key, query), (cosines, rows), weight in zip(distinct.items(), found, weights, strict=True)
-        }
+        codings = self._codings(distinct)
+        read = {key: _in_words(query) for key, query in distinct.items() if codings[key].nil}
+        if again := {key: query for key, query in read.items() if query != distinct[key]}:
+            codings |= {key: coding for key, coding in self._codings(again).items() if not coding.nil}
         return [codings[key] for key in keys]
+
+    def _codings(self, queries: Mapping[Any, Query]) -> dict[Any, Coding]:
+        vectors, weights = self._embedded(list(queries.values()))
+        found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
+        return {
+            key: self._coding(query.surface, cosines, rows, weight)
+            for (key, query), (cosines, rows), weight in zip(queries.items(), found, weights, strict=True)
+        }
 
     def nil_inputs(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
         """The features of the rule for NIL of each mention, and its best preferred term; for the calibration
@@ -280,6 +288,13 @@ class NormalizationModel:
         same = self._index.concepts[rows] == self._index.concepts[rows[first]]
         names = [self._index.name(int(row)) for row in rows[same]]
         return features(surface, names, scores.astype(np.float64), same)
+
+
+def _in_words(query: Query) -> Query:
+    """The query with its readings in words ("platelets 20k", "platelets low"); the same where it has none."""
+    plain = query.surface.lower()
+    read = in_words(plain)
+    return query if read == plain else replace(query, surface=read)
 
 
 def spelling_of(encoder: Encoder, terms: Sequence[Term], taught: Phrases | None) -> Spelling:

@@ -10,6 +10,8 @@ of its clause. `more` may be more of a loss, while `rise` together with `less` g
 a symptom is relief, and so is `better` of a name; a symptom that has ended did happen. `skip` are expressions
 that contain a modifier without its meaning.
 
+What is read in numbers ("blood sugar of 45", "from 280 to 160") is put into words first, by readings.py.
+
 Other words with hyper- and hypo- are more and less of what follows, by its first four letters. What a
 preferred term calls increased or decreased counts as a thing in this comparison, although the table lacks it.
 """
@@ -22,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from models.normalization.readings import in_words
 from models.once import once
 from models.tables import read_tsv
 
@@ -179,7 +182,7 @@ def _turned(parts: list[_Part]) -> list[_Part]:
 
 def _clauses(text: str) -> list[list[str]]:
     """The words of each clause."""
-    plain = _LIGATURE.sub("", text.lower().replace("\u2019", "'")).replace("-", " ")
+    plain = _LIGATURE.sub("", in_words(text.lower().replace("\u2019", "'"))).replace("-", " ")
     clauses: list[list[str]] = [[]]
     for word in _PUNCTUATION.sub(" ; ", plain).split():
         if word == ";" or word in _ENDS:

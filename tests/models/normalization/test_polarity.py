@@ -64,6 +64,29 @@ OPPOSITE = [
     ("sleep got better", "Hypersomnia"),
     ("blood pressure numbers went up", "Hypotension"),
     ("lost control of my blood sugar", "Hypoglycaemia"),
+    ("blood sugar of 45", "Hyperglycaemia"),
+    ("sugars in the 40s", "Blood glucose increased"),
+    ("blood sugar hit 550", "Hypoglycaemia"),
+    ("platelets of 20,000", "Platelet count increased"),
+    ("platelets 20k", "Thrombocytosis"),
+    ("platelet count of 900", "Thrombocytopenia"),
+    ("sodium level of 155", "Hyponatraemia"),
+    ("resting heart rate in the 40s", "Heart rate increased"),
+    ("BP 200/110", "Hypotension"),
+    ("bp of 80 over 50", "Hypertension"),
+    ("temp of 94", "Pyrexia"),
+    ("temperature of 39.5", "Hypothermia"),
+    ("hemoglobin of 6.5", "Haemoglobin increased"),
+    ("weight went from 150 lbs to 190", "Weight decreased"),
+    ("went from 150 to 190 pounds", "Weight decreased"),
+    ("from 85kg to 60kg", "Weight increased"),
+    ("blood pressure went from 150/90 to 90/60", "Blood pressure increased"),
+    ("cholesterol went from 280 to 160", "Blood cholesterol increased"),
+    ("cholesterol went from 280 to 160", "Hypercholesterolaemia"),
+    ("bowel movements went from 1 to 6 a day", "Constipation"),
+    ("appetite tanked", "Increased appetite"),
+    ("energy crash", "Energy increased"),
+    ("weight skyrocketed", "Weight decreased"),
 ]
 
 NOT_OPPOSITE = [
@@ -110,6 +133,18 @@ NOT_OPPOSITE = [
     ("poor blood pressure control", "Blood pressure inadequately controlled"),
     ("lost control of my blood sugar", "Hyperglycaemia"),
     ("lost weight", "Nausea"),
+    ("blood sugar of 22", "Hyperglycaemia"),
+    ("blood sugar 45 minutes after eating", "Hyperglycaemia"),
+    ("blood sugar rose 40 points", "Blood glucose increased"),
+    ("heart rate up 30 points", "Heart rate increased"),
+    ("potassium 3 times a day", "Hyperkalaemia"),
+    ("bp averaged 140/80", "Blood pressure increased"),
+    ("resting heart rate of 450", "Bradycardia"),
+    ("platelets of 650,000", "Thrombocytosis"),
+    ("slept from 10 to 6", "Hypersomnia"),
+    ("sleeping went from 10 pm to 6 am", "Hypersomnia"),
+    ("weight went from 150 to 150", "Weight decreased"),
+    ("cholesterol went from 160 to 280", "Blood cholesterol increased"),
 ]
 
 
@@ -163,6 +198,18 @@ def test_the_next_candidate_that_says_no_opposite_is_taken(mini: Encoder) -> Non
 
 def test_a_mention_is_nil_where_every_candidate_says_the_opposite(mini: Encoder) -> None:
     assert coded(mini, SLEEP[:1], "can't sleep") == (["Somnolence"], True)
+
+
+def test_a_reading_that_would_be_nil_is_coded_by_its_words(mini: Encoder) -> None:
+    terms = [Term("Glucose low", "Hypoglycaemia", "M"), Term("Glucose high", "Hyperglycaemia", "M")]
+    model = NormalizationModel(mini, terms, mini.embed([t.llt for t in terms]), k=2, nil_below=0.97)
+    mentions = ["glucose of 39", "glucose of 600", "glucose of 100"]
+    codings = model.predict([Query(m, 0, len(m), m) for m in mentions])
+    assert [(c.nil, c.candidates[0].pt) for c in codings[:2]] == [
+        (False, "Hypoglycaemia"),
+        (False, "Hyperglycaemia"),
+    ]
+    assert codings[2].nil
 
 
 def test_relief_is_nil_and_keeps_its_candidates(mini: Encoder) -> None:

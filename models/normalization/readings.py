@@ -1,0 +1,127 @@
+"""Readings of what is measured, in words, for the comparison of directions in polarity.py: "blood sugar of
+45" is a low one, and "cholesterol went from 280 to 160" a lower one.
+
+A row of readings.tsv has the words for what is measured and the values that are low and high in every unit in
+use; between them, and where units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as
+blood pressure is written, the first number counts. For a `change` only "from ... to ..." is read.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from models.once import once
+from models.tables import read_tsv
+
+LOW, HIGH, LOWER, HIGHER = "low", "high", "lower", "higher"
+_NUMBER = r"(?<![\w.,/])(\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,3})?)"
+#: What stands between the words for what is measured and its value.
+_LINKS = (
+    r"(?:\s+(?:levels?|counts?|readings?|numbers?))?"
+    r"(?:\s*[:=]|\s+(?:is|was|were|are|of|at|in the|around|about|only|just|now|low|high|hit|reached|reads?"
+    r"|(?:went|got|goes|up|down) to))*\s*"
+)
+#: What follows a number that is no value: of "45 minutes" after a meal, of a change "30 points".
+_NO_VALUE = (
+    r"(?![\w,]*\d|\.\d|\s*-?\s*(?:points?|times|x|%|percent|days?|weeks?|months?|years?|hours?|hrs?"
+    r"|min(?:ute)?s?|pounds?|lbs?|units?|mg(?!\s*/)|to)(?![\w]))"
+)
+_UNIT = r"(?:\s*(?:lbs?|pounds?|kgs?|kilos?|stone|mg/dl|mmol(?:/l)?|bpm|%|hours?))?"
+_SIZE = r"\s+(?:an?\s+)?(?:size\s+)?"
+_SECOND = r"(?:\s*(?:/|over)\s*(\d{2,3})(?!\w))?"
+#: "from 150 lbs to 190", with its two numbers.
+_CHANGE = (
+    rf"from{_SIZE}{_NUMBER}{_UNIT}(?:\s*(?:/|over)\s*\d+)?(?:\s+(?:up|down|all the way))?"
+    rf"\s+to{_SIZE}{_NUMBER}"
+    r"(?:\s*/\s*\d+)?(?![\d/]|\s*(?:[ap]\.?m\b|o'clock))"
+)
+_MOVED = r"(?:went|gone|goes|go|going|changed|moved)"
+_OF_WEIGHT = r"(?=\s*(?:lbs?|pounds?|kgs?|kilos?)\b)"
+#: Between a number and a unit of weight that is written at once, "20lbs".
+_JOINED = re.compile(r"(?<=\d)(?=(?:lbs?|kgs?|kilos?|pounds?)\b)")
+_THOUSANDS = {"k": 1000.0}
+
+Ranges = tuple[tuple[float, float], ...]
+
+
+class _Values(NamedTuple):
+    """The values of what is measured that are low and high, each from one number to another."""
+
+    is_pair: bool
+    low: Ranges
+    high: Ranges
+
+
+class _Readings(NamedTuple):
+    values: dict[str, _Values]
+    """by the words for what is measured"""
+    value: re.Pattern[str]
+    change: re.Pattern[str]
+
+
+def in_words(text: str) -> str:
+    """A text in lower case with "low" or "high" in place of a value, and "lower" or "higher" in place of a
+    change from one number to another.
+    """
+    if not any(c.isdigit() for c in text):
+        return text
+    readings, text = _readings(), " ".join(text.split())
+    text = readings.value.sub(_valued, readings.change.sub(_changed, text))
+    return _JOINED.sub(" ", text)
+
+
+def _changed(found: re.Match[str]) -> str:
+    words, *numbers = found.groups()
+    before, after = (_number(n) for n in numbers if n)
+    if before == after:
+        return found[0]
+    return f"{words or ''} {HIGHER if after > before else LOWER} "
+
+
+def _valued(found: re.Match[str]) -> str:
+    words, number, thousands, second = found.groups()
+    values, value = _readings().values[" ".join(words.split())], _number(number)
+    if values.is_pair != bool(second):
+        return found[0]
+    value *= _THOUSANDS.get(thousands or "", 1.0)
+    for direction, ranges in ((LOW, values.low), (HIGH, values.high)):
+        if any(least <= value <= most for least, most in ranges):
+            return f"{words} {direction}"
+    return found[0]
+
+
+def _number(written: str) -> float:
+    return float(written.replace(",", ""))
+
+
+@once
+def _readings() -> _Readings:
+    values: dict[str, _Values] = {}
+    names: list[str] = []
+    for words, reading, low, high in _rows():
+        named = words.split(", ")
+        names += named
+        if reading != "change":
+            values |= dict.fromkeys(named, _Values(reading == "pair", _ranges(low), _ranges(high)))
+    return _Readings(
+        values,
+        re.compile(rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}"),
+        re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}"),
+    )
+
+
+def _rows() -> list[list[str]]:
+    path = Path(__file__).with_name("readings.tsv")
+    return [row[:4] for row in read_tsv(path, ("words", "reading", "low", "high"))]
+
+
+def _any(names: list[str]) -> str:
+    """A pattern of the names, the longest first."""
+    return "|".join(r"\s+".join(name.split()) for name in sorted(names, key=len, reverse=True))
+
+
+def _ranges(written: str) -> Ranges:
+    pairs = (part.split("-") for part in written.split(", "))
+    return tuple((float(least), float(most)) for least, most in pairs)
