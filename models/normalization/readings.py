@@ -15,6 +15,8 @@ from typing import NamedTuple
 from models.once import once
 from models.tables import read_tsv
 
+#: Characters behind a mention in which a reading that begins in it may end.
+REACH = 40
 LOW, HIGH, LOWER, HIGHER = "low", "high", "lower", "higher"
 _NUMBER = r"(?<![\w.,/])(\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,3})?)"
 #: What stands between the words for what is measured and its value.
@@ -72,6 +74,18 @@ def in_words(text: str) -> str:
     return _JOINED.sub(" ", text)
 
 
+def end_with_reading(text: str, start: int, end: int) -> int:
+    """Where the mention at `start:end` ends with the reading that begins in it and goes on behind it: of
+    "blood sugar was" in the 40s, behind the 40s; else `end`.
+    """
+    within, readings = text[start : end + REACH], _readings()
+    for pattern, put in ((readings.change, _changed), (readings.value, _valued)):
+        for found in pattern.finditer(within):
+            if found.start() < end - start < found.end() and put(found) != found[0]:
+                return start + found.end()
+    return end
+
+
 def _changed(found: re.Match[str]) -> str:
     words, *numbers = found.groups()
     before, after = (_number(n) for n in numbers if n)
@@ -82,10 +96,10 @@ def _changed(found: re.Match[str]) -> str:
 
 def _valued(found: re.Match[str]) -> str:
     words, number, thousands, second = found.groups()
-    values, value = _readings().values[" ".join(words.split())], _number(number)
+    values, value = _readings().values[" ".join(words.lower().split())], _number(number)
     if values.is_pair != bool(second):
         return found[0]
-    value *= _THOUSANDS.get(thousands or "", 1.0)
+    value *= _THOUSANDS.get((thousands or "").lower(), 1.0)
     for direction, ranges in ((LOW, values.low), (HIGH, values.high)):
         if any(least <= value <= most for least, most in ranges):
             return f"{words} {direction}"
@@ -107,8 +121,10 @@ def _readings() -> _Readings:
             values |= dict.fromkeys(named, _Values(reading == "pair", _ranges(low), _ranges(high)))
     return _Readings(
         values,
-        re.compile(rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}"),
-        re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}"),
+        re.compile(
+            rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}", re.IGNORECASE
+        ),
+        re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}", re.IGNORECASE),
     )
 
 

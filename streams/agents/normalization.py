@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from models.assertion.status import asserted
 from models.drugs import DrugLexicon
 from models.drugs.causes import NamedDrug, causes
+from models.normalization.readings import end_with_reading
 from models.once import once
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics
@@ -37,13 +38,17 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
 
 
 def query(report: TaggedReport, mention: Mention) -> Query:
-    """The mention as the model reads it: in its surface form, acronyms are replaced by their long forms."""
+    """The mention as the model reads it: in its surface form, acronyms are replaced by their long forms, and
+    the value of what it measures is added ("blood sugar was" of "blood sugar was in the 40s").
+    """
     surface, offset = mention.text, mention.start
     for expansion in sorted(report.expansions, key=_start, reverse=True):
         if mention.start <= expansion.start and expansion.end <= mention.end:
             surface = (
                 surface[: expansion.start - offset] + expansion.long_form + surface[expansion.end - offset :]
             )
+    if mention.label in CODED_LABELS:
+        surface += report.text[mention.end : end_with_reading(report.text, mention.start, mention.end)]
     return Query(report.text, mention.start, mention.end, surface)
 
 

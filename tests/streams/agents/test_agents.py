@@ -121,6 +121,21 @@ def test_an_acronym_elsewhere_does_not_change_a_mention() -> None:
     assert normalization.query(replace(REPORT, expansions=(expansion,)), TEN).surface == "TEN"
 
 
+def test_a_mention_that_ends_before_its_value_is_coded_with_it() -> None:
+    def surface(text: str, own: str, label: str = ADE) -> str:
+        start = text.index(own)
+        report = TaggedReport(id="r", text=text)
+        return normalization.query(report, Mention(start, start + len(own), own, label, 0.9)).surface
+
+    text = "My Blood sugar was in the 40s again"
+    assert surface(text, "Blood sugar was") == "Blood sugar was in the 40s"
+    assert surface(text, "sugar") == "sugar was in the 40s"
+    assert surface("weight went from 150 to 190 lbs", "weight went") == "weight went from 150 to 190"
+    assert surface("blood sugar 45 minutes after eating", "blood sugar") == "blood sugar"
+    assert surface("rash, blood sugar of 45", "rash") == "rash"
+    assert surface("took potassium 3.1 once", "potassium", DRUG) == "potassium"
+
+
 def test_a_related_drug_is_the_suspect() -> None:
     report = replace(REPORT, relations=(Relation(1, 3, 1.0),), drug="aspirin")
     assert normalization.Suspects(report).of(3) == (("methotrexate",), "relation")
