@@ -35,11 +35,12 @@ _SETS_IN = re.compile(
     r"\s+(?:is|are|was|were|has|have|had|hits?|kick(?:s|ed|ing)|suck(?:s|ed)|day|hour)\b", re.IGNORECASE
 )
 #: Words before it, with at most six others between, after which it is none that the writer has: a comparison,
-#: a search, an intention, a possibility (unlike "in May") or a denial.
+#: a search, an intention, a fear, a possibility (unlike "in May") or a denial.
 _NONE = re.compile(
     r"(?:\b(?:like|similar to|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?|minimi[sz]e[sd]?|reduc(?:e|es|ed|ing)|"
     r"search(?:ed|ing)? for|about|no|not|never|without|if|(?<!in )(?<!since )(?<!last )may|might|could|can|"
-    r"would|will)|n\s?['\u2019]\s?t)"
+    r"would|will|(?:scared|afraid|terrified|frightened|fear|risk) of|fear(?:ed|ing)|dread(?:ed|ing))"
+    r"|n\s?['\u2019]\s?t)"
     r"(?:\s+[\w'\u2019]+){0,6}\s+$",
     re.IGNORECASE,
 )

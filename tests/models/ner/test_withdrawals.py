@@ -32,6 +32,7 @@ def named(text: str, *further: Mention) -> list[str]:
         ("quit zoloft on Monday and I am going through bad withdrawal", "withdrawal"),
         ("In May I had zoloft withdrawal", "withdrawal"),
         ("off zoloft. WITHDRAWAL has set up camp", "WITHDRAWAL"),
+        ("fear and panic from zoloft withdrawal", "withdrawal"),
     ],
 )
 def test_what_a_text_says_its_writer_has_is_named(text: str, expected: str) -> None:
@@ -48,6 +49,10 @@ def test_what_a_text_says_its_writer_has_is_named(text: str, expected: str) -> N
         "this flu feels like suboxone withdrawal",
         "I never had zoloft withdrawal",
         "you could get zoloft withdrawal",
+        "I'm so scared of the withdrawal from zoloft",
+        "never quit, afraid of zoloft withdrawal",
+        "dreading zoloft withdrawal next week",
+        "there is a risk of withdrawal from zoloft",
         "#withdrawal zoloft",
         "zoloft withdrawal-like days",
         "withdrawn and quiet on zoloft",
