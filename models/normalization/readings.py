@@ -43,6 +43,8 @@ _MOVED = r"(?:went|gone|goes|go|going|changed|moved)"
 _OF_WEIGHT = r"(?=\s*(?:lbs?|pounds?|kgs?|kilos?)\b)"
 #: Between a number and a unit of weight that is written at once, "20lbs".
 _JOINED = re.compile(r"(?<=\d)(?=(?:lbs?|kgs?|kilos?|pounds?)\b)")
+#: Without ASCII, other letters ("\u017f", "\u212a") and digits would be taken for those of the words.
+_FLAGS = re.IGNORECASE | re.ASCII
 _THOUSANDS = {"k": 1000.0}
 
 Ranges = tuple[tuple[float, float], ...]
@@ -121,10 +123,8 @@ def _readings() -> _Readings:
             values |= dict.fromkeys(named, _Values(reading == "pair", _ranges(low), _ranges(high)))
     return _Readings(
         values,
-        re.compile(
-            rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}", re.IGNORECASE
-        ),
-        re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}", re.IGNORECASE),
+        re.compile(rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}", _FLAGS),
+        re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}", _FLAGS),
     )
 
 

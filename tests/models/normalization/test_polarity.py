@@ -144,6 +144,7 @@ NOT_OPPOSITE = [
     ("slept from 10 to 6", "Hypersomnia"),
     ("sleeping went from 10 pm to 6 am", "Hypersomnia"),
     ("weight went from 150 to 150", "Weight decreased"),
+    ("pul\u017fe of 38", "Tachycardia"),
     ("cholesterol went from 160 to 280", "Blood cholesterol increased"),
 ]
 
