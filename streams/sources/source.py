@@ -68,14 +68,18 @@ class Backoff:
     limited: Ramp = Ramp(60.0, 900.0)
     longest: float = 3600.0
     """The longest wait that a source can ask for, in seconds."""
+    shortest: float = 1.0
+    """The shortest. A source that asks for less is given the time of its ramp: `Retry-After: 0`, or a reset
+    that is over by a clock that is ahead, would be asked again at once and for ever.
+    """
     jitter: float = 0.2
     """The part of a wait that is random. What the source asks for is a lower bound."""
 
     def seconds(self, interruption: Interrupted, attempt: int, draw: float | None = None) -> float:
         """`draw`: a number from 0 to 1 in the place of a random one."""
         chance = random.random() if draw is None else draw
-        if interruption.wait is not None:
-            return min(max(interruption.wait, 0.0), self.longest) * (1 + self.jitter * chance)
+        if interruption.wait is not None and interruption.wait >= self.shortest:
+            return min(interruption.wait, self.longest) * (1 + self.jitter * chance)
         ramps = {"http": self.http, "limited": self.limited}
         wait = ramps.get(interruption.reason, self.network).seconds(attempt)
         return wait * (1 - self.jitter * chance)

@@ -111,7 +111,14 @@ def test_waits_grow_to_a_limit_with_jitter_and_what_is_asked_is_a_lower_bound() 
     assert backoff.seconds(Interrupted("network"), 1, draw=1.0) == pytest.approx(0.8)
     assert 10 <= backoff.seconds(Interrupted("http", wait=10), 1) <= 12
     assert backoff.seconds(Interrupted("limited", wait=1e9), 1, draw=0.0) == 100
-    assert backoff.seconds(Interrupted("limited", wait=-5), 1) == 0
+
+
+@pytest.mark.parametrize("asked", [-5.0, 0.0, 0.9])
+def test_who_asks_for_no_wait_is_not_asked_again_at_once(asked: float) -> None:
+    backoff = Backoff()
+    waits = [backoff.seconds(Interrupted("limited", wait=asked), n, draw=0.0) for n in (1, 2, 50)]
+    assert waits == [60, 120, 900]
+    assert backoff.seconds(Interrupted("http", wait=asked), 1, draw=0.0) == 5
 
 
 def test_times_and_languages_of_posts() -> None:
