@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from streams.broker.ranges import read_chunks
 from streams.intake.items import Item
 from streams.settings import Settings
-from streams.sources.source import Backoff, Position, Step
+from streams.sources.source import Backoff, Interrupted, Position, Step
 from streams.topics import Topic
 
 HOUR = 3600.0
@@ -77,11 +77,16 @@ class Sweep:
                     await self.due.wait()
             self.due.clear()
             began = round(time.time())
-            if ids := await self.kept(self.prefix):
-                since = swept - OVERLAP if isinstance(swept, int | float) else 0.0
-                async with aclosing(self.check(ids, since)) as parts:
-                    async for part in parts:
-                        yield Step(items=tuple(part))
+            since = swept - OVERLAP if isinstance(swept, int | float) else 0.0
+            try:
+                if ids := await self.kept(self.prefix):
+                    async with aclosing(self.check(ids, since)) as parts:
+                        async for part in parts:
+                            yield Step(items=tuple(part))
+            except Interrupted:
+                # What the stream may have missed is still not asked for.
+                self.due.set()
+                raise
             swept = began
             yield Step(position={"swept": swept})
             await asyncio.sleep(self.least)

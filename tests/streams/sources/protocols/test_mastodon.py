@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import orjson
 import pytest
 
-from streams.intake.items import Post
+from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.markup import text_of
 from streams.sources.protocols.mastodon import Mastodon, is_excluded, rewound
 from streams.sources.runner import RecentDeletions
@@ -170,6 +171,29 @@ async def test_a_sweep_of_more_posts_than_the_server_answers_for_at_once_comes_t
         async with running(one):
             await until(lambda: one.position is not None)
     assert delivery.deleted() == set(ids)
+
+
+async def test_a_sweep_for_what_the_stream_missed_is_made_again_where_it_was_interrupted() -> None:
+    asked, missed, delivery = 0, asyncio.Event(), KeptDelivery()
+
+    async def kept(prefix: str) -> list[str]:
+        return ["a"]
+
+    async def check(ids: list[str], since: float) -> AsyncGenerator[Sequence[Item], None]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise Interrupted("network")
+        yield [Deletion("a")]
+
+    sweep = Sweep(
+        name="mastodon-deletions", key="deletions", prefix="a", kept=kept, check=check, every=3600.0,
+        backoff=FAST, due=missed,
+    )  # fmt: skip
+    async with running(runner(sweep, delivery, {"swept": time.time()})):
+        missed.set()
+        await until(lambda: delivery.deleted() == {"a"})
+    assert asked == 2
 
 
 async def test_nothing_is_lost_through_faults_and_a_sweep_finds_the_deletions_that_were_missed() -> None:
