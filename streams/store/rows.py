@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -16,6 +16,8 @@ from streams.store.tables import REPORTS
 Row = dict[str, Any]
 #: In the column `review` of an event that a reviewer found to be none.
 REJECTED = "reject"
+#: A time that was read as UTC may be that of another zone.
+AHEAD = timedelta(days=1)
 #: Columns of `reports` that `revision_from` reads, in its order.
 REVISION = ("origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases")
 
@@ -39,7 +41,7 @@ class Rows:
             self.reports.append(row)
             return
         group = getattr(record, "duplicate_of", None) or id_
-        reported_at = _time(record.created_at or record.received_at)
+        reported_at = _time(_reported_at(record))
         row |= {
             "source": record.source,
             # The conditions of some sources allow counts and no copy of the text.
@@ -61,6 +63,16 @@ class Rows:
             events = [_event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)]
             self.events += events
             self.pairs += pairs_of(row, events)
+
+
+def _reported_at(record: Report) -> datetime | None:
+    """When the report was written: where that is a time after its arrival, which a wrong clock states, the
+    arrival. Otherwise it would be in no window of the signals, and the latest report of all for years.
+    """
+    created, received = record.created_at, record.received_at
+    if created is None or (received is not None and created - received > AHEAD):
+        return received
+    return created
 
 
 def revision_from(row: Sequence[Any]) -> Revision:

@@ -42,7 +42,7 @@ REPORTS = Table(
         "drug": "text",
         "created_at": "timestamp",
         "received_at": "timestamp",
-        "reported_at": "timestamp",  # created_at or, without it, received_at
+        "reported_at": "timestamp",  # created_at; received_at without it or where it is in the future
         "report_group": "text",  # the report that this one repeats, else its own id
         "mentions": "text",  # JSON; words of the text only where the text is kept
         "summary": "text",

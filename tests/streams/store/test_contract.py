@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from streams.codec import encode
 from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
 from streams.settings import Settings
+from streams.signals.population import Population, count
 from streams.store.batches import Read, fold
 from streams.store.clickhouse import lease
 from streams.store.clickhouse.database import ClickHouseDatabase
@@ -100,6 +101,19 @@ def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
     assert rows(database, "SELECT drug FROM reports ORDER BY id") == [
         ("ZOLOFT",), ("sertraline; Wellbutrin",), (None,),
     ]  # fmt: skip
+
+
+def test_a_report_of_the_future_counts_in_signals_from_its_arrival_on(opened: Open) -> None:
+    database = opened(write=True)
+    far, near = datetime(2099, 1, 1, tzinfo=UTC), NOON + timedelta(hours=14)
+    apply(
+        database, message(0, report("far", 0, event(), created_at=far)),
+        message(1, report("near", 1, event(), created_at=near)),
+    )  # fmt: skip
+    found = rows(database, "SELECT id, reported_at FROM reports ORDER BY id")
+    assert found == [("far", NOON.replace(tzinfo=None)), ("near", near.replace(tzinfo=None))]
+    assert count(database, Population().within("7d", NOON + timedelta(days=1))).reports == 2
+    assert rows(database, "SELECT created_at FROM reports WHERE id = 'far'") == [(far.replace(tzinfo=None),)]
 
 
 def test_the_latest_record_of_a_key_replaces_the_others_whatever_arrives_last(opened: Open) -> None:
