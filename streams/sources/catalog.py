@@ -132,7 +132,8 @@ def _addresses(source: str, given: Sequence[str], *schemes: str) -> Sequence[str
     for address in given:
         try:
             parts = urlsplit(address)
-            usable = parts.scheme in ("https", "http", *schemes) and parts.hostname and parts.port != 0
+            host = (parts.hostname or "").encode("idna")
+            usable = parts.scheme in ("https", "http", *schemes) and host and parts.port != 0
         except ValueError:
             usable = False
         if not usable:

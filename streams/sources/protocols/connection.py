@@ -54,7 +54,8 @@ def interruptions() -> Iterator[None]:
         raise Interrupted("http", f"status {error.status}") from None
     except TimeoutError:
         raise Interrupted("silent") from None
-    except (aiohttp.ClientError, OSError) as error:
+    # Of a host that is none, to which an answer may redirect, the library raises UnicodeError.
+    except (aiohttp.ClientError, OSError, UnicodeError) as error:
         raise Interrupted("network", type(error).__name__) from None
 
 

@@ -151,6 +151,7 @@ async def test_a_sweep_asks_for_the_questions_of_which_only_the_summaries_are_le
         ("rss", Options(feeds=["feeds.example/all.xml"])),
         ("bluesky", Options(bluesky_servers=["jetstream.example:443/subscribe"])),
         ("mastodon", Options(mastodon_servers=["https://"])),
+        ("rss", Options(feeds=["https://feeds..example/all.xml"])),
     ],
 )
 def test_an_address_that_can_never_be_reached_is_refused(name: str, options: Options) -> None:

@@ -115,6 +115,15 @@ async def test_a_feed_may_ask_to_wait_and_one_that_is_gone_is_asked_again(status
     assert feed.statuses[:2] == [status, 200]
 
 
+@pytest.mark.parametrize("host", ["a..example", "a" * 70 + ".example"])
+async def test_a_redirection_to_a_host_that_is_none_does_not_end_the_source(host: str) -> None:
+    delivery = KeptDelivery()
+    async with Feed(World(entries(1))) as feed:
+        feed.refuse = [(302, {"Location": f"http://{host}/"})]
+        async with running(runner(made(feed), delivery)):
+            await until(lambda: len(delivery.sent) == 1)
+
+
 @pytest.mark.parametrize(
     ("ttl", "seconds"), [("60", 3600), ("86400", 86400), ("9" * 400, 86400), ("soon", 0), (None, 0)]
 )
