@@ -166,29 +166,36 @@ class Runner:
         return "malformed"
 
     async def _deliver_post(self, post: Post) -> str:
-        if not _is_id(post.id) or len(post.text) > MAX_TEXT:
+        if not _is_id(post.id):
             return "malformed"
         if not self.source.reuses_ids and post.id in self._route.deletions:
             return "stale"
+        value, why_not = self._value(post)
+        if value is None:
+            return await self._withdraw(post, why_not)
+        await self._send(post.id, value)
+        return "sent"
+
+    def _value(self, post: Post) -> tuple[bytes | None, str]:
+        """The post as a report, or None and the outcome of what is left out."""
+        if len(post.text) > MAX_TEXT:
+            return None, "malformed"
         report = self._route.intake.take(post) if post.text.strip() else None
         if report is None:
-            return await self._withdraw(post)
+            return None, "filtered"
         try:
             value = as_input(report)
         except TypeError:  # half of a surrogate pair, which is no text
-            return "malformed"
-        if len(value) > MAX_VALUE:
-            return "malformed"
-        await self._send(report.id, value)
-        return "sent"
+            return None, "malformed"
+        return (value, "") if len(value) <= MAX_VALUE else (None, "malformed")
 
-    async def _withdraw(self, post: Post) -> str:
+    async def _withdraw(self, post: Post, otherwise: str) -> str:
         """A post that is left out. Where it is an edit, what its author replaced must not stay; a later
-        version may pass again.
+        version may pass again. Returns the outcome, which is `otherwise` where nothing was sent before.
         """
         intake = self._route.intake
         if not (post.edited or (self.source.reuses_ids and intake.has_taken(post.id))):
-            return "filtered"
+            return otherwise
         intake.forget(post.id)
         await self._send(post.id, None)
         return "deleted"

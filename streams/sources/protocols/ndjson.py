@@ -156,11 +156,13 @@ class Ndjson:
         wanted = {
             name: values[name] for name in ("id", "text", "created_at", "drug") if values[name] is not None
         }
-        report = report_of(wanted)
+        text = values["text"]
+        # A text that is empty or too long is an edit all the same, which takes back what it replaces.
+        report = report_of(wanted | {"text": "-"} if isinstance(text, str) else wanted)
         created = report.created_at
         return Post(
             id=report.id,
-            text=report.text,
+            text=text,
             # The intake assumes UTC again, and notes it.
             created_at=created.replace(tzinfo=None) if created and report.created_at_assumed_utc else created,
             language=language_code(values["language"]),

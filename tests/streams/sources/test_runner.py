@@ -118,6 +118,13 @@ async def test_an_edit_that_the_filter_leaves_out_deletes_what_it_replaced() -> 
     assert delivery.state()["a"] == "awake again"
 
 
+@pytest.mark.parametrize("text", ["awake " * MAX_TEXT, "half \ud83d"])
+async def test_an_edit_that_no_report_can_have_deletes_what_it_replaced(text: str) -> None:
+    delivery = KeptDelivery()
+    await runner(Scripted(step(post("a"), replace(post("a", text), edited=True))), delivery).run()
+    assert delivery.state() == {"a": None}
+
+
 async def test_the_intake_knows_what_was_sent_where_a_source_does_not_state_an_edit() -> None:
     intake = PostIntake(Filter(Terms(["zoloft"]), ["en"]), Privacy(AuthorKeys(), ()), Window(1000, 7.0))
     delivery = KeptDelivery()

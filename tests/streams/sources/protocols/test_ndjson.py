@@ -16,6 +16,7 @@ from streams.intake.duplicates import Window
 from streams.intake.filter import Filter
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
+from streams.records import MAX_TEXT
 from streams.sources.protocols import ndjson
 from streams.sources.protocols.connection import MAX_LINE
 from streams.sources.protocols.ndjson import Ndjson, _GrowingFile
@@ -109,6 +110,15 @@ async def test_a_time_without_a_zone_is_stated_to_be_assumed(tmp_path: Path) -> 
     reports = [read_report(value) for _, _, value in delivery.sent if value is not None]
     assert [r.created_at_assumed_utc for r in reports] == [True, False]
     assert reports[0].created_at == reports[1].created_at
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * (MAX_TEXT + 1)])
+async def test_a_line_that_takes_the_text_away_deletes_the_report(tmp_path: Path, text: str) -> None:
+    file, delivery, everything = tmp_path / "posts.jsonl", KeptDelivery(), Filter(None, ["en"])
+    file.write_bytes(line(1, text="Zoloft kept me up") + line(1, text=text) + line(2, text=text))
+    intake = PostIntake(everything, Privacy(AuthorKeys(), ()), Window(1000, 7.0))
+    await runner(Ndjson(path=file, follow=False), delivery, intake=intake).run()
+    assert [(key, value is None) for _, key, value in delivery.sent] == [("post-1", False), ("post-1", True)]
 
 
 async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path) -> None:
