@@ -157,6 +157,7 @@ class Mastodon:
             try:
                 if is_excluded(status) or (status.get("reblog") and is_excluded(status["reblog"])):
                     excluded += 1
+                    items += self._withdrawn(status)
                     continue
                 post = self._post(status)
             except (KeyError, TypeError, AttributeError, ValueError):
@@ -165,6 +166,14 @@ class Mastodon:
             items.append(post)
             at = post.created_at.timestamp() if post.created_at else at
         return Step(items=tuple(items), excluded=excluded, malformed=malformed, at=at)
+
+    def _withdrawn(self, status: dict[str, Any]) -> list[Item]:
+        """Of an excluded status the edit that takes back its earlier version: the author may have asked for
+        it since.
+        """
+        if not (status.get("edited_at") and isinstance(status["id"], str)):
+            return []
+        return [Post(id=self.prefix + status["id"], text="", edited=True)]
 
     def _post(self, status: dict[str, Any]) -> Post:
         original = status.get("reblog") or status

@@ -15,7 +15,7 @@ from streams.sources.runner import RecentDeletions
 from streams.sources.source import Interrupted, SourceFailed, Step
 from streams.sources.sweep import Sweep
 from tests.streams.polling import until
-from tests.streams.sources.kept import FAST, KeptDelivery, runner
+from tests.streams.sources.kept import FAST, KeptDelivery, Scripted, runner
 from tests.streams.sources.players.faults import Faults
 from tests.streams.sources.players.mastodon_api import TOKEN, MastodonApi
 from tests.streams.sources.players.running import running, sample
@@ -64,6 +64,16 @@ def test_bots_and_those_who_ask_not_to_be_indexed_are_left_out(wish: str, of_ori
     assert is_excluded(wished)
     step = read(reblog=wished) if of_original else read(**wished)
     assert (step.items, step.excluded) == ((), 1)
+
+
+async def test_an_edit_by_who_asks_not_to_be_indexed_since_deletes_the_version_before() -> None:
+    before, edit = (
+        read(),
+        read(account=STATUS["account"] | {"noindex": True}, edited_at="2026-03-04T09:15:02Z"),
+    )
+    delivery = KeptDelivery()
+    await runner(Scripted(before, edit), delivery).run()
+    assert list(delivery.state().values()) == [None]
 
 
 def test_private_statuses_are_left_out() -> None:
