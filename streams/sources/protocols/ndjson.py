@@ -87,7 +87,9 @@ class Ndjson:
             progressed = False
             listed = await asyncio.to_thread(self._files)
             for name, path in listed.items():
-                file = files.setdefault(name, _GrowingFile(path, places.get(name)))
+                files.setdefault(name, _GrowingFile(path, places.get(name)))
+            for name in [*listed, *(files.keys() - listed.keys())]:
+                file = files[name]
                 grown = False
                 while lines := await self._lines(file):
                     grown = progressed = True
@@ -95,6 +97,10 @@ class Ndjson:
                     places[name] = file.place
                     yield self._step(lines, _latest(places, listed))
                 _pause_others(latest, name, file, grown=grown)
+                if name not in listed and file.is_over():
+                    file.close()
+                    del files[name]
+                    latest.pop(name, None)
             if not progressed:
                 if not self.follow:
                     return
@@ -196,6 +202,13 @@ class _GrowingFile:
         """Closes the file until the next read."""
         with self._lock:
             self._close()
+
+    def is_over(self) -> bool:
+        """Of a file whose path is gone, whether nothing more can come: it was deleted, not moved, or is
+        closed.
+        """
+        with self._lock:
+            return self._file is None or os.fstat(self._file.fileno()).st_nlink == 0
 
     def close(self) -> None:
         """Waits for a read in another thread."""

@@ -246,6 +246,28 @@ def open_files(folder: Path) -> int:
     return sum(fd.resolve().is_relative_to(folder) for fd in Path("/proc/self/fd").iterdir())
 
 
+async def test_of_a_folder_what_is_deleted_leaves_the_disk_and_what_is_moved_away_is_read_to_its_end(
+    tmp_path: Path,
+) -> None:
+    folder, moved = tmp_path / "folder", tmp_path / "moved.jsonl"
+    folder.mkdir()
+    for number in (1, 2):
+        (folder / f"{number}.jsonl").write_bytes(line(number))
+    delivery = KeptDelivery()
+    async with running(runner(Ndjson(path=folder, poll=0.01), delivery)):
+        await until(lambda: len(delivery.sent) == 2)
+        (folder / "1.jsonl").unlink()
+        (folder / "2.jsonl").rename(moved)
+        append(moved, line(3))
+        await until(lambda: len(delivery.sent) == 3)
+        await until(lambda: open_files(tmp_path) == 1)
+        (folder / "1.jsonl").write_bytes(line(4))
+        moved.unlink()
+        await until(lambda: len(delivery.sent) == 4)
+        await until(lambda: open_files(tmp_path) == 1)
+    assert list(delivery.state()) == ["post-1", "post-2", "post-3", "post-4"]
+
+
 async def test_a_folder_may_have_more_files_than_a_process_may_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
