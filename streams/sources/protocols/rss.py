@@ -31,6 +31,8 @@ from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
 MAX_FEED = 16 << 20
 #: Entries whose fingerprints are remembered after they have left the feed.
 MAX_REMEMBERED = 1_000
+#: Entries whose fingerprints a position has: it is one message, of at most 1 MiB.
+MAX_KEPT = 20_000
 UNCHANGED = 304
 #: The longest pause in seconds that a feed can ask for. Some state seconds in the place of minutes.
 LONGEST_PAUSE = 24 * 3600.0
@@ -75,7 +77,7 @@ class Rss:
                         step = self._step(feed, headers, state)
                         state = step.position or state
                         wait = max(wait, asked_pause(feed.feed.get("ttl")))
-                        yield step
+                        yield replace(step, position=_fitting(state))
                     await asyncio.sleep(wait)
 
     async def _request(
@@ -133,6 +135,11 @@ class Rss:
             author=entry.get("author") or None,
             permalink=entry.get("link"),
         )
+
+
+def _fitting(state: Position) -> Position:
+    """The position that is kept; older entries of a larger feed are sent again after a restart."""
+    return {**state, "seen": dict(list(state["seen"].items())[-MAX_KEPT:])}
 
 
 def _parse(body: bytes) -> Any:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from pathlib import Path
 
 import orjson
 import pytest
 
+from streams.sources.protocols import rss
 from streams.sources.protocols.rss import Rss, _parse, asked_pause
+from streams.topics import MAX_MESSAGE
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
 from tests.streams.sources.players.faults import Faults
@@ -129,6 +132,23 @@ async def test_a_redirection_to_a_host_that_is_none_does_not_end_the_source(host
 )
 def test_a_feed_may_ask_for_a_pause_of_a_day_at_most(ttl: str | None, seconds: float) -> None:
     assert asked_pause(ttl) == seconds
+
+
+async def test_the_position_of_a_large_feed_fits_into_a_message_and_no_entry_is_sent_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    largest = {f"{n:016x}": f"{n:016x}" for n in range(rss.MAX_KEPT)}
+    assert len(orjson.dumps(largest)) < MAX_MESSAGE - 4096
+    monkeypatch.setattr(rss, "MAX_KEPT", 100)
+    items = "".join(f"<item><guid>{n}</guid><title>{n}</title></item>" for n in range(200)).encode()
+    async with Feed(World(entries(1))) as feed:
+        feed.bodies = [HEAD.encode() + items + end + b"</channel></rss>" for end in (b"", b"<x/>")]
+        async with aclosing(Rss(url=feed.address, every=0.01).read(None)) as steps:
+            first, second = await anext(steps), await anext(steps)
+    assert (len(first.items), second.items) == (200, ())
+    assert first.position is not None
+    assert len(first.position["seen"]) == 100
+    assert second.position == first.position
 
 
 async def test_what_is_no_feed_and_an_entry_without_an_id_are_left_out() -> None:
