@@ -20,6 +20,8 @@ _INVISIBLE = "[\u200b-\u200f\u2060-\u2069]*"
 _DOMAINS = "com|org|net|edu|gov|info|app|social|xyz|link|online|site|blog|news"
 # What begins a sentence behind a full stop without a space: "got dizzy.Nausea/vomiting". No domain is so.
 _SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"
+# What units are given by, "insulin 20 u/day". Of users of Reddit with such a name /u/day is found.
+_RATES = "minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|months?|doses?|meals?|shots?|lit(?:er|re)s?|grams?"
 #: In this order at each place. Where a part repeats, a look behind fixes its first character: without it a
 #: long text would need quadratic time.
 _PATTERN = re.compile(
@@ -32,7 +34,7 @@ _PATTERN = re.compile(
   | (?P<email>(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:\.[\w-]+)+)
   | (?P<user>
         (?:(?<!\w){_AT}|{_AT}(?=[^\W\d])){_INVISIBLE}\w+(?:[.-]\w+)*(?:{_AT}\w+(?:[.-]\w+)*)?
-      | (?<![\w/])/?u/[\w-]{{3,}}
+      | (?<![\w/])(?:/u/|u/(?!(?:{_RATES})(?![\w-])))[\w-]{{3,}}
       | (?<!\w)did:(?:plc|web):[\w.:%-]+
     )
     """,
