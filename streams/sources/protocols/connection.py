@@ -135,6 +135,6 @@ def parse_time(value: object) -> datetime | None:
 
 
 def language_code(value: object) -> str | None:
-    """The ISO 639-1 code of a language tag such as `en-GB`; None for anything else."""
-    code = value.partition("-")[0].lower() if isinstance(value, str) else ""
+    """The ISO 639-1 code of a language tag, `en-GB`, or of a locale, `en_GB`; None for anything else."""
+    code = value.replace("_", "-").partition("-")[0].lower() if isinstance(value, str) else ""
     return code if len(code) == 2 and code.isascii() and code.isalpha() else None  # noqa: PLR2004  ISO 639-1
