@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -13,10 +14,31 @@ BUNDLED = Path(__file__).with_name("pvstream.tsv")
 #: The release form that a brand's name ends with, often without a space ("effexorXR"). Looked for only where
 #: a run of spaces begins: a long one would need quadratic time.
 _FORM = re.compile(r"(?<![\s-])[\s-]*(?:xr|xl|sr|er|cr|la|ir|dr|odt)$", re.IGNORECASE)
+#: Salts and esters, which stand behind many names. Not what makes another drug ("gabapentin enacarbil").
+_SALTS = (
+    r"acetate|acetonide|besilate|besylate|bisulfate|bisulphate|bitartrate|bromide|butyrate|"
+    r"calcium|carbonate|chloride|cilexetil|citrate|cypionate|decanoate|dihydrate|dihydrochloride|"
+    r"dipropionate|disodium|disoproxil|enanthate|etexilate|fumarate|furoate|gluconate|hcl|"
+    r"hydrobromide|hydrochloride|lactate|magnesium|malate|maleate|medoxomil|mesilate|mesylate|"
+    r"mofetil|monohydrate|nitrate|oxalate|palmitate|pamoate|phosphate|potassium|propionate|"
+    r"sodium|succinate|sulfate|sulphate|tartrate|tosylate|tromethamine|trometamol|undecanoate|"
+    r"valerate|xinafoate"
+)
+_SALT = re.compile(rf"(?<![\s-])(?:[\s-]+(?:{_SALTS})){{1,3}}$", re.IGNORECASE)
+#: Between the drugs of a combination.
+_BETWEEN = re.compile("[/+-]")
+#: Characters of the longest name that is looked at as a combination.
+_LONGEST = 120
 
 
 class DrugLexicon(NameLexicon):
     """Drug names; the canonical name of each is its nonproprietary name."""
+
+    def __init__(self, canonical_names: Mapping[str, str]) -> None:
+        super().__init__(canonical_names)
+        self._combinations = {
+            frozenset(generic.split("/")): generic for generic in canonical_names.values() if "/" in generic
+        }
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
@@ -31,14 +53,26 @@ class DrugLexicon(NameLexicon):
 
     def generic(self, name: str) -> str | None:
         """The nonproprietary name of a drug as written in a text, or None when it is not in the lexicon. A
-        release form at its end ("Paxil CR") does not matter.
+        release form or a salt at its end ("Paxil CR", "diltiazem HCl") does not matter, nor do the order of
+        the drugs of a combination and what is written between them.
         """
-        return self.canonical(name) or self.canonical(_FORM.sub("", name.strip()))
+        return self._of_one(name.strip()) or self._combination(name.strip())
+
+    def _of_one(self, name: str) -> str | None:
+        plain = (name, _FORM.sub("", name), _SALT.sub("", name))
+        return next(filter(None, map(self.canonical, plain)), None)
+
+    def _combination(self, name: str) -> str | None:
+        """The combination of the lexicon that has the drugs of the name."""
+        parts = _BETWEEN.split(name) if len(name) <= _LONGEST else []
+        if len(parts) < 2:  # noqa: PLR2004  a combination
+            return None
+        return self._combinations.get(frozenset(self.canonical(part) or part.lower() for part in parts))
 
     def generics(self, name: str) -> tuple[str, ...]:
         """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
         in it ("Effexor XR 75 mg", "codeine / acetaminophen"), else the name itself in lower case.
         """
-        whole = self.generic(name)
+        whole = self._of_one(name.strip())
         inside = [whole] if whole else [generic for _, generic in self.find(name)]
         return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)

@@ -84,6 +84,38 @@ def test_a_release_form_behind_a_name_does_not_matter(
 
 
 @pytest.mark.parametrize(
+    ("name", "generic"),
+    [
+        ("Diltiazem HCl", "diltiazem"),
+        ("quetiapine fumarate", "quetiapine"),
+        ("methylprednisolone sodium succinate", "methylprednisolone"),
+        ("calcium carbonate", "calcium carbonate"),
+        ("gabapentin enacarbil", "gabapentin enacarbil"),
+        ("sodium chloride", None),
+        ("zoloft" + " hcl" * 50_000 + "x", None),
+    ],
+)
+def test_a_salt_behind_a_name_does_not_matter(bundled: DrugLexicon, name: str, generic: str | None) -> None:
+    assert bundled.generic(name) == generic
+
+
+@pytest.mark.parametrize(
+    ("name", "generic"),
+    [
+        ("sulfamethoxazole-trimethoprim", "sulfamethoxazole/trimethoprim"),
+        ("sulfamethoxazole/trimethoprim", "sulfamethoxazole/trimethoprim"),
+        ("losartan/HCTZ", "losartan/hydrochlorothiazide"),
+        ("levodopa+carbidopa", "levodopa/carbidopa"),
+        ("losartan/sertraline", None),
+    ],
+)
+def test_a_combination_is_known_in_any_order_of_its_drugs(
+    bundled: DrugLexicon, name: str, generic: str | None
+) -> None:
+    assert bundled.generic(name) == generic
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "header must begin with name, generic"),
