@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
@@ -133,11 +134,13 @@ def _name(report: TaggedReport, mention: Mention) -> str:
 
 
 def _names(report: TaggedReport, mention: Mention) -> list[str]:
-    """The name; of several drugs in one mention that slashes divide ("ASA/Plavix") the name of each."""
+    """The name; of several drugs in one mention ("ASA/Plavix", "ASA-Plavix") that of each."""
     name = _name(report, mention)
-    found = [_lexicon().generic(part) for part in name.split("/")]
-    parts = [part for part in found if part is not None]
-    return parts if mention.generic is None and 1 < len(parts) == len(found) else [name]
+    if mention.generic is not None:
+        return [name]
+    found = [[_lexicon().generic(part.strip()) for part in re.split(mark, name)] for mark in ("/", "[/+-]")]
+    named = ([part for part in parts if part] for parts in found if len(parts) > 1 and all(parts))
+    return next(named, [name])
 
 
 @once

@@ -158,6 +158,8 @@ def test_of_several_drugs_in_one_mention_each_is_a_suspect() -> None:
         id="r", text=text, mentions=own, relations=(Relation(1, 0, 1.0),), expansions=(long,)
     )
     assert normalization.Suspects(report).of(0) == (("aspirin", "clopidogrel"), "relation")
+    hyphen = replace(report, text="GIB on ASA-Plavix", mentions=(own[0], replace(drugs, text="ASA-Plavix")))
+    assert normalization.Suspects(hyphen).of(0) == (("aspirin", "clopidogrel"), "relation")
     pair = replace(report, mentions=(own[0], replace(drugs, generic="aspirin/clopidogrel")))
     assert normalization.Suspects(pair).of(0) == (("aspirin/clopidogrel",), "relation")
 
