@@ -11,7 +11,7 @@ used. Kinds of rows: `negated`, `negated_until_comma`, `negated_aside`, `possibl
 `other_after` before it, and so have `cancel` and `until`, which cancel a negation; `relative_after` ("in
 rats") has it on both sides. `stop`, `new_clause`, `writer`, `patient`, `patient_clause`, `onset`, `comma`,
 `punctuation` and `until` are terminators. `pseudo` and `list` (commas of an enumeration) have no effect but
-to prevent other matches.
+to prevent other matches. `clinical_` in front of a kind: only in clinical sentences.
 
 In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
 are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
@@ -60,6 +60,7 @@ _EVENT = _NEGATED | {"possible", "feared"}
 _IN_POSTS = frozenset({"other", "other_after"})
 _RELATIVE = frozenset({"relative", "relative_after"})
 _IN_CLINICAL = _RELATIVE | {"patient", "patient_clause", "onset", "negated_aside"}
+_CLINICAL_ONLY = "clinical_"
 #: Kinds whose scope each terminator ends; that of another experiencer ends only where the writer is named.
 _ENDED_BY = {
     "stop": _EVENT,
@@ -192,18 +193,21 @@ def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:
                 break
 
 
-def _read_triggers(left_out: frozenset[str]) -> _Triggers:
-    """By first character the kinds and their triggers, in the order of the file; some kinds are left out.
+def _read_triggers(*, clinical: bool) -> _Triggers:
+    """By first character the kinds and their triggers of posts or of clinical sentences, in the order of the
+    file.
 
     Rows whose kind is in braces are alternatives of a list, which triggers refer to by the same name.
     """
+    left_out = _IN_POSTS if clinical else _IN_CLINICAL
     lists: dict[str, list[str]] = {}
     by_first: dict[str, list[tuple[str, str]]] = {}
-    for kind, trigger, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "trigger")):
+    for row_kind, trigger, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "trigger")):
+        kind = row_kind.removeprefix(_CLINICAL_ONLY)
         if kind.startswith("{"):
             lists.setdefault(kind, []).append(trigger)
             continue
-        if kind in left_out:
+        if kind in left_out or (kind != row_kind and not clinical):
             continue
         leading = _LIST.match(trigger)
         heads = lists[leading.group()] if leading else [""]
@@ -224,6 +228,6 @@ def _compiled(pairs: list[tuple[str, str]]) -> tuple[tuple[str, re.Pattern[str]]
     return tuple(compiled)
 
 
-_POSTS, _CLINICAL = _read_triggers(_IN_CLINICAL), _read_triggers(_IN_POSTS)
+_POSTS, _CLINICAL = _read_triggers(clinical=False), _read_triggers(clinical=True)
 #: Positions where a trigger may begin: words and punctuation.
 _BEGINNING = re.compile(r"(?<![\w'])\w|[,;:()\u2013\u2014\u2026]|\.\.|-(?=free\b)|(?<=\s)-+(?=\s)")

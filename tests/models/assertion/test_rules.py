@@ -269,6 +269,35 @@ def test_a_pseudo_trigger_leaves_the_effect_asserted_of_the_writer(marked: str) 
     assert assertion_of(marked) == ASSERTED
 
 
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("[Cr 2.4] (baseline 1.0) after IV contrast", ASSERTED),
+        ("[Lactate] 4.0, on metformin", ASSERTED),
+        ("[Rash] 0.", NEGATED),
+        ("ROS: negative for fever, chills, [rash]", NEGATED),
+        ("Neg for rash or [jaundice] on nitrofurantoin", NEGATED),
+        ("Negative for rash, positive for [cough] on enalapril", ASSERTED),
+        ("ROS: (-) rash, (-) [jaundice]", NEGATED),
+        ("ROS: (-) rash (+) [pruritus] on azathioprine", ASSERTED),
+        ("Ciprofloxacin, denying [tendon pain]", NEGATED),
+        ("[Pneumothorax] is not seen.", NEGATED),
+        ("[Rash] was not noted until day 5.", ASSERTED),
+        ("Tramadol + sertraline. [Clonus] absent.", NEGATED),
+        ("r/o [HIT]; heparin held", HYPOTHETICAL),
+        ("r/o HIT; heparin held for [bleeding]", ASSERTED),
+        ("Family history: father died of MI; brother with [SJS] due to carbamazepine.", OTHER),
+        ("FHx: mother had [malignant hyperthermia] with succinylcholine", OTHER),
+        ("FHx: mother had MH. Pt developed [fever]", ASSERTED),
+        ("Maternal aunt with [DVT] on OCPs", OTHER),
+    ],
+)
+def test_the_shorthand_of_notes_states_what_is_denied_possible_or_of_the_family(
+    note: str, expected: Assertion
+) -> None:
+    assert assertion_of(note, clinical=True) == expected
+
+
 def test_the_challenge_set_has_valid_offsets_and_preferred_terms() -> None:
     terms = {t.pt for t in terminology.load()}
     posts = [json.loads(line) for line in CHALLENGE.read_text(encoding="utf-8").splitlines()]
