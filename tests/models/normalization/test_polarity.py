@@ -13,6 +13,10 @@ from models.terminology import Term
 from models.types import Query
 
 OPPOSITE = [
+    ("platelet 210\u219238", "Platelet count increased"),
+    ("hemoglobin 13.2 g/dL -> 6.8", "Haemoglobin increased"),
+    ("glucose 900 --> 1,200", "Blood glucose decreased"),
+    ("\u2193 weight", "Weight increased"),
     ("lost weight", "Weight increased"),
     ("rapid weight loss", "Weight increased"),
     ("losing so much weight", "Weight increased"),
@@ -90,6 +94,8 @@ OPPOSITE = [
 ]
 
 NOT_OPPOSITE = [
+    ("creatinine 1.0 \u2192 2.8", "Blood creatinine increased"),
+    ("platelet 210 -> 210", "Platelet count increased"),
     ("no appetite", "Decreased appetite"),
     ("can't sleep", "Insomnia"),
     ("lost weight", "Weight decreased"),
