@@ -31,6 +31,8 @@ _SHORT_FORM = re.compile(
     r"(?:[A-Z](?:&[A-Z])+|[A-Za-z](?:/[A-Za-z])+|"
     r"(?:[A-Z0-9][^\W_]{0,9}|[a-z]{1,2}[A-Z][^\W_]{0,7})(?:-[A-Z0-9]{1,4})*)(?!\w))"
 )
+#: Behind a number "U/L" is a unit, and not "unilateral".
+_UNIT = re.compile(r"\d\s?U/L$")
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
@@ -52,7 +54,8 @@ def short_forms(text: str, sentence: Span) -> list[Span]:
     return [
         Span(*match.span())
         for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end)
-        if match["shorthand"] or "/" in match.group() or _has_form_of_acronym(match.group())
+        if (match["shorthand"] or "/" in match.group() or _has_form_of_acronym(match.group()))
+        and not _UNIT.search(text, max(0, match.start() - 2), match.end())
     ]
 
 

@@ -133,6 +133,7 @@ def test_the_definitions_of_any_text_consist_of_its_words(text: str) -> None:
         ("SOB s/p CABG, H/O gout", ["SOB", "s/p", "CABG", "H/O"]),
         ("PET/CT or and/or km/h", ["PET", "CT"]),
         ("the dose in ms, day 12", []),
+        ("ALT 320 U/L, AST 60\u00a0U/L, U/L ptosis", ["ALT", "AST", "U/L"]),
         # Shorthand in small letters is whole words, of which the first letter may be a capital.
         ("Pt seen, meds prn and tid w/ food", ["Pt", "meds", "prn", "tid", "w/"]),
         ("apt to bid-ask, txt, pt-days, pt/family, vanc/h", []),
