@@ -234,7 +234,7 @@ class RelationModel:
                 continue
             if label == ADE and _AS_CAUSE.match(text, spans[after - 1].end - 1):
                 continue
-            start, end = spans[first].start, spans[after - 1].end
+            start, end = spans[first].start, _end_of_number(text, spans[after - 1].end)
             if label == DRUG:
                 start = min(start, spans[classes.get(after - 1, first)].start)
             surface, name = text[start:end], " ".join(sentence.read[first:after])
@@ -290,6 +290,15 @@ _ANY_DRUG = "methotrexate"
 #: From the last character of a name on. Of 578 such names in training sentences of the ADE corpus 577 are
 #: drugs.
 _AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
+
+#: The rest of a number, whose digits are words of their own.
+_REST = re.compile(r"(?<=\d)(?:,\d{3}(?!\d)|\.\d)[\d,]*(?<=\d)")
+
+
+def _end_of_number(text: str, end: int) -> int:
+    """Where the number ends in which a mention ends: "CK 18" of "CK 18,400" would be another value."""
+    rest = _REST.match(text, end)
+    return rest.end() if rest else end
 
 
 def _last_word(spans: Sequence[Span], end: int) -> int:

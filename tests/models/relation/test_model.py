@@ -94,6 +94,14 @@ def test_a_cause_of_another_effect_is_no_effect(model: RelationModel) -> None:
     assert not any(text.startswith("Rash") for text in found[1] + found[2])
 
 
+def test_an_effect_does_not_end_within_a_number() -> None:
+    bundled_model = RelationModel.load(open_release(bundled("relation")))
+    (tagged,) = bundled_model.predict(["CK 18,400 U/L on rosuvastatin: rhabdomyolysis."])
+    found = [m.text for m in tagged.mentions if m.label == ADE]
+    assert "CK 18" not in found
+    assert any(text.startswith("CK 18,400") for text in found)
+
+
 def test_a_class_is_read_as_a_drug_where_that_is_asked_for() -> None:
     """With the support set of the bundled release, whose corpus marks named drugs only."""
     bundled_model = RelationModel.load(open_release(bundled("relation")))
