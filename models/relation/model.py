@@ -30,7 +30,7 @@ from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.pairs import LABELS, Pair, SentenceMention, pairs_of
-from models.relation.reading import Sentence, apart, split
+from models.relation.reading import Sentence, apart, is_event, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting, voting_of
@@ -228,7 +228,8 @@ class RelationModel:
         if self.drug_classes is not None:
             classes = self.drug_classes.spans(sentence.read)
         mentions: list[SentenceMention] = []
-        for label, first, tagged_after in spans_of(names):
+        for tagged_label, first, tagged_after in spans_of(names):
+            label = tagged_label
             after = end_of(sentence.read, first, tagged_after)
             if after == first:
                 continue
@@ -241,6 +242,8 @@ class RelationModel:
             generic = None
             if self.lexicon and label == DRUG:
                 generic = self.lexicon.generic(surface) or self.lexicon.generic(name)
+                # "Vitiligo" in a list was taken for a drug, and for the suspect of the rest of the list.
+                label = DRUG if generic or not is_event(name) else ADE
             score = round(float(shares[first:after].mean()), 4)
             mention = Mention(start, end, surface, label, score, generic)
             mentions.append(SentenceMention(mention, len(mentions), after - 1, name))

@@ -48,6 +48,13 @@ def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
     return [e for e in expansions if _names_event(e.long_form) or DrugLexicon.load().generic(e.long_form)]
 
 
+def is_event(name: str) -> bool:
+    """Whether the whole name is that of an adverse event in the bundled terminology, in any case."""
+    term = term_at_end(name)
+    names = () if term is None or term.soc == _PROCEDURES else (term.llt.lower(), term.pt.lower())
+    return name.lower() in names
+
+
 def apart(mentions: Sequence[SentenceMention]) -> list[SentenceMention]:
     """The mentions of a sentence, in order, without those that share characters with another one, which only
     those of one acronym do ("N/V"): of these stays the first effect, else the first mention.

@@ -21,6 +21,7 @@ from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
 from models.relation.neighbours import SupportSet
 from models.relation.pairs import LABELS
+from models.relation.reading import is_event
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
 from models.releases.loading import Loaded, as_json
@@ -100,6 +101,14 @@ def test_an_effect_does_not_end_within_a_number() -> None:
     found = [m.text for m in tagged.mentions if m.label == ADE]
     assert "CK 18" not in found
     assert any(text.startswith("CK 18,400") for text in found)
+
+
+def test_the_name_of_an_event_is_no_drug() -> None:
+    bundled_model = RelationModel.load(open_release(bundled("relation")))
+    (tagged,) = bundled_model.predict(["irAEs: colitis (G3), hypophysitis (G2), vitiligo; on pembro."])
+    assert {m.text: m.label for m in tagged.mentions}.items() >= {"vitiligo": ADE, "pembro": DRUG}.items()
+    assert all(tagged.mentions[r.head].text == "pembro" for r in tagged.relations)
+    assert is_event("Vitiligo") and not is_event("acute vitiligo") and not is_event("LASIK")
 
 
 def test_a_class_is_read_as_a_drug_where_that_is_asked_for() -> None:
