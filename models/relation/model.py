@@ -243,7 +243,8 @@ class RelationModel:
             if self.lexicon and label == DRUG:
                 generic = self.lexicon.generic(surface) or self.lexicon.generic(name)
                 # "Vitiligo" in a list was taken for a drug, and for the suspect of the rest of the list.
-                label = DRUG if generic or not is_event(name) else ADE
+                is_drug = generic or not (is_event(surface) and is_event(name))
+                label = DRUG if is_drug or "vaccin" in text[end : end + 40].lower() else ADE
             score = round(float(shares[first:after].mean()), 4)
             mention = Mention(start, end, surface, label, score, generic)
             mentions.append(SentenceMention(mention, len(mentions), after - 1, name))

@@ -108,6 +108,11 @@ def test_the_name_of_an_event_is_no_drug() -> None:
     (tagged,) = bundled_model.predict(["irAEs: colitis (G3), hypophysitis (G2), vitiligo; on pembro."])
     assert {m.text: m.label for m in tagged.mentions}.items() >= {"vitiligo": ADE, "pembro": DRUG}.items()
     assert all(tagged.mentions[r.head].text == "pembro" for r in tagged.relations)
+    (vaccine,) = bundled_model.predict(
+        ["Febrile seizure following MMR vaccine in a 13-month-old girl."],
+        [[Expansion(26, 29, "MMR", "measles, mumps and rubella", 1.0, "dictionary")]],
+    )
+    assert ("MMR", ADE) not in [(m.text, m.label) for m in vaccine.mentions]
     assert is_event("Vitiligo") and not is_event("acute vitiligo") and not is_event("LASIK")
 
 
