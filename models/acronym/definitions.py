@@ -36,7 +36,7 @@ _UNIT = re.compile(r"\d\s?U/L$")
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
-#: Stand in brackets behind a drug whose letters may be the same: "prednisone (PO)", "promethazine (PRN)".
+#: Stand in brackets behind a drug whose letters may be the same: "prednisone (PO)", "Haldol 5 mg (IM)".
 _HOW_TAKEN = frozenset(
     ("PO", "PR", "PRN", "IV", "IM", "SC", "SQ", "SL", "HS", "SR", "ER", "CR", "IR", "DR", "XR")
 )
@@ -64,8 +64,8 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
     a short form is defined twice, the first definition counts.
 
     `known`: short forms with their long forms. A single word in brackets behind one of these is a definition
-    only if it is one of them: "CT (chest)" is none, although "chest" has a C and a T. So is a single word in
-    front of one of _HOW_TAKEN in brackets.
+    only if it is one of them: "CT (chest)" is none, although "chest" has a C and a T. So are words in front
+    of one of _HOW_TAKEN in brackets that do not begin with its letters.
     """
     defined: dict[str, str] = {}
     for bracket in _BRACKET.finditer(text):
@@ -74,13 +74,13 @@ def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType
         if _is_short_form(inside):
             short_form = inside
             long_form = best_long_form(short_form, _last_words(before, _max_words(short_form)))
-            is_remark = short_form in _HOW_TAKEN and "/" not in (long_form or "/")
+            is_remark = short_form in _HOW_TAKEN and _is_remark(short_form, long_form or "")
         else:
             short_form = _last_words(before, 1)
             long_form = best_long_form(short_form, inside) if _is_short_form(short_form) else None
-            is_remark = True
-        if long_form is not None and is_remark and " " not in long_form:
-            long_form = long_form if _may_mean(short_form, long_form, known) else None
+            is_remark = " " not in (long_form or "")
+        if long_form is not None and is_remark and not _may_mean(short_form, long_form, known):
+            continue
         if long_form is not None:
             defined.setdefault(short_form, long_form)
     return defined
@@ -110,6 +110,12 @@ def best_long_form(short_form: str, text: str) -> str | None:
     if len(long_form) <= len(short_form) or too_long or short_form in long_form.split():
         return None
     return long_form
+
+
+def _is_remark(short_form: str, before: str) -> bool:
+    """Whether a short form says how what is named `before` it is taken."""
+    initials = "".join(word[0] for word in re.split(r"[\s-]+", before.lower()) if word)
+    return initials != short_form.lower() and "/" not in before
 
 
 def _may_mean(short_form: str, long_form: str, known: Mapping[str, Sequence[str]]) -> bool:

@@ -104,6 +104,13 @@ def test_how_a_drug_is_taken_is_no_short_form_of_its_name() -> None:
     assert definitions("Prednisone (PO), promethazine (PRN), carbamazepine (CR), KCl PO PRN.", known) == {}
     assert definitions("complete response (CR), creatinine (CR)", known) == {"CR": "complete response"}
     assert definitions("creatinine (CR)", known) == {"CR": "creatinine"}
+    assert definitions("carbamazepine controlled-release (CR)", known) == {"CR": "controlled-release"}
+
+
+def test_how_a_dose_of_a_drug_is_taken_is_no_short_form_of_it() -> None:
+    known = {"PO": ("by mouth",), "PRN": ("as needed",)}
+    assert definitions("Pantoprazole 40 mg oral (PO), prednisone by mouth (PO), KCl PO.", known) == {}
+    assert definitions("Promethazine 25 mg as needed (PRN), then tramadol PRN.", known) == {}
     assert definitions("Rapamycin/sirolimus (SR)", known) == {"SR": "Rapamycin/sirolimus"}
 
 
