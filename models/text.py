@@ -16,6 +16,13 @@ _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
 _LONGEST_ABBREVIATION = len("approx.")
 #: Minimum number of characters of a line that was cut for its length.
 _LINE = 50
+#: A line of a note or a list that stands for itself, in small letters too: where two such lines follow each
+#: other, what the first one denies is not denied by the second.
+_ITEM = re.compile(
+    r"(?P<stated>(?:reports?|reported|denies|denied|complains?|states?|endorses|admits|notes|feels|takes|no|also)\b)|"
+    r"[^\W\d][\w/-]* \d[\d.,]* ?(?:mg|mcg|g|ml|units?|tabs?|puffs?)\b",
+    re.IGNORECASE,
+)
 # Some go on whatever follows. Others may end a sentence, and what follows decides: "5 mg. daily", "No. 3" and
 # "Jan. 2019" go on, but "20 mg. It helps" and "Pain? No. Headaches" do not. MS is no title.
 _ABBREVIATION = re.compile(
@@ -97,10 +104,16 @@ def whole_sentences(text: str) -> list[Span]:
 
 def _is_cut(text: str, one: Span, other: Span) -> bool:
     """Whether a sentence is the first part of another: a long line without a mark at its end, and the next
-    line begins with a small letter.
+    line begins with a small letter, but is no other item of a list.
     """
     between = text[one.end : other.start]
     if between.strip(" \t") not in ("\n", "\r\n") or not text[other.start].islower():
+        return False
+    items = (
+        _ITEM.match(text, max(one.start, text.rfind("\n", 0, one.end) + 1)),
+        _ITEM.match(text, other.start),
+    )
+    if items[0] and items[1] and items[0].lastgroup == items[1].lastgroup:
         return False
     line = text[max(0, one.end - _LINE) : one.end]
     return len(line) == _LINE and {"\n", "\r"}.isdisjoint(line) and line[-1] not in ".?!:;"

@@ -130,6 +130,8 @@ def test_sentences_end_at_marks_and_line_breaks_but_not_after_abbreviations(
 
 LINE = "He was started on trimethoprim-sulfamethoxazole for a urinary"
 LISTED = "metoprolol succinate 50 mg tablet by mouth once daily with food"
+DENIED = "denies any chest pain, shortness of breath, fever or chills"
+DOSE = "metformin 500 mg twice a day with meals and after breakfast"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +144,10 @@ LISTED = "metoprolol succinate 50 mg tablet by mouth once daily with food"
         (f"{LINE}\nInfection", [LINE, "Infection"]),
         (f"{LINE}:\ninfection", [f"{LINE}:", "infection"]),
         (f"{LISTED}\n2. lisinopril", [LISTED, "2.", "lisinopril"]),
+        (f"{DENIED}\nreports rash", [DENIED, "reports rash"]),
+        (f"{DENIED}\nor rash", [f"{DENIED}\nor rash"]),
+        (f"{DOSE}\naspirin 81 mg", [DOSE, "aspirin 81 mg"]),
+        (f"{LINE} and\naspirin 81 mg", [f"{LINE} and\naspirin 81 mg"]),
         ("", []),
     ],
 )
