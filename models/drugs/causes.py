@@ -67,6 +67,8 @@ _DIRECTLY_FROM = _words(
     r"""\s+ (?:(?:that|which) \s+)? (?:(?:is|was|were|are|i\s(?:get|got|had|have)) \s+)?
       (?:due\sto|because\sof|bc\sof|thanks\sto|caused\sby|from) \s+ (?:(?:the|my|taking) \s+){0,2} \#?"""
 )
+#: Between an effect that another drug before it is taken for, and its cause.
+_DIRECTLY_ON = _words(r"\s+ (?:on|after|since) \s+ (?:(?:the|my|taking|starting|i\sstarted) \s+){0,2} \#?")
 _DIRECTLY_WITH = _words(r"\s+ (?:with|w/|on) \s+ (?:(?:the|my) \s+)? \#?")
 _CLAUSE = _words(r"[,;] | \b (?:and|but|while) \b")
 _CHANGE = _words(
@@ -107,8 +109,11 @@ _TOGETHER = _words(
 #: Before a drug that is taken in addition to another, and between both.
 _ADDED = _words(r"\b (?:add|adds|added|adding|addition\sof) \s+ (?:\S+\s+){0,2} $")
 _TO_IT = _words(r"\s+ (?:\S+\s+){0,2}? (?:to|onto) \s+ (?:(?:the|my|his|her) \s+)?")
-#: Behind both, why the one was added.
-_PURPOSE = _words(r"\s+ (?:to|for|because|bc|as|since|due) \b")
+#: Behind both up to an effect, which is why the one was added, not what came of it.
+_PURPOSE = _words(
+    r"""\s+ (?:to|for|because|bc|as|since|due) \b
+      (?: (?!\s(?:and|but|so|now|then|made|makes|gave|gives|caused|which|that)\b) [^,;:] ){0,60} $"""
+)
 #: From a drug with which the words of an effect begin to their end: "Prozac - insomnia", "lithium toxicity".
 _OF_ITS_OWN = _words(
     r"""\s* (?:-+|[\u2013\u2014:=>]) \s .*
@@ -145,7 +150,7 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence
             or (_FINE.match(words) and _BREAK.search(words))
             or (
                 _is_added(text, before[i - 1], before[i])
-                and (_SENTENCE_END.search(words) or not _PURPOSE.match(words))
+                and (_SENTENCE_END.search(words) or not _PURPOSE.fullmatch(words))
             )
         ):
             continue
@@ -222,6 +227,8 @@ def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, ef
     if not before or _DIRECTLY_FROM.fullmatch(words):
         return True
     last = before[-1].end
+    if _DIRECTLY_ON.fullmatch(words) and _is_against(text[last : min(effect.start, last + _FAR)]):
+        return True
     return bool(
         _SENTENCE_END.search(text, last, effect.start)
         or (_DIRECTLY_WITH.fullmatch(words) and _CLAUSE.search(text, last, effect.start))

@@ -57,6 +57,8 @@ POSTS = [
     ("added {1} to {2} to help with <no libido>", (2,), False),
     ("added {1} to {2} to help with it. Now my <ears ring>", (1,), False),
     ("went from {1} to {2}: <ears ring>", (2,), False),
+    ("added {1} to {2} for sleep and now I have <shakes>", (1,), False),
+    ("Adding {1} to my {2} for my moods made me <restless>", (1,), False),
     # named behind it
     ("<panic attacks> when starting {2}, none on {1}", (2,), True),
     ("<awful headache> so now on {1}. Then comes {2}", (1,), False),
@@ -64,6 +66,9 @@ POSTS = [
     ("{1}. I <feel worse> than last year when I was on {2}", (1,), False),
     ("{1} for the <loose stools> caused by {2}", (2,), True),
     ("{1} does nothing for the <headaches> I get from my {2}", (2,), True),
+    ("{1} for <nausea> on {2}", (2,), True),
+    ("{1} for my <headaches> after starting {2}", (2,), True),
+    ("{1} gave me <headaches> on {2}", (1,), True),
     ("Itch with {1}, <weight gain> with {2}, and cramps with {3}.", (2,), True),
     ("{1} made me <dizzy> with {2} in my system", (1,), True),
     ("{1}. The other drug was {2}. As it slowly left I had <chills>", (2,), False),
