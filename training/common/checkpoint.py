@@ -19,6 +19,8 @@ import torch
 
 FILE = "checkpoint.pt"
 LOCK = ".lock"
+#: What reading a damaged file ends with, by where the damage is.
+_DAMAGED = (RuntimeError, EOFError, UnpicklingError, ValueError, LookupError, TypeError, AttributeError)
 #: The locked files of this process, which has them until it ends: closing one ends its lock.
 _locked: dict[Path, int] = {}
 
@@ -106,8 +108,16 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _stored(path: Path) -> dict[str, Any]:
     try:
         stored: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
-    except (RuntimeError, EOFError, UnpicklingError) as error:
-        raise CheckpointError(f"{path} is damaged: remove it to begin the run anew") from error
+        whole = stored.keys() >= {"settings", "state"}
+    except OSError as error:
+        # Where the damage is in the directory of the file, it is told to seek to nowhere.
+        if error.errno != errno.EINVAL:
+            raise
+        whole = False
+    except _DAMAGED:
+        whole = False
+    if not whole:
+        raise CheckpointError(f"{path} is damaged: remove it to begin the run anew")
     return stored
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import resource
 import subprocess
 import sys
@@ -218,5 +219,27 @@ def test_a_full_disk_leaves_the_last_state_and_a_damaged_one_is_named(tmp_path: 
     (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[: size // 2])
     with pytest.raises(CheckpointError, match="is damaged: remove it"):
         checkpoint.load()
+    with pytest.raises(CheckpointError, match="is damaged"):
+        stored_run(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch on the protocol of the damaged file
+def test_a_state_that_is_damaged_anywhere_is_named(tmp_path: Path) -> None:
+    """Reading ends with one of ten kinds of errors, by where the damage is."""
+    checkpoint, path = Checkpoint(tmp_path, {}), tmp_path / FILE
+    checkpoint.save({"epoch": 1, "more": torch.ones(200)})
+    whole = path.read_bytes()
+    rng = random.Random(0)
+    half = [whole[: rng.randrange(len(whole))] for _ in range(20)]
+    for damaged in [
+        *half,
+        *(rng.randbytes(rng.randrange(1, 300)) for _ in range(60)),
+        b"",
+        b"\x80\x02]q\x00.",
+    ]:
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="is damaged"):
+            checkpoint.load()
+    torch.save([1], path)
     with pytest.raises(CheckpointError, match="is damaged"):
         stored_run(tmp_path)
