@@ -43,7 +43,7 @@ def in_form(path: Path) -> Iterator[None]:
         yield
     except CorpusError:
         raise
-    except (ValueError, LookupError, TypeError, csv.Error) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, csv.Error) as error:
         found = f"{type(error).__name__}: {error}"
         raise CorpusError(f"{path} is not in the form of its corpus: {found}") from error
 

@@ -156,6 +156,12 @@ def test_another_seed_holds_out_other_texts() -> None:
         (read_psytar, "ner_train.conll", "no\tB-OTHER\n", "KeyError: 'OTHER'"),
         (read_ade_negatives, "negatives.txt", "1 NEG A rash .\n\n", "IndexError"),
         (read_psytar_codes, "normalization.csv", "drug_id,mention\na.1,rash\n", "sider_meddra_terms"),
+        (
+            read_psytar_codes,
+            "normalization.csv",
+            "drug_id,mention,sider_meddra_terms\na.1\n",
+            "AttributeError",
+        ),
         (read_casi, "casi_dev.csv", "acronym;expansion;text\nMS;morphine;MS\n", "KeyError: 'acronym_'"),
         (read_groups, "semeval22_train.csv", "ID,sim\n1,1\n", "KeyError: 'Language'"),
         (json_lines, "posts.jsonl", b'{"text": "caf\xe9"}\n', "can't decode byte 0xe9"),
