@@ -32,10 +32,12 @@ _CAUSED = _words(
 )
 _FEW = r"(?:[\w'-]+\s+){0,3}"
 #: From an effect up to a drug behind it.
-_FROM = _words(rf"^ \s+ (?:\S+\s+)? (?:from|because\s of|thanks\s to|since) \s+ {_FEW} $")
+_FROM = _words(
+    rf"""^ [\s,]+ (?:[^\s,]+\s+){{0,2}} (?:from|because\s of|thanks\s to|since|2/2|d/t|s/p) \s+ {_FEW} $"""
+)
 #: From a drug up to an effect behind it.
 _GAVE = _words(
-    rf"""\b (?: g[ai]ve[sn]? \s+ (?:him|her|me|them|(?:the|this|our) \s \w+)
+    rf"""^ \s* (?:-+>|=+>|\u2192) \W* $ | \b (?: g[ai]ve[sn]? \s+ (?:him|her|me|them|(?:the|this|our) \s \w+)
         | (?:stopp|discontinu|ceas|held|switch|d/c)[\w/']* \s+ {_FEW} (?:because\s of|due\s to|for|since|as)
       ) \s+ {_FEW} $
       | \b (?:(?:led|leads?|leading|rise) \s to | result(?:s|ed|ing)? \s in) \s
@@ -44,9 +46,9 @@ _GAVE = _words(
 )
 #: Up to a drug that the patient does not bear, has had too much of, or has no longer.
 _NOT_BORNE = _words(
-    rf"""\b (?: (?:allerg|intoleran|hypersensitiv|reacti|overdos|intoxicat|poison)\w*
+    rf"""\b (?: (?:allerg|intoleran|hypersensitiv|reacti|reacted|overdos|intoxicat|poison)\w*
           (?: \s (?:to|of|with|from|on|by) \s | [:(] ) \s* {_FEW}
-        | (?:stopp(?:ed|ing)|discontinu\w+|cessation|miss(?:ed|ing)|ran\s out|quit\w*)
+        | (?:stopp(?:ed|ing)|discontinu\w+|cessation|miss(?:ed|ing)|ran\s out|quit\w*|hold|held|d/c(?:'?e?d)?)
           \s+ (?: (?:of|off|taking|using|with|her|his|my|their|the|a|few|some|two|doses?) \s+ ){{0,4}} ) $"""
 )
 #: From a drug on.

@@ -22,6 +22,8 @@ from models.types import ADE, DRUG, Mention
         ("Schizophrenia in patients who previously stopped clozapine", "clozapine", "Schizophrenia"),
         ("SJS in a boy with nephrotic syndrome on prednisolone for 6 weeks", "prednisolone", "SJS"),
         ("Pain from surgery, given morphine", "morphine", "Pain"),
+        ("Pain 2/2 fracture, received morphine", "morphine", "Pain"),
+        ("Agitation worse overnight, given Haldol", "Haldol", "Agitation"),
     ],
 )
 def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect: str) -> None:
@@ -51,6 +53,12 @@ def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect
         ("Naproxen gave him a headache", "Naproxen", "headache"),
         ("Sertraline stopped because of anxiety", "Sertraline", "anxiety"),
         ("Pain resolved when ketorolac was stopped", "ketorolac", "Pain"),
+        ("Agitation 2/2 diazepam", "diazepam", "Agitation"),
+        ("Agitation d/t diazepam", "diazepam", "Agitation"),
+        ("Agitation, likely from the diazepam", "diazepam", "Agitation"),
+        ("D/C diazepam: agitation", "diazepam", "agitation"),
+        ("Zoloft -> anxiety", "Zoloft", "anxiety"),
+        ("He reacted to Benadryl with hives", "Benadryl", "hives"),
         ("Valproate resulted in seizures", "Valproate", "seizures"),
         ("Kaposi's sarcoma in a man on imatinib for chronic leukemia", "imatinib", "Kaposi's sarcoma"),
         ("Agitation, ABC-123 10 mg", "ABC-123", "Agitation"),
