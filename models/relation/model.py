@@ -269,8 +269,8 @@ class RelationModel:
         relations: list[list[Relation]] = [[] for _ in texts]
         for pair, (share, neighbours) in zip(pairs, voted, strict=True):
             event = events.get(pair.sentence, 1.0)
-            if self.voting.related(share, event):
-                score = round(share * event, 4)
+            if pair.is_stated or self.voting.related(share, event):
+                score = 1.0 if pair.is_stated else round(share * event, 4)
                 relations[pair.report].append(Relation(pair.head, pair.tail, score, neighbours))
         return relations
 

@@ -1,5 +1,5 @@
 """Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones, but
-no drug with what it is taken for or what was there before it.
+no drug with what it is taken for, what was there before it, or the effect of another drug of a list.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from models.relation.listed import listed
 from models.relation.purpose import taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
@@ -44,14 +45,16 @@ class Pair(NamedTuple):
     drug_word: int
     """position of the last word of the drug in the sentence"""
     effect_word: int
+    is_stated: bool = False
+    """in a list of allergies or the like, which needs no votes"""
 
 
 def pairs_of(
     texts: Sequence[str], reports: Sequence[int], tagged: Sequence[Sequence[SentenceMention]]
 ) -> list[Pair]:
-    """The drugs of each sentence with its effects but those that they are taken for or that were there before
-    them; `reports` are the positions of their texts. In a text with more than MOST_PAIRS each drug has its
-    nearest effects only, all drugs as many.
+    """The drugs of each sentence with its effects but those that they are taken for, that were there before
+    them, or that a list gives another drug; `reports` are the positions of their texts. In a text with more
+    than MOST_PAIRS each drug has its nearest effects only, all drugs as many.
     """
     found = [[[m for m in own if m.mention.label == label] for label in LABELS] for own in tagged]
     n_drugs, n_pairs = Counter[int](), Counter[int]()
@@ -61,12 +64,15 @@ def pairs_of(
     pairs = []
     for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
         most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
+        drug_of, are_stated = listed(texts[report], *([m.mention for m in own] for own in (drugs, effects)))
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
-                if not _innocent(texts[report], drug, effect):
+                is_own = drug_of.get(effect.mention, drug.mention) is drug.mention
+                if is_own and not _innocent(texts[report], drug, effect):
                     words_of = drug.last_word, effect.last_word
-                    pairs.append(Pair(report, drug.position, effect.position, place, *words_of))
+                    stated = are_stated and effect.mention in drug_of
+                    pairs.append(Pair(report, drug.position, effect.position, place, *words_of, stated))
     return pairs
 
 

@@ -1,0 +1,58 @@
+"""Lists of drugs with the effects of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.relation.listed import listed
+from models.types import ADE, DRUG, Mention
+
+
+@pytest.mark.parametrize(
+    ("text", "drugs", "owner"),
+    [
+        (
+            "Allergies: penicillin (anaphylaxis), sulfa (hives, itching)",
+            ["penicillin", "sulfa"],
+            {"anaphylaxis": "penicillin", "hives": "sulfa", "itching": "sulfa"},
+        ),
+        (
+            "Penicillin - hives; lisinopril: cough and itching",
+            ["Penicillin", "lisinopril"],
+            {"hives": "Penicillin", "cough": "lisinopril", "itching": "lisinopril"},
+        ),
+        ("Allergies: penicillin (hives)", ["penicillin"], {"hives": "penicillin"}),
+        ("Penicillin (hives), aspirin, ibuprofen", ["Penicillin", "aspirin", "ibuprofen"], {}),
+        ("Hives and cough after penicillin and lisinopril", ["penicillin", "lisinopril"], {}),
+        ("Penicillin (hives) and lisinopril caused cough", ["Penicillin", "lisinopril"], {}),
+        ("", [], {}),
+    ],
+)
+def test_effects_right_behind_a_drug_of_a_list_are_its_own(
+    text: str, drugs: list[str], owner: dict[str, str]
+) -> None:
+    effects = [e for e in ("Hives", "anaphylaxis", "hives", "cough", "itching") if e in text]
+    found = listed(text, [_mention(text, d, DRUG) for d in drugs], [_mention(text, e, ADE) for e in effects])
+    assert {effect.text: drug.text for effect, drug in found.drug_of.items()} == owner
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("Allergies: PCN (hives)", True),
+        ("ALL: PCN (hives)", True),
+        ("Intol: PCN - hives", True),
+        ("Known adverse reactions to PCN (hives)", True),
+        ("Meds: PCN (sinusitis)", False),
+        ("All other drugs: PCN (sinusitis)", False),
+        ("Allergies: none.\nPCN (sinusitis)", False),
+        ("No known drug allergies, PCN (sinusitis)", False),
+    ],
+)
+def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, states: bool) -> None:
+    assert listed(text, [_mention(text, "PCN", DRUG)], []).are_reactions is states
+
+
+def _mention(text: str, surface: str, label: str) -> Mention:
+    start = text.index(surface)
+    return Mention(start, start + len(surface), surface, label, 1.0)
