@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from models.drugs import DrugLexicon
+from models.drugs import bundled_lexicon
 from models.once import once
 
 ENGLISH = ("en",)
@@ -54,7 +54,7 @@ def _other(plain: str, supported: Collection[str]) -> str | None:
 
 def _without_drugs(plain: str) -> str:
     parts, done = [], 0
-    for span, _ in _drugs().find(plain):
+    for span, _ in bundled_lexicon().find(plain):
         parts.append(plain[done : span.start])
         done = span.end
     return " ".join([*parts, plain[done:]])
@@ -63,12 +63,7 @@ def _without_drugs(plain: str) -> str:
 def load() -> None:
     """Loads the identifier, which otherwise the first text does: 0.7 s of processor time."""
     _identifier()
-    _drugs()
-
-
-@once
-def _drugs() -> DrugLexicon:
-    return DrugLexicon.load()
+    bundled_lexicon()
 
 
 @once

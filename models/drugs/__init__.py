@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from models.lexicon import NameLexicon, shared
+from models.once import once
 from models.tables import read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
@@ -76,3 +77,9 @@ class DrugLexicon(NameLexicon):
         whole = self._of_one(name.strip())
         inside = [whole] if whole else [generic for _, generic in self.find(name)]
         return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
+
+
+@once
+def bundled_lexicon() -> DrugLexicon:
+    """The bundled lexicon; nothing changes one. `load` reads its file at every call."""
+    return DrugLexicon.load()

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.drugs import DrugLexicon
+from models.drugs import bundled_lexicon
 from models.relation.pairs import SentenceMention
 from models.terminology.names import term_at_end
 from models.text import whole_sentences, word_texts, words_to_read
@@ -45,7 +45,7 @@ def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
     """Those whose long form is a drug, or ends with the name of an adverse event. Others ("patient",
     "international normalized ratio") make a sentence longer and unlike those that were trained on.
     """
-    return [e for e in expansions if _names_event(e.long_form) or DrugLexicon.load().generic(e.long_form)]
+    return [e for e in expansions if _names_event(e.long_form) or bundled_lexicon().generic(e.long_form)]
 
 
 def is_event(name: str) -> bool:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from models.assertion.status import asserted
-from models.drugs import DrugLexicon
+from models.drugs import bundled_lexicon
 from models.drugs.causes import NamedDrug, causes
 from models.normalization.readings import end_with_reading
-from models.once import once
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -71,7 +70,7 @@ class Suspects:
         self._drugs = [] if _RELATION in report.releases else sorted(_drugs(report))
         self._starts = sorted(m.start for m in report.mentions if m.label in CODED_LABELS)
         self._stated = tuple(
-            dict.fromkeys(g for name in report.stated_drugs for g in _lexicon().generics(name))
+            dict.fromkeys(g for name in report.stated_drugs for g in bundled_lexicon().generics(name))
         )
         self._only = not self._stated and len({d.name for d in self._drugs}) == 1
 
@@ -138,14 +137,11 @@ def _names(report: TaggedReport, mention: Mention) -> list[str]:
     name = _name(report, mention)
     if mention.generic is not None:
         return [name]
-    found = [[_lexicon().generic(part.strip()) for part in re.split(mark, name)] for mark in ("/", "[/+-]")]
+    found = [
+        [bundled_lexicon().generic(part.strip()) for part in re.split(mark, name)] for mark in ("/", "[/+-]")
+    ]
     named = ([part for part in parts if part] for parts in found if len(parts) > 1 and all(parts))
     return next(named, [name])
-
-
-@once
-def _lexicon() -> DrugLexicon:
-    return DrugLexicon.load()
 
 
 def _start(expansion: Expansion) -> int:

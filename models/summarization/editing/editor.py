@@ -15,7 +15,7 @@ from models.summarization.editing.guard import STRICT, Limits
 from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
-from models.summarization.extraction.focus import KEY
+from models.summarization.extraction.focus_features import KEY
 from models.summarization.extraction.ranker import LinearRanker, softmax
 from models.types import ShortQuestion
 

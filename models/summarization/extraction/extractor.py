@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction import candidates, focus, focus_features, insertion
 from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.insertion import (
@@ -129,7 +129,11 @@ class Extractor:
         """Raises ReleaseError where the weights are of other features."""
         lexicons = OwnRecogniser.load(release)
         try:
-            tables = (FOCUS_RANKER, focus), (ANSWER_RANKER, candidates), (INSERTION_RANKER, insertion)
+            tables = (
+                (FOCUS_RANKER, focus_features),
+                (ANSWER_RANKER, candidates),
+                (INSERTION_RANKER, insertion),
+            )
             of_focus, of_answer, of_insertion = (
                 LinearRanker.load(release.file(f), m.FEATURES, m.OF_KEY_WORDS) for f, m in tables
             )
@@ -212,7 +216,7 @@ def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
     found = [focus.candidates(message) for message in read]
     names = iter(encoder.embed([f.text for own in found for f in own]).unbind())
     return [
-        Topics(own, focus.features(message, own, [message.cosine(next(names)) for _ in own]))
+        Topics(own, focus_features.features(message, own, [message.cosine(next(names)) for _ in own]))
         for message, own in zip(read, found, strict=True)
     ]
 

@@ -2,12 +2,11 @@
 
 Candidates are names of both lexicons, noun phrases that end like the name of an illness or a procedure, what
 stands behind cues such as "diagnosed with", the subject line or title, names by their capitals, and phrases
-of probable key words. A linear ranker chooses among them.
+of probable key words. A linear ranker chooses among them by their features, see focus_features.py.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,40 +14,8 @@ from dataclasses import dataclass, field
 from models.summarization.extraction.key_words import FUNCTION_WORDS, phrases
 from models.summarization.extraction.message import Message, without_masks
 from models.summarization.medical_entities import GENERAL
-from models.summarization.sentence_selection import split_sentences
 from models.types import Span
 
-#: The features of a candidate, in the order of `features`.
-FEATURES = (
-    "drug",
-    "term",
-    "phrase",
-    "cue",
-    "subject",
-    "capitals",
-    "key",
-    "sources",
-    "mentions",
-    "first_place",
-    "last_place",
-    "one_word",
-    "words",
-    "letters",
-    "cosine",
-    "candidates",
-    "in_longer",
-    "has_shorter",
-    "asked",
-    "from_question",
-    "form",
-    "key_most",
-    "key_least",
-)
-SOURCES = FEATURES[:7]
-#: The way that knows a name by its probability alone, not by what it is.
-KEY = "key"
-#: Features that releases without a model of key words lack.
-OF_KEY_WORDS = frozenset(("key", "key_most", "key_least"))
 _NAME = re.compile(r"[^\W_][\w'\u2019-]*")
 _ENDING = (
     r"(?:syndromes?|diseases?|disorders?|cancers?|infections?|deficienc(?:y|ies)|surgery|failure|attacks?|"
@@ -172,12 +139,6 @@ _LABEL = {
     "letter": re.compile(r"[ -](?:[A-HJ-Z]|[b-hj-z])(?: ?\d{1,2})?(?![\w'\u2019-])"),
     "number": re.compile(r"[ -](?:\d{1,2}[a-dA-D]?|I{2,3}|I?V|VI{1,3}|IX)(?!\.?\d|[\w'\u2019-])"),
 }
-#: Words of contact forms in a subject line.
-_FORM = re.compile(
-    r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"
-    r"looking|query|re|rx|urgent|please|about)\b",
-    re.IGNORECASE,
-)
 #: The name of a field of a contact form within a name: "Gout MESSAGE".
 _FIELD_NAME = re.compile(r"\b(?:MESSAGE|SUBJECT)\b")
 #: Of a long text only the first candidates are compared.
@@ -186,7 +147,7 @@ _MOST = 50
 
 @dataclass(slots=True)
 class Focus:
-    """A candidate: its first mention in the text, and which of SOURCES found it."""
+    """A candidate: its first mention in the text, and which of the SOURCES of focus_features.py found it."""
 
     span: Span
     text: str
@@ -216,39 +177,6 @@ def candidates(message: Message) -> list[Focus]:
         if span.start < focus.span.start:
             focus.span, focus.text = span, name
     return sorted(found.values(), key=lambda f: (f.span.start, f.span.end))[:_MOST]
-
-
-def features(message: Message, found: Sequence[Focus], cosines: Sequence[float]) -> list[list[float]]:
-    """FEATURES of each candidate; `cosines` are those of the candidates to the whole text."""
-    text = message.text
-    lower, names = text.lower(), [f.text.lower() for f in found]
-    length = max(1, len(text))
-    asking = _asking(text)
-    rows = []
-    for focus, name, cosine in zip(found, names, cosines, strict=True):
-        others = [n for n in names if n != name]
-        n_words = len(name.split())
-        rows.append(
-            [
-                *(float(s in focus.sources) for s in SOURCES),
-                float(len(focus.sources)),
-                float(min(lower.count(name), 4)),
-                max(0, lower.find(name)) / length,
-                max(0, lower.rfind(name)) / length,
-                float(n_words == 1),
-                float(n_words),
-                len(name) / 20,
-                cosine,
-                math.log1p(len(found)),
-                float(any(name in other for other in others)),
-                float(any(other in name for other in others)),
-                float(any(name in lower[s.start : s.end] for s in asking)),
-                min((_distance(focus.span, s) for s in asking), default=length) / length,
-                float(_FORM.search(name) is not None),
-                *_key_features(message, focus),
-            ]
-        )
-    return rows
 
 
 def _spans(message: Message) -> Iterator[tuple[str, Span]]:
@@ -293,22 +221,6 @@ def _with_label(text: str, span: Span) -> Span:
     return (
         span if label is None or (label.group() == " A" and text.isupper()) else Span(span.start, label.end())
     )
-
-
-def _key_features(message: Message, focus: Focus) -> list[float]:
-    """The probabilities of its most and of its least probable word that is judged."""
-    judged = [p for p in message.key_probabilities(focus.span) if p]
-    return [max(judged, default=0.0), min(judged, default=0.0)]
-
-
-def _asking(text: str) -> list[Span]:
-    """The sentences that end with a question mark."""
-    return [s for s in split_sentences(text) if text[s.start : s.end].rstrip().endswith("?")]
-
-
-def _distance(name: Span, sentence: Span) -> int:
-    """Code points from the first mention of a name to a sentence; 0 within it."""
-    return max(0, sentence.start - name.end, name.start - sentence.end)
 
 
 def _one(source: str, inside: Sequence[Span]) -> Iterable[tuple[str, Span]]:

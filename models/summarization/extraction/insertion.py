@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from models.summarization.extraction.candidates import Candidate, names
-from models.summarization.extraction.focus import FEATURES as FOCUS_FEATURES
-from models.summarization.extraction.focus import SOURCES, Focus
+from models.summarization.extraction.focus import Focus
+from models.summarization.extraction.focus_features import FEATURES as FOCUS_FEATURES
+from models.summarization.extraction.focus_features import SOURCES
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.question_form import capitalised

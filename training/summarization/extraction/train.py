@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction import candidates, focus_features, insertion
 from models.summarization.extraction.extractor import (
     Answers,
     Rankers,
@@ -57,7 +57,7 @@ class Weights(NamedTuple):
     def rankers(self) -> Rankers:
         """The rankers with these weights."""
         return Rankers(
-            LinearRanker(self.focus, focus.FEATURES),
+            LinearRanker(self.focus, focus_features.FEATURES),
             LinearRanker(self.answer, candidates.FEATURES),
             LinearRanker(self.insertion, insertion.FEATURES),
             self.key_words,
@@ -82,8 +82,8 @@ def train(encoder: Encoder, drugs: DrugLexicon, pairs: Sequence[Pair], read: Rea
         for message, about, pair in zip(read.messages, topics(encoder, read.messages), pairs, strict=True)
     ]
     groups = [Group(t.about.features, t.in_reference) for t in taught if any(t.in_reference)]
-    of_focus = fit(groups, focus.FEATURES, FOCUS_TEMPERATURE)
-    ranker = LinearRanker(of_focus, focus.FEATURES)
+    of_focus = fit(groups, focus_features.FEATURES, FOCUS_TEMPERATURE)
+    ranker = LinearRanker(of_focus, focus_features.FEATURES)
     probabilities = [softmax(ranker.scores(t.about.features)) for t in taught]
     best = [
         max(zip(p, t.in_reference, strict=True), default=None)

@@ -18,7 +18,7 @@ from models.summarization.editing.guard import Limits
 from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.editing.openings import KINDS, LISTED, OPENINGS
-from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction import candidates, focus_features, insertion
 from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
@@ -47,7 +47,9 @@ class Always(KindClassifier):
 def extractor(encoder: Encoder, editor: Editor | None = None) -> Extractor:
     """With rankers that prefer names of the lexicons, and questions."""
     rankers = Rankers(
-        LinearRanker({n: 5.0 * (n in ("drug", "term")) for n in focus.FEATURES}, focus.FEATURES),
+        LinearRanker(
+            {n: 5.0 * (n in ("drug", "term")) for n in focus_features.FEATURES}, focus_features.FEATURES
+        ),
         LinearRanker({n: 5.0 * (n == "question") for n in candidates.FEATURES}, candidates.FEATURES),
         LinearRanker({n: 3.0 * (n in ("drug", "term")) for n in insertion.FEATURES}, insertion.FEATURES),
     )
@@ -302,6 +304,6 @@ def test_a_name_that_only_its_probability_shows_replaces_no_pronoun(mini: Encode
     known = edited_clause(found).text
     assert known == "Does gout go away?"
     name = found.kept.names[0]
-    guessed = replace(name, sources={focus.KEY})
+    guessed = replace(name, sources={focus_features.KEY})
     kept = found.kept._replace(names=[guessed])
     assert edited_clause(found._replace(kept=kept)).text == "Gout: does it go away?"

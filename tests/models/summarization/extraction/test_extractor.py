@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus, insertion
+from models.summarization.extraction import candidates, focus_features, insertion
 from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
@@ -23,7 +23,9 @@ LEXICONS = OwnRecogniser(None, ["gout", "headache"], DrugLexicon({"zoloft": "ser
 def model(encoder: Encoder, front: float = 0.6, behind: float = 0.6) -> SummarizationModel:
     """With rankers that prefer medicines, and questions."""
     rankers = Rankers(
-        LinearRanker({name: float(name == "drug") for name in focus.FEATURES}, focus.FEATURES),
+        LinearRanker(
+            {name: float(name == "drug") for name in focus_features.FEATURES}, focus_features.FEATURES
+        ),
         LinearRanker({name: 5.0 * (name == "question") for name in candidates.FEATURES}, candidates.FEATURES),
         LinearRanker({name: float(name == "drug") for name in insertion.FEATURES}, insertion.FEATURES),
     )

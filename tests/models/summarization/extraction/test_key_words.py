@@ -7,7 +7,8 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction.focus import FEATURES, candidates, features
+from models.summarization.extraction.focus import candidates
+from models.summarization.extraction.focus_features import FEATURES, features
 from models.summarization.extraction.key_words import KeyWords, phrases, word_features
 from models.summarization.extraction.message import Message, messages
 from models.summarization.medical_entities import OwnRecogniser

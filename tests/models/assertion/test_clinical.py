@@ -1,0 +1,134 @@
+"""The assertion of effects in clinical sentences and notes."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.types import Assertion
+from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER, assertion_of
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "She developed a [maculopapular rash] two days after the first dose of cefalexin.",
+        "A 61-year-old man had [hyponatraemia] during treatment with citalopram.",
+        "We report a patient with [agranulocytosis] induced by clozapine.",
+        "In most patients [neutropenia] resolved after the drug was withdrawn.",
+        "The boy 's [seizures] began on the third day of isoniazid.",
+        "Two children treated with valproate had [pancreatitis].",
+        "Somebody who takes linezolid for months may have others around, but [neuropathy] was his own.",
+        "A neonate whose mother had received lithium developed [hypothyroidism].",
+        "[Liver failure] after living donor transplantation in a woman on tacrolimus.",
+        "Rabbit syndrome and [akathisia] occurred on risperidone.",
+        "Rabbit antithymocyte globulin caused [serum sickness].",
+        "[Pulmonary embolism] was seen in a CAT scan.",
+        "His father has asthma; the patient developed [angioedema] on ramipril.",
+    ],
+)
+def test_in_a_clinical_sentence_the_patient_is_nobody_else(marked: str) -> None:
+    assert not assertion_of(marked, clinical=True).other_experiencer
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "The patient's mother developed [angioedema] on the same drug.",
+        "Her sister had [haemolysis] after primaquine.",
+        "His father also died of [hepatic failure] after halothane.",
+        "The same [cough] was seen in his brother.",
+        "The donor developed [hypotension] after filgrastim.",
+        "Filgrastim may cause splenic rupture: [bone pain] in the donor.",
+        "Carprofen caused [liver necrosis] in two dogs.",
+        "In rats the compound produced [cataracts] at high doses.",
+        "[Methaemoglobinaemia] in a cat after paracetamol.",
+    ],
+)
+def test_in_a_clinical_sentence_relatives_donors_and_animals_are_others(marked: str) -> None:
+    assert assertion_of(marked, clinical=True).other_experiencer
+
+
+def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
+    assert assertion_of("She had no [rash].", clinical=True) == NEGATED
+    assert assertion_of("[No hepatotoxicity] occurred with isoniazid.", clinical=True) == NEGATED
+    assert assertion_of("[Absence of rash] was noted.", clinical=True) == NEGATED
+    assert assertion_of("Zoloft: [no appetite] at all.") == ASSERTED
+    assert assertion_of("Lamotrigine may cause [rash].", clinical=True) == HYPOTHETICAL
+    assert assertion_of("Gold may cause rash, and our patient had [nephrosis].", clinical=True) == ASSERTED
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A woman with no history of mania developed a [manic episode] on fluoxetine.",
+        "Four courses without any complication had passed before he experienced [hypersensitivity].",
+        "No other possible cause of the [gynaecomastia] was found.",
+        "He had [neutropenia] 0.5 x 10(9)/L.",
+        "Prilocaine has not previously been described to cause [tinnitus].",
+        "Olanzapine may be useful in patients with clozapine-induced [neutropenia].",
+        "Other potential causes of the [hepatitis] were excluded.",
+        "Rehabilitation potential following [myelopathy] was good.",
+        "Statins can cause myalgia; she presented with [jaundice].",
+        "Statins may cause myalgia, and the patient then developed [jaundice].",
+    ],
+)
+def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: str) -> None:
+    assert assertion_of(sentence, clinical=True) == ASSERTED
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("He took it without [rash] and developed cough.", NEGATED),
+        ("No patient developed [rash].", NEGATED),
+        ("She had no history of [seizures].", NEGATED),
+        ("Cough can be a side effect; she never had [cough].", NEGATED),
+        ("It was continued, and he had not developed [rash].", NEGATED),
+        ("The patient has not reported [nausea].", NEGATED),
+        ("She had no prior [seizures].", NEGATED),
+        ("It was not until the second course with [rash] that it was stopped.", ASSERTED),
+        ("She has not yet developed [rash].", NEGATED),
+        ("Denies            [nausea]", NEGATED),
+        ("[Nausea]:          none", NEGATED),
+        ("denies\ta\tb\tc\td\te\tf\tg\th\t[nausea]", ASSERTED),
+        ("She does not endorse [suicidal ideation] on isotretinoin.", NEGATED),
+        ("Stop the infusion if the patient developed [urticaria].", HYPOTHETICAL),
+    ],
+)
+def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expected: Assertion) -> None:
+    assert assertion_of(sentence, clinical=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("[Cr 2.4] (baseline 1.0) after IV contrast", ASSERTED),
+        ("[Lactate] 4.0, on metformin", ASSERTED),
+        ("[Rash] 0.", NEGATED),
+        ("ROS: negative for fever, chills, [rash]", NEGATED),
+        ("Neg for rash or [jaundice] on nitrofurantoin", NEGATED),
+        ("Negative for rash, positive for [cough] on enalapril", ASSERTED),
+        ("ROS: (-) rash, (-) [jaundice]", NEGATED),
+        ("ROS: (-) rash (+) [pruritus] on azathioprine", ASSERTED),
+        ("Ciprofloxacin, denying [tendon pain]", NEGATED),
+        ("[Pneumothorax] is not seen.", NEGATED),
+        ("[Rash] was not noted until day 5.", ASSERTED),
+        ("Tramadol + sertraline. [Clonus] absent.", NEGATED),
+        ("r/o [HIT]; heparin held", HYPOTHETICAL),
+        ("r/o HIT; heparin held for [bleeding]", ASSERTED),
+        ("Family history: father died of MI; brother with [SJS] due to carbamazepine.", OTHER),
+        ("FHx: mother had [malignant hyperthermia] with succinylcholine", OTHER),
+        ("FHx: mother had MH. Pt developed [fever]", ASSERTED),
+        ("Maternal aunt with [DVT] on OCPs", OTHER),
+    ],
+)
+def test_the_shorthand_of_notes_states_what_is_denied_possible_or_of_the_family(
+    note: str, expected: Assertion
+) -> None:
+    assert assertion_of(note, clinical=True) == expected
+
+
+def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length() -> None:
+    note = "She has taken amiodarone for two years and denies any chest pain,\ndizziness or [rash]."
+    assert assertion_of(note, clinical=True) == NEGATED
+    assert assertion_of(note) == ASSERTED
