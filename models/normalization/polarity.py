@@ -53,12 +53,6 @@ _ENDS = frozenset({
 _PUNCTUATION = re.compile(r"[^\w\s'-]+")
 #: British spellings of medical words: -aemia, aesth-, -oea, oedema, oestrogen.
 _LIGATURE = re.compile(r"a(?=em|es)|o(?=ea|ed|est)")
-#: A value of a laboratory and the next one ("210 -> 38"), and arrows alone.
-_VALUES = re.compile(
-    r"(?<![\d.,])(\d{1,9}(?:\.\d{1,9})?)\s?[a-z%/]{0,8}\s?(?:\u2192|-{1,2}>|=>)\s?(\d{1,9}(?:\.\d{1,9})?)"
-)
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_ARROWS = str.maketrans({"\u2191": " increased ", "\u2193": " decreased "})
 #: Words of a preferred term that name no thing.
 _FILLERS = frozenset({"a", "an", "blood", "count", "in", "of", "the", "to", "total"})
 _PREFIXED = re.compile(r"(hyper|hypo)([a-z]{4})[a-z]*")
@@ -188,8 +182,7 @@ def _turned(parts: list[_Part]) -> list[_Part]:
 
 def _clauses(text: str) -> list[list[str]]:
     """The words of each clause."""
-    plain = in_words(_LIGATURE.sub("", text.lower().replace("\u2019", "'")))
-    plain = _VALUES.sub(_change, _THOUSANDS.sub("", plain)).translate(_ARROWS).replace("-", " ")
+    plain = in_words(_LIGATURE.sub("", text.lower().replace("\u2019", "'"))).replace("-", " ")
     clauses: list[list[str]] = [[]]
     for word in _PUNCTUATION.sub(" ; ", plain).split():
         if word == ";" or word in _ENDS:
@@ -197,11 +190,6 @@ def _clauses(text: str) -> list[list[str]]:
         else:
             clauses[-1].append(word)
     return [words for words in clauses if words]
-
-
-def _change(values: re.Match[str]) -> str:
-    before, after = float(values[1]), float(values[2])
-    return " ; " if before == after else " increased " if before < after else " decreased "
 
 
 def _parts(words: list[str], own: frozenset[str]) -> list[_Part]:

@@ -3,7 +3,8 @@
 
 A row of readings.tsv has the words for what is measured and the values that are low and high in every unit in
 use; between them, and where units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as
-blood pressure is written, the first number counts. For a `change` only "from ... to ..." is read.
+blood pressure is written, the first number counts. For a `change` only "from ... to ..." is read. An arrow
+between two values ("210 -> 38") and arrows alone have a direction of anything.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _CHANGE = (
 )
 _MOVED = r"(?:went|gone|goes|go|going|changed|moved)"
 _OF_WEIGHT = r"(?=\s*(?:lbs?|pounds?|kgs?|kilos?)\b)"
+#: A value of a laboratory and the next one, and arrows alone.
+_VALUES = re.compile(rf"{_NUMBER}\s?[a-z%/]{{0,8}}\s?(?:\u2192|-{{1,2}}>|=>)\s?{_NUMBER}")
+_ARROWS = {"\u2191": " increased ", "\u2193": " decreased "}
+_TRANSLATED = str.maketrans(_ARROWS)
 #: Between a number and a unit of weight that is written at once, "20lbs".
 _JOINED = re.compile(r"(?<=\d)(?=(?:lbs?|kgs?|kilos?|pounds?)\b)")
 #: Without ASCII, other letters ("\u017f", "\u212a") and digits would be taken for those of the words.
@@ -66,14 +71,14 @@ class _Readings(NamedTuple):
 
 
 def in_words(text: str) -> str:
-    """A text in lower case with "low" or "high" in place of a value, and "lower" or "higher" in place of a
-    change from one number to another.
+    """A text in lower case with "low" or "high" in place of a value, and "lower" or "higher", or "decreased"
+    or "increased", in place of a change from one number to another.
     """
-    if not any(c.isdigit() for c in text):
+    if not any(c.isdigit() or c in _ARROWS for c in text):
         return text
     readings, text = _readings(), " ".join(text.split())
-    text = readings.value.sub(_valued, readings.change.sub(_changed, text))
-    return _JOINED.sub(" ", text)
+    text = readings.value.sub(_valued, readings.change.sub(_changed, _VALUES.sub(_moved, text)))
+    return " ".join(_JOINED.sub(" ", text.translate(_TRANSLATED)).split())
 
 
 def end_with_reading(text: str, start: int, end: int) -> int:
@@ -86,6 +91,11 @@ def end_with_reading(text: str, start: int, end: int) -> int:
             if found.start() < end - start < found.end() and put(found) != found[0]:
                 return start + found.end()
     return end
+
+
+def _moved(values: re.Match[str]) -> str:
+    before, after = map(_number, values.groups())
+    return " ; " if before == after else " increased " if before < after else " decreased "
 
 
 def _changed(found: re.Match[str]) -> str:

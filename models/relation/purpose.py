@@ -103,8 +103,10 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
     """Whether `drug` treats `effect`, named `read`, and the `text` does not say that it caused it. False for
     a drug without a generic name.
     """
-    term = term_at_end(read) if drug.generic else None
-    if drug.generic is None or term is None or not bundled_uses().treats(drug.generic, term.pt):
+    if drug.generic is None:
+        return False
+    term = term_at_end(read)
+    if term is None or not bundled_uses().treats(drug.generic, term.pt):
         return False
     between = _between(text, drug, effect)
     if _CAUSED.search(between) or _is_not_borne(text, drug, effect):

@@ -1,0 +1,30 @@
+"""Readings of what is measured, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.normalization.readings import end_with_reading, in_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plt 210\u219238", "plt decreased"),
+        ("platelets 38,000 -> 210,000", "platelets increased"),
+        ("\u2191lfts", "increased lfts"),
+        ("blood sugar of 45", "blood sugar low"),
+        ("cholesterol went from 280 to 160", "cholesterol went lower"),
+        ("blood sugar of 120", "blood sugar of 120"),
+        ("5 -> 5 mg", "; mg"),
+        ("no number", "no number"),
+    ],
+)
+def test_values_changes_and_arrows_are_put_into_words(text: str, words: str) -> None:
+    assert in_words(text) == words
+
+
+def test_a_mention_ends_with_the_reading_that_begins_in_it() -> None:
+    text = "my blood sugar was in the 40s again"
+    assert text[3 : end_with_reading(text, 3, 18)] == "blood sugar was in the 40s"
+    assert end_with_reading("nausea for 40 days", 0, 6) == len("nausea")
