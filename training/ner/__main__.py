@@ -37,7 +37,8 @@ def main(
         str,
         typer.Option(
             help="release whose weights are used, or several with commas between them, whose weights are "
-            "averaged: nothing is trained, and only --pooled, --named-from and --withdrawals count"
+            "averaged, with the drug names of today's lexicon: nothing is trained, and only --pooled, "
+            "--named-from and --withdrawals count"
         ),
     ] = "",
     output: Output = RELEASES,

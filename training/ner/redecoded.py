@@ -1,5 +1,5 @@
-"""Makes a release with the weights of another release, or the mean of several, and other decoding settings;
-nothing is trained.
+"""Makes a release with the weights of another release, or the mean of several, with other decoding settings
+and the drug names of today's lexicon; nothing is trained.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from models import drugs
 from models.drift import REFERENCE
 from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
 from models.ner.named_events import NAMES, write_names
@@ -25,6 +26,8 @@ from training.ner.event_options import held_out_alarms
 from training.ner.mean_weights import check_alike, mean_configuration, mean_files
 from training.ner.settings import Settings, names_of
 
+DRUGS = "drugs.tsv"
+
 
 def redecoded(
     releases: Sequence[Release],
@@ -33,9 +36,10 @@ def redecoded(
     root: Path,
     device: torch.device | str = "cpu",
 ) -> Release:
-    """Labels are pooled, names and withdrawals are looked for as `settings` say; the rest is as it was in the
-    first release, and the scores and the curve of alarms are measured anew. The weights of several releases
-    are averaged. Raises ReleaseError where a release is no tagger, or where they are not alike.
+    """Labels are pooled, names and withdrawals are looked for as `settings` say, and drugs are those of the
+    bundled lexicon where the first release has any; the rest is as it was in that release, and the scores and
+    the curve of alarms are measured anew. The weights of several releases are averaged. Raises ReleaseError
+    where a release is no tagger, or where they are not alike.
     """
     check_alike(releases)
     manifest = releases[0].manifest
@@ -76,6 +80,8 @@ def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) 
     # A reference holds the answers of the release that it is of.
     for file in files.keys() - {REFERENCE}:
         shutil.copyfile(releases[0].file(file), folder / file)
+    if DRUGS in files:
+        shutil.copyfile(drugs.BUNDLED, folder / DRUGS)
     if len(releases) > 1:
         for file, tensors in mean_files(releases).items():
             save_file(tensors, folder / file)

@@ -17,12 +17,14 @@ from typing import Annotated
 import typer
 
 from models.encoder.capabilities import Need
+from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.relation.release import make, pretrained_sources
+from training.relation.renamed import renamed
 from training.relation.settings import Objective, Settings, SupportSizes
 
 
@@ -32,11 +34,21 @@ def main(
     sizes: SupportSizes,
     data: Annotated[Path, typer.Option(help="folder with ade/")],
     objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="release that is made again with the drug names of today's lexicon: nothing is trained, and "
+            "no setting counts"
+        ),
+    ] = None,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
+    if like is not None:
+        finish(renamed(open_release(like), data, output, device_of(device)), data, offered)
+        return
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     if settings.keep_support and not (settings.start and settings.sentence_epochs):

@@ -12,6 +12,7 @@ import torch
 import typer
 from safetensors.torch import load_file
 
+from models import drugs
 from models.drift import REFERENCE
 from models.encoder.model import Encoder, encoder_of
 from models.ner.decoding import TRANSITIONS
@@ -158,6 +159,7 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     for file in made.manifest.files:
         shutil.copyfile(made.file(file), tmp_path / "referred" / file)
     (tmp_path / "referred" / REFERENCE).write_text("{}")
+    (tmp_path / "referred" / "drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
     files = describe(tmp_path / "referred")
     old = publish(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
     with pytest.raises(ReleaseError, match="has several taggers"):
@@ -175,7 +177,8 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
     assert new.manifest.files.keys() == made.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
-    assert changed == {NAMES}
+    assert changed == {NAMES, "drugs.tsv"}
+    assert new.file("drugs.tsv").read_bytes() == drugs.BUNDLED.read_bytes()
 
 
 @pytest.mark.usefixtures("few_posts")
