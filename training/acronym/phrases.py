@@ -109,10 +109,14 @@ def rows_of_phrases(texts: Sequence[str], dictionary: Mapping[str, Sequence[str]
 
 
 def _row(text: str, phrase: Phrase, forms: Sequence[str], rng: random.Random) -> Row:
-    """The text with the phrase's initials in its place, some of the plurals as initials and s."""
-    outside = bool(_PLURAL.search(phrase.form)) and rng.random() < PLURAL_OUTSIDE
-    gold = phrase.form[:-1] if outside else phrase.form
-    others = [form for form in forms if form != gold]
+    """The text with the phrase's initials in its place. Some of the plurals are initials and s and stand for
+    the singular: the plural itself is then no wrong long form.
+    """
+    singular = phrase.form[:-1]
+    rivals = [form for form in forms if form not in (singular, phrase.form)]
+    outside = bool(rivals and _PLURAL.search(phrase.form)) and rng.random() < PLURAL_OUTSIDE
+    gold = singular if outside else phrase.form
+    others = rivals if outside else [form for form in forms if form != gold]
     senses = [gold, *rng.sample(others, min(MOST_FORMS - 1, len(others)))]
     rng.shuffle(senses)
     start = phrase.span.start

@@ -51,3 +51,19 @@ def test_some_plurals_stand_outside_of_the_initials() -> None:
     assert all(r.gold.endswith("event") for r in outside)
     assert all(r.gold.endswith("events") for r in rows if r not in outside)
     assert {r.text[r.span.start : r.span.end] for r in rows} == {"AE"}
+
+
+def test_the_plural_that_a_text_had_is_no_wrong_long_form() -> None:
+    texts = [f"The {word} of day {n}" for n in range(40) for word in ("adverse events", "acute effects")]
+    forms = {"AE": ["air embolism", "adverse events"]}
+    rows = [row for seed in range(9) for row in rows_of_phrases(texts, forms, seed)]
+    outside = [r for r in rows if r.text[r.span.end :].startswith("s ")]
+    assert {r.gold for r in outside} == {"adverse event", "acute effect"}
+    for row in outside:
+        # Plurals of other phrases, and the dictionary's other long forms, are still wrong ones.
+        plurals = {"adverse events", "acute effects"} - {f"{row.gold}s"}
+        assert set(row.senses) == {row.gold, "air embolism", *plurals}
+    # Where the singular is the only other long form, the plural is written with its own s.
+    both = ["an adverse event", "an adverse event again", "the adverse events", "few adverse events"]
+    rows = [row for seed in range(9) for row in rows_of_phrases(both, {}, seed)]
+    assert {tuple(sorted(row.senses)) for row in rows} == {("adverse event", "adverse events")}
