@@ -25,7 +25,7 @@ from models.scores import SpanScores, strict_spans
 from models.text import words
 from models.types import LABELS
 from training.common.checkpoint import digest_of
-from training.common.corpora import PSYTAR_TRAINING, GoldText, ade_corpus
+from training.common.corpora import PSYTAR_TRAINING, CorpusError, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.pretrained import read_sources
 from training.common.publish import publish_release
@@ -88,8 +88,12 @@ def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[st
 def train(
     corpora: Mapping[str, Corpus], settings: Settings, run: Path | None, device: torch.device | str = "cpu"
 ) -> tuple[TaggerTrainee, TrainingLoop]:
-    """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch. Raises
+    CorpusError where there is no sentence to train on.
+    """
     data = training_sentences(corpora, settings)
+    if not data:
+        raise CorpusError(f"there is no sentence to train on: the files of {', '.join(corpora)} are empty")
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
     if settings.teachers:

@@ -18,7 +18,14 @@ from models.ner.decoding import CONTINUATION
 from models.ner.status import Pieces, piece_range
 from models.text import words
 from models.types import CODED_LABELS, LABELS, Span
-from training.common.corpora import GoldMention, GoldText, hold_out, own_texts, read_psytar
+from training.common.corpora import (
+    CorpusError,
+    GoldMention,
+    GoldText,
+    hold_out,
+    own_texts,
+    read_psytar,
+)
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
@@ -63,7 +70,7 @@ class Corpus:
 
 def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
     """Training and validation sentences, with the texts of a file of reviews; no sentence of a test part is
-    in them.
+    in them. Raises CorpusError.
     """
     corpora, held_out = {}, set()
     if settings.corpora != "psytar":
@@ -80,6 +87,8 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         corpora["posts"] = replace(posts, train=train, unsettled=WITHDRAWAL_WORD)
     if settings.negatives:
         texts, _ = split_negatives(data / "ade", settings.split)
+        if not texts:
+            raise CorpusError(f"{data / 'ade/negatives.txt'} has no sentence to train on")
         chosen = hold_out(texts, min(1.0, settings.negatives / len(texts)), settings.seed)[1]
         corpora[NEGATIVES] = Corpus(chosen[: settings.limit or None], [], (), None, DrugLexicon.load())
     if settings.teaching:

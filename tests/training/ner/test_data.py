@@ -15,8 +15,9 @@ from models.ner.decoding import tags_of
 from models.ner.head import EventHead, Head
 from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
-from training.common.corpora import GoldMention, GoldText
+from training.common.corpora import CorpusError, GoldMention, GoldText
 from training.common.tagging.word_tags import word_tags
+from training.ner.assemble import train
 from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
 from training.ner.losses import losses_of
 from training.ner.settings import Settings
@@ -43,6 +44,18 @@ def test_every_run_validates_with_the_same_sentences(corpus: Path) -> None:
         assert one[name].valid == other[name].valid
         assert one[name].valid
         assert not {t.text for t in one[name].valid} & {t.text for t in other[name].train}
+
+
+def test_files_without_a_sentence_are_refused_before_anything_is_trained(corpus: Path) -> None:
+    psytar, negatives = corpus / "psytar/ner_train.conll", corpus / "ade/negatives.txt"
+    psytar.write_text("", encoding="utf-8")
+    settings = Settings(corpora="psytar")
+    with pytest.raises(CorpusError, match="no sentence to train on: the files of posts are empty"):
+        train(read(corpus, settings), settings, None)
+    negatives.write_text("", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"negatives\.txt has no sentence to train on"):
+        read(corpus, Settings(negatives=2))
+    assert read(corpus, Settings()).keys() == {"clinical", "posts"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from models import terminology
 from models.terminology import Term
 from models.types import Query
-from training.common.corpora import GoldCoding
+from training.common.corpora import CorpusError, GoldCoding
 
 SEED = 42
 #: The first terms of the bundled terminology, by which the mentions are split.
@@ -64,7 +64,10 @@ def heldout_split(golds: Sequence[GoldCoding], by_term: Mapping[str, set[str]], 
     mention string of a test or validation row are left out.
 
     `by_term` groups gold names by preferred term; a name that is not in it is a preferred term of its own.
+    Raises CorpusError where there is nothing to split.
     """
+    if not golds:
+        raise CorpusError("there is no mention with a term: does psytar/normalization.csv have any?")
     rng = random.Random(seed)
     drugs = sorted({g.drug.lower() for g in golds})
     held = set(rng.sample(drugs, max(1, round(TEST_DRUGS * len(drugs)))))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from models.types import Query
 from tests.training.normalization.small_terms import BY_TERM, TERMS, gold
 from training.common.codings.split import Split, heldout_split, listed, mention_key, query, right_terms
-from training.common.corpora import GoldCoding
+from training.common.corpora import CorpusError, GoldCoding
 
 rows = st.builds(
     gold,
@@ -33,6 +33,13 @@ def test_no_mention_no_drug_and_no_held_out_term_is_in_two_parts(golds: list[Gol
         for drug in {g.drug.lower() for g in golds} - known
     )
     assert heldout_split(golds, BY_TERM, seed) == split
+
+
+def test_nothing_to_split_is_said_in_words() -> None:
+    with pytest.raises(
+        CorpusError, match=r"no mention with a term: does psytar/normalization\.csv have any\?"
+    ):
+        heldout_split([], BY_TERM)
 
 
 def test_the_test_part_has_whole_drugs_and_whole_preferred_terms() -> None:
