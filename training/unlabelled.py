@@ -14,6 +14,7 @@ from training.common.corpora import (
     PSYTAR_TRAINING,
     RQE_TRAINING,
     ade_corpus,
+    in_form,
     json_lines,
     own_texts,
     read_psytar,
@@ -41,7 +42,7 @@ class Texts:
 def read_unlabelled(data: Path, split: str, own: Path | None = None) -> Texts:
     """The texts of the public corpora, the questions only if they are there, and of the teaching corpus'
     training part, and those of the file `own` of JSON Lines with `text`. Raises typer.BadParameter for a line
-    of it without one.
+    of it without one, and CorpusError.
     """
     train, test = split_texts(data / "ade", split)
     taught = [t.text for kind in ("posts", "clinical") for t in gold_texts(kind, "train")]
@@ -64,9 +65,11 @@ def read_unlabelled(data: Path, split: str, own: Path | None = None) -> Texts:
 
 
 def _questions(path: Path) -> Iterable[str]:
-    for _, line in json_lines(path):
-        row = json.loads(line)
-        yield from (row[name] for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS)
+    with in_form(path):
+        rows = [json.loads(line) for _, line in json_lines(path)]
+        return [
+            row[name] for row in rows for name in ("question", "faq") if len(row[name]) > LEAST_CHARACTERS
+        ]
 
 
 def own_source(path: Path) -> TrainingData:

@@ -203,7 +203,7 @@ def read_ade_abstracts(directory: Path) -> dict[str, str]:
     """Sentence id of the ADE corpus to the PubMed id of its abstract, matched by the sentence's letters and
     digits. A sentence in two abstracts gets the lower id.
 
-    Raises KeyError where a sentence is in no abstract.
+    Raises CorpusError, also where a sentence is in no abstract.
     """
     abstracts: dict[str, str] = {}
     path = directory / "DRUG-AE.rel"
@@ -212,7 +212,10 @@ def read_ade_abstracts(directory: Path) -> dict[str, str]:
             number, sentence = line.split("|")[:2]
             key = _letters(sentence)
             abstracts[key] = min(number, abstracts.get(key, number))
-    return {t.id: abstracts[_letters(t.text)] for t in read_ade(directory).values()}
+    texts = list(read_ade(directory).values())
+    if missing := [t.id for t in texts if _letters(t.text) not in abstracts]:
+        raise CorpusError(f"{path} lacks {len(missing)} of the {len(texts)} sentences, {missing[0]} first")
+    return {t.id: abstracts[_letters(t.text)] for t in texts}
 
 
 def _letters(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.common.corpora import json_lines, read_ade_negatives, read_psytar
+from training.common.corpora import in_form, json_lines, read_ade_negatives, read_psytar
 
 #: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
@@ -61,16 +61,21 @@ def read_questions(data: Path, file: str, summary: str = "summary") -> list[dict
 
 
 def read_meqsum(data: Path, split: str) -> list[Pair]:
-    return [_pair(r) for r in read_questions(data, "meqsum.jsonl") if r["split"] == split]
+    """The pairs of a part; raises CorpusError."""
+    with in_form(data / "questions/meqsum.jsonl"):
+        return [_pair(r) for r in read_questions(data, "meqsum.jsonl") if r["split"] == split]
 
 
 def read_rqe(data: Path) -> list[Pair]:
-    """The pairs in which the question entails its short form."""
-    return [_pair(r) for r in read_questions(data, "rqe_train.jsonl", "faq") if r["entails"]]
+    """The pairs in which the question entails its short form; raises CorpusError."""
+    with in_form(data / "questions/rqe_train.jsonl"):
+        return [_pair(r) for r in read_questions(data, "rqe_train.jsonl", "faq") if r["entails"]]
 
 
 def read_mediqa(data: Path) -> list[Pair]:
-    return [_pair(r) for r in read_questions(data, "mediqa21_val.jsonl")]
+    """All pairs; raises CorpusError."""
+    with in_form(data / "questions/mediqa21_val.jsonl"):
+        return [_pair(r) for r in read_questions(data, "mediqa21_val.jsonl")]
 
 
 def _pair(row: Mapping[str, Any]) -> Pair:

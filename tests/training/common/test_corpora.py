@@ -20,6 +20,7 @@ from training.common.corpora import (
     json_lines,
     own_texts,
     read_ade,
+    read_ade_abstracts,
     read_ade_fold,
     read_ade_negatives,
     read_psytar,
@@ -27,6 +28,8 @@ from training.common.corpora import (
 )
 from training.evaluation.acronym import read_casi
 from training.idiom.data import read_groups
+from training.summarization.data import read_mediqa, read_meqsum, read_rqe
+from training.unlabelled import _questions
 
 
 def surfaces(text: GoldText) -> list[tuple[str, str]]:
@@ -178,6 +181,39 @@ def test_a_file_of_another_form_is_named_with_what_is_wrong_in_one_line(
     assert said.startswith(f"{path} is not in the form of its corpus: ")
     assert found in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (lambda data: read_meqsum(data, "train"), "meqsum.jsonl"),
+        (read_rqe, "rqe_train.jsonl"),
+        (read_mediqa, "mediqa21_val.jsonl"),
+        (lambda data: list(_questions(data / "questions/rqe_train.jsonl")), "rqe_train.jsonl"),
+    ],
+)
+@pytest.mark.parametrize("line", ['{"id": "1"}', "5", '{"question": "cut off', '["a"]', '{"question": null}'])
+def test_questions_of_another_form_are_named_in_one_line(
+    read: Callable[[Path], object], name: str, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "questions").mkdir()
+    path = tmp_path / "questions" / name
+    path.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(CorpusError) as refused:
+        read(tmp_path)
+    assert str(refused.value).startswith(f"{path} is not in the form of its corpus: ")
+
+
+def test_sentences_that_are_in_no_abstract_are_counted_without_their_words(tmp_path: Path) -> None:
+    rows = [{"tokens": [w], "entities": [], "relations": [], "orig_id": i} for i, w in enumerate("abc")]
+    (tmp_path / "sentences.json").write_text(json.dumps(rows), encoding="utf-8")
+    path = tmp_path / "DRUG-AE.rel"
+    path.write_text("12|a|x\n11|A .|x\n", encoding="utf-8")
+    with pytest.raises(CorpusError) as refused:
+        read_ade_abstracts(tmp_path)
+    assert str(refused.value) == f"{path} lacks 2 of the 3 sentences, ade-1 first"
+    path.write_text("12|a|x\n11|A .|x\n7|b|x\n7|c|x\n", encoding="utf-8")
+    assert read_ade_abstracts(tmp_path) == {"ade-0": "11", "ade-1": "7", "ade-2": "7"}
 
 
 def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
