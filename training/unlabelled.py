@@ -28,7 +28,9 @@ LEAST_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Different texts, none of which is in a test or validation part, and where they are from."""
+    """Different texts and where they are from: none is in a test part or in PsyTAR's development part; those
+    of a training part that a program validates on are among them.
+    """
 
     texts: list[str]
     sources: list[TrainingData]

@@ -2,9 +2,10 @@
 training.pretraining` (Gururangan et al. 2020).
 
 Hidden pieces of the public corpora's and the teaching corpus' training texts are predicted (Devlin et al.
-2019, section 3.1); no text of a test or validation part is read. `--texts` adds texts of your own, which need
-no labels. The weights are written to a file, which `training.ner --pretrained` begins with. The embeddings
-stay as they are, because the releases of a base share them.
+2019, section 3.1). No text of a test part or of PsyTAR's development part is read, but those on which
+training.ner and training.relation validate are, without their labels. `--texts` adds texts of your own, which
+need no labels. The weights are written to a file, which `training.ner --pretrained` begins with. The
+embeddings stay as they are, because the releases of a base share them.
 """
 
 from __future__ import annotations
