@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from models.types import TASKS
+from streams.credentials.certificates import tls_context
 from streams.settings.secrets import SettingsWithSecrets
 
 EMBEDDED = "embedded"
@@ -246,15 +247,13 @@ class PipelineSettings(SettingsWithSecrets):
         return [b.removeprefix("kafka://") for b in self.broker.split(",") if b]
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context of the connections to the broker; None without TLS."""
+        """The TLS context of the connections to the broker; None without TLS. Raises OSError, which names the
+        setting, for a file that cannot be used.
+        """
         if "SSL" not in self.security:
             return None
-        context = ssl.create_default_context(cafile=str(self.ssl_cafile) if self.ssl_cafile else None)
-        if self.ssl_certfile:
-            password = self.ssl_key_password.get_secret_value()
-            # Given as a function it is asked for only if the key is encrypted, and never on the terminal.
-            context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, lambda: password)
-        return context
+        password = self.ssl_key_password.get_secret_value()
+        return tls_context(self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, password)
 
     def token_provider(self) -> Any:
         """What gives access tokens to aiokafka, for OAUTHBEARER; None for the other mechanisms."""

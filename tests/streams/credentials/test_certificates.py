@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.credentials.certificates import tls_context
+from tests.streams.cli.command_line import CommandLine
+
+
+def files(**given: Path) -> dict[str, Any]:
+    return {"authorities": None, "certificate": None, "key": None, "password": "", **given}
+
+
+def test_a_missing_file_is_named_with_its_setting(tmp_path: Path) -> None:
+    for name, setting in (("authorities", "PV_SSL_CAFILE"), ("certificate", "PV_SSL_CERTFILE")):
+        with pytest.raises(FileNotFoundError, match=f"^{setting}: {tmp_path}/no: No such file"):
+            tls_context(**files(**{name: tmp_path / "no"}))
+
+
+def test_the_file_that_is_missing_is_named_not_the_other_one(tmp_path: Path) -> None:
+    (tmp_path / "cert").write_text("a certificate")
+    with pytest.raises(FileNotFoundError, match=f"^PV_SSL_KEYFILE: {tmp_path}/no: No such file"):
+        tls_context(**files(certificate=tmp_path / "cert", key=tmp_path / "no"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no certificate\n", b"\xff\x00", b"-----BEGIN CERTIFICATE-----\n"])
+def test_a_file_that_is_no_certificate_is_named_with_its_setting(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pem").write_bytes(content)
+    with pytest.raises(ssl.SSLError, match=f"^PV_SSL_CAFILE: {tmp_path}/pem: "):
+        tls_context(**files(authorities=tmp_path / "pem"))
+    with pytest.raises(ssl.SSLError, match=f"^PV_SSL_CERTFILE: {tmp_path}/pem: .*PV_SSL_KEY_PASSWORD"):
+        tls_context(**files(certificate=tmp_path / "pem"))
+
+
+def test_the_authorities_of_the_system_are_the_default() -> None:
+    assert tls_context(**files()).verify_mode is ssl.CERT_REQUIRED
+
+
+def test_a_command_names_the_setting_of_a_file_that_it_cannot_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pvstream = CommandLine(monkeypatch, capsys)
+    pvstream.set("PV_BROKER", "kafka://127.0.0.1:1")
+    pvstream.set("PV_SECURITY", "SSL")
+    pvstream.set("PV_SSL_CAFILE", str(tmp_path / "no.pem"))
+    answer = pvstream("topics")
+    assert answer.code == 1
+    assert answer.error_line == f"error: PV_SSL_CAFILE: {tmp_path}/no.pem: No such file or directory"
