@@ -25,7 +25,8 @@ async def start(
     stalled: Callable[[], Sequence[str]],
 ) -> tuple[web.AppRunner, int]:
     """Starts the server; returns its runner, whose cleanup stops it, and the port, which differs from `port`
-    when that is 0. Raises OSError, which names the setting, where the port is in use.
+    when that is 0. Raises OSError, which names the setting, where the port is in use or the
+    address is not one of this machine.
     """
     app = web.Application()
     app[READINESS] = readiness
@@ -48,7 +49,10 @@ async def start(
         if error.errno == errno.EADDRINUSE:
             taken = f"{host}:{port} is in use, by another worker or source perhaps: set PV_HTTP_PORT"
             raise OSError(f"{taken} to another port, or to 0 for any free one") from None
-        raise
+        reason = error.strerror or error
+        raise OSError(
+            f"nothing can be served at {host}:{port} (PV_HTTP_HOST and PV_HTTP_PORT): {reason}"
+        ) from None
     return runner, runner.addresses[0][1]
 
 

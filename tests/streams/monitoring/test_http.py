@@ -61,6 +61,12 @@ async def test_a_port_that_is_in_use_is_named_with_its_setting() -> None:
         await runner.cleanup()
 
 
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1"])
+async def test_an_address_that_is_not_of_this_machine_is_named_with_its_setting(host: str) -> None:
+    with pytest.raises(OSError, match=rf"^nothing can be served at {host}:0 \(PV_HTTP_HOST"):
+        await http.start(host, 0, dict, dict, tuple)
+
+
 @pytest.mark.parametrize(
     ("stage", "expected"),
     [
