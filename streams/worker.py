@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import InvalidSessionTimeoutError, KafkaError
 
 from models.releases.loading import model_class
 from models.releases.private import remove_abandoned
@@ -70,6 +70,16 @@ def import_models(tasks: Sequence[str]) -> None:
 
 class WorkerFailed(RuntimeError):
     """A stage failed; the process must exit, so that the broker assigns its partitions to another worker."""
+
+
+def describe(reason: BaseException | None) -> str:
+    """Why a stage failed, with the setting where that is the cause."""
+    if isinstance(reason, InvalidSessionTimeoutError):
+        return (
+            "the broker refuses PV_SESSION_TIMEOUT: it takes sessions from its group.min.session.timeout.ms, "
+            "6 seconds by default, to its group.max.session.timeout.ms, 30 minutes by default"
+        )
+    return f"{type(reason).__name__}: {reason}"
 
 
 class Worker:
@@ -271,7 +281,7 @@ class Worker:
                 for a in self._apps:
                     if a.app.crashed or a.agent_failed:
                         reason = a.agent_failed or a.app.crash_reason
-                        raise WorkerFailed(f"{a.stage.name}: {type(reason).__name__}: {reason}") from reason
+                        raise WorkerFailed(f"{a.stage.name}: {describe(reason)}") from reason
         except Exception:
             body.cancel()
             raise

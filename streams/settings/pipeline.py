@@ -20,6 +20,8 @@ OAUTH = "OAUTHBEARER"
 _BROKERS = re.compile(r"kafka://[^/?#@\s,]+(,(kafka://)?[^/?#@\s,]+)*,?")
 _ADDRESS = re.compile(r"(?:\[[^\[\]]+\]|[^:\[\]]+)(?::0*([0-9]{1,5}))?")
 LAST_PORT = 65535
+#: Seconds: the longest time that a setting may give. Timers and the protocol of Kafka cannot take any.
+DAY = 86_400
 
 
 class PipelineSettings(SettingsWithSecrets):
@@ -84,11 +86,11 @@ class PipelineSettings(SettingsWithSecrets):
     """Put in front of the name of every topic and consumer group, for example `staging.`, so that several
     pipelines can share a cluster. Letters, digits, `.`, `_` and `-`."""
 
-    partitions: int = Field(default=4, ge=1)
+    partitions: int = Field(default=4, ge=1, le=100_000)
     """Partitions of the topics that pvstream creates, and so the most workers of a stage. Topics of dead
     letters and `releases` have one."""
 
-    replication: int = Field(default=1, ge=1)
+    replication: int = Field(default=1, ge=1, le=32_767)
     """Replication factor of the topics that pvstream creates. 1 suits a single broker; use 3 on a cluster."""
 
     releases: dict[str, Path] = Field(default={})
@@ -100,7 +102,7 @@ class PipelineSettings(SettingsWithSecrets):
     (s3://bucket/releases with the package s3fs installed).
     """
 
-    store_deadline: float = Field(default=60.0, ge=1)
+    store_deadline: float = Field(default=60.0, ge=1, le=DAY)
     """Seconds that copying a release from the store may take. After that the store counts as unavailable: a
     worker that starts takes a release that it has kept, and one that runs tries again later."""
 
@@ -108,7 +110,7 @@ class PipelineSettings(SettingsWithSecrets):
     """PEM file of an Ed25519 public key. If set, every release except the bundled ones must be signed with
     the matching private key."""
 
-    release_bytes: int = Field(default=2 << 30, ge=1 << 20)
+    release_bytes: int = Field(default=2 << 30, ge=1 << 20, le=1 << 40)
     """Largest size of a release in bytes; a larger one is refused before it is copied."""
 
     release_files: int = Field(default=64, ge=1, le=4096)
@@ -138,21 +140,21 @@ class PipelineSettings(SettingsWithSecrets):
     """Batches that a process computes at once, each in a thread of its own; 0: one for each processor that it
     may use, as far as its memory allows, at most 8. With PV_DEVICE=cuda there is one."""
 
-    threads: int = Field(default=0, ge=0)
+    threads: int = Field(default=0, ge=0, le=1024)
     """CPU threads of one inference; 0 shares the processors among PV_WORKERS, which gives one."""
 
     batch: int = Field(default=64, ge=1, le=4096)
     """Largest number of records in a batch. Larger batches group texts of equal length better, but need more
     memory and add latency."""
 
-    batch_characters: int = Field(default=32_000, ge=1000)
+    batch_characters: int = Field(default=32_000, ge=1000, le=1_000_000_000)
     """Most characters of text in a batch, which bounds the time of one inference. A text with more than a
     quarter of it is a batch of its own, so that shorter ones do not wait for it."""
 
     wait: float = Field(default=0.05, gt=0, le=10)
     """Longest time in seconds that a record waits for its batch to fill; it adds to the latency."""
 
-    inference_deadline: float = Field(default=120.0, ge=1)
+    inference_deadline: float = Field(default=120.0, ge=1, le=DAY)
     """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
     /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
 
@@ -160,7 +162,7 @@ class PipelineSettings(SettingsWithSecrets):
     """Share of the records of each stage that are compared with the texts that its release was made with
     (metrics `pv_drift_*`). Each of them is encoded once more; 0 turns the comparison off."""
 
-    max_output_bytes: int = Field(default=1_000_000, ge=1024)
+    max_output_bytes: int = Field(default=1_000_000, ge=1024, le=1 << 30)
     """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
     max.message.bytes, because the broker would refuse the record at every attempt."""
 
@@ -171,7 +173,7 @@ class PipelineSettings(SettingsWithSecrets):
     http_port: int = Field(default=8000, ge=0, le=65535)
     """Port of /metrics, /health and /releases; 0 chooses any free port."""
 
-    session_timeout: float = Field(default=10.0, gt=0)
+    session_timeout: float = Field(default=10.0, gt=0, le=DAY)
     """Seconds without a heartbeat after which a worker's partitions go to others. Faust's default of 60 would
     leave them idle that long; below 6, which many brokers refuse, a long garbage collection looks like a
     crash."""
@@ -181,10 +183,10 @@ class PipelineSettings(SettingsWithSecrets):
     PV_SESSION_TIMEOUT gets its partitions again, and the other workers notice nothing. No two workers of a
     stage may have the same name. Empty: the partitions of a worker that stops go to others at once."""
 
-    commit_interval: float = Field(default=1.0, gt=0)
+    commit_interval: float = Field(default=1.0, gt=0, le=DAY)
     """Seconds between offset commits; a crash repeats the records acknowledged since the last commit."""
 
-    grace: float = Field(default=30.0, gt=0)
+    grace: float = Field(default=30.0, gt=0, le=DAY)
     """Seconds that a stopping worker may take to finish the records it has read."""
 
     @field_validator("broker")

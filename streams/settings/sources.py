@@ -53,7 +53,7 @@ class SourceSettings(SettingsWithSecrets):
     """Countries, with commas (ISO 3166-1: GB, not UK), whose national phone numbers are masked; international
     ones always are."""
 
-    duplicate_days: float = Field(default=7.0, gt=0)
+    duplicate_days: float = Field(default=7.0, gt=0, le=3650)
     """Days for which a repost is recognized after the first sighting."""
 
     duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)

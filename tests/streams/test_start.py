@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import InvalidSessionTimeoutError
 
 from models.releases.manifest import ReleaseError
 from streams import metrics, topics, worker
@@ -26,7 +27,7 @@ from streams.releases.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, TopicsError, by_name, group_id
-from streams.worker import Worker, WorkerFailed
+from streams.worker import Worker, WorkerFailed, describe
 from tests.fakes import FakeTagger, loaded
 from tests.streams.polling import until
 
@@ -278,3 +279,8 @@ def test_the_first_result_is_the_first_record_on_a_final_topic() -> None:
         outcome.note(topic, seconds + 0.123)
     assert outcome.as_dict()["first_result_seconds"] == 2.12
     assert process_started() <= time.monotonic()
+
+
+def test_a_session_that_the_broker_refuses_is_told_with_its_setting() -> None:
+    assert describe(InvalidSessionTimeoutError()).startswith("the broker refuses PV_SESSION_TIMEOUT: ")
+    assert describe(RuntimeError("no such shape")) == "RuntimeError: no such shape"

@@ -72,6 +72,17 @@ def test_a_number_is_finite(name: str, number: str, monkeypatch: pytest.MonkeyPa
         Settings()
 
 
+@pytest.mark.parametrize(
+    "name", [n for n, field in Settings.model_fields.items() if field.annotation in (int, float)]
+)
+def test_a_number_that_no_client_or_timer_can_take_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"PV_{name.upper()}", "9" * 20)
+    with pytest.raises(ValidationError, match=f"(?s){name}.*less than or equal to"):
+        Settings()
+
+
 @pytest.mark.parametrize("task", ["NER", "norm", ""])
 def test_a_release_for_an_unknown_task_is_refused(task: str) -> None:
     assert Settings(releases={"ner": Path("a")}).releases == {"ner": Path("a")}
