@@ -9,6 +9,9 @@ import typer
 
 from models.types import TASKS
 
+#: Bounds of the options that count something, and of those that are seconds: what loops and timers can take.
+MOST, MOST_SECONDS = 1_000_000_000, 366 * 86_400
+
 
 def check_task(task: str, tasks: Sequence[str] = TASKS) -> None:
     if task not in tasks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, suppress
@@ -144,7 +143,7 @@ async def run_latest(
         async for records in read_chunks(settings, topic, "beginning", "end", progress):
             for record in records:
                 _offer(console, topic, record, latest)
-    for _, record in islice(latest.items(), min(count, sys.maxsize) or None):
+    for _, record in islice(latest.items(), count or None):
         _print(console, topic, record, json=json)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from streams.cli.arguments import input_files
+from streams.cli.arguments import MOST, input_files
 from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from streams.stage import Stage
 
 app = typer.Typer()
+LINES = Annotated[
+    int, typer.Option(min=0, max=MOST, help="maximum number of lines of each input, or of live posts; 0: all")
+]
+RESULTS = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of results printed per topic")]
+RECORDS = Annotated[
+    int, typer.Option(min=0, max=MOST, help="stop after this many records; 0: run until Ctrl-C")
+]
 
 
 @app.command()
@@ -38,11 +45,9 @@ def demo(
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=0, help="maximum number of lines of each input, or of live posts; 0: all")
-    ] = 0,
+    limit: LINES = 0,
     report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
-    show: Annotated[int, typer.Option(min=0, help="maximum number of results printed per topic")] = 25,
+    show: RESULTS = 25,
     keep: Annotated[
         bool, typer.Option(help="keep running at the end, with a page of the results, until Ctrl-C")
     ] = False,
@@ -174,7 +179,7 @@ def tail(
     beginning: Annotated[
         bool, typer.Option("--from-beginning", help="start with the oldest record, not with the next one")
     ] = False,
-    count: Annotated[int, typer.Option(min=0, help="stop after this many records; 0: run until Ctrl-C")] = 0,
+    count: RECORDS = 0,
     latest: Annotated[
         bool,
         typer.Option("--latest", help="print only the latest record of each key that is in the topic now"),

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.arguments import check_task, chosen_releases, version_or_path
+from streams.cli.arguments import MOST, check_task, chosen_releases, version_or_path
 from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
@@ -47,7 +47,7 @@ def evaluate(
         ),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="write the evaluation here, as JSON")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="maximum number of records; 0: all")] = 0,
+    limit: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of records; 0: all")] = 0,
 ) -> None:
     """Scores a release on a public corpus; prints each score with its interval, baseline and definition.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams.cli.arguments import MOST_SECONDS
 from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ SWEEP = Annotated[
     typer.Option(min=0.1, max=24, metavar="HOURS", help="x, mastodon: time between checks for deleted posts"),
 ]
 FEED = Annotated[list[str] | None, typer.Option(metavar="URL", help="rss: RSS or Atom feed; repeatable")]
-EVERY = Annotated[float, typer.Option(min=1, help="rss: seconds between two requests for a feed")]
+EVERY = Annotated[
+    float, typer.Option(min=1, max=MOST_SECONDS, help="rss: seconds between two requests for a feed")
+]
 PATH = Annotated[
     Path | None, typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input")
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, deque
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -67,7 +66,7 @@ async def browse(
     topic = source_topic(dead_topic).dead_letters
     await require(settings, (topic,))
     redriven = await _redriven(settings, dead_topic)
-    letters, newest = Letters(dead_topic), deque[Described](maxlen=min(limit, sys.maxsize))
+    letters, newest = Letters(dead_topic), deque[Described](maxlen=limit)
     chunks = read_chunks(settings, topic, "beginning", "end", progress)
     async with aclosing(chunks):
         async for records in chunks:

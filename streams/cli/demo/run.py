@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.resources
 import os
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -204,7 +203,7 @@ class Demo:
     def _reports(self, file: BinaryIO, topic: str) -> Iterator[Report]:
         """The reports of a file; invalid lines and repeated ids are recorded as refused and left out."""
         lines = read_reports(file)
-        for item in islice(lines, min(self._limit, sys.maxsize) or None):
+        for item in islice(lines, self._limit or None):
             if isinstance(item, Refusal):
                 self.outcome.refused.append({"topic": topic, "line": item.line, "reason": item.reason})
             elif self.outcome.tally.was_sent(topic, item.id):

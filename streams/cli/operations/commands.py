@@ -9,6 +9,7 @@ from typing import Annotated
 import orjson
 import typer
 
+from streams.cli.arguments import MOST, MOST_SECONDS
 from streams.cli.terminal import broker_settings, out, read_settings
 
 app = typer.Typer()
@@ -24,7 +25,9 @@ def status(
     patience: Annotated[
         float,
         typer.Option(
-            min=0, help="seconds without an acknowledgement after which a stage with lag counts as stalled"
+            min=0,
+            max=MOST_SECONDS,
+            help="seconds without an acknowledgement after which a stage with lag counts as stalled",
         ),
     ] = 40.0,
     json: JSON = False,
@@ -47,7 +50,9 @@ def dead(
     partition: Annotated[int | None, typer.Argument(min=0, help="partition of one letter")] = None,
     offset: Annotated[int | None, typer.Argument(min=0, help="offset of one letter")] = None,
     reason: Annotated[str | None, typer.Option(help="list only letters with this reason")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="maximum number of letters listed, the newest")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=0, max=MOST, help="maximum number of letters listed, the newest")
+    ] = 20,
     text: Annotated[
         bool,
         typer.Option("--text", help="also print value and headers of the sender, which may quote a patient"),

@@ -11,7 +11,7 @@ import orjson
 import typer
 from rich.table import Table
 
-from streams.cli.arguments import chosen_releases, version_or_path
+from streams.cli.arguments import MOST, chosen_releases, version_or_path
 from streams.cli.files import check_writable, write_whole
 from streams.cli.terminal import broker_settings, out, progress_bar
 
@@ -42,7 +42,7 @@ COMPARED = Annotated[
 GOLD = Annotated[Path | None, typer.Option(help="gold file, JSON Lines: id, mentions, relations, ...")]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the figures here, as JSON")]
 REASON = Annotated[str | None, typer.Option(help="only letters with this reason")]
-LIMIT = Annotated[int, typer.Option(min=0, help="maximum number of letters sent back; 0: all")]
+LIMIT = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of letters sent back; 0: all")]
 ATTEMPTS = Annotated[int, typer.Option(min=1, help="maximum number of times a record is sent back")]
 OUTDATED = Annotated[
     bool,
@@ -188,7 +188,7 @@ def diff(
     start: FROM = "beginning",
     stop: TO = "end",
     json: JSON = None,
-    show: Annotated[int, typer.Option(min=0, help="maximum number of changes printed")] = 50,
+    show: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of changes printed")] = 50,
 ) -> None:
     """Lists the mentions in a range of `mentions` that the two releases code differently."""
     from streams.cli.display import plain_text

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from streams.cli.arguments import MOST
 from streams.cli.terminal import broker_settings, err, out, read_settings
 from streams.garbage import freeze
 
@@ -60,14 +61,14 @@ async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="one SELECT over the tables reports, events and pairs")],
-    limit: Annotated[int, typer.Option(min=0, help="maximum number of rows printed; 0: all")] = 100,
+    limit: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of rows printed; 0: all")] = 100,
     json: Annotated[bool, typer.Option("--json", help="print the rows as JSON Lines")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV")] = False,
 ) -> None:
     """Runs one SELECT on the database of PV_DATABASE, read only."""
     with reading(read_settings()) as database:
         names, rows = database.query(sql)
-        shown = list(islice(rows, min(limit + 1, sys.maxsize) if limit else None))
+        shown = list(islice(rows, limit + 1 if limit else None))
     more, shown = bool(limit) and len(shown) > limit, shown[: limit or None]
     if json:
         for row in shown:

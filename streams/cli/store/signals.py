@@ -12,6 +12,7 @@ import orjson
 import typer
 
 from models.redaction import redact
+from streams.cli.arguments import MOST, MOST_SECONDS
 from streams.cli.files import check_writable, write_whole
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
@@ -34,21 +35,26 @@ OTHERS = Annotated[bool, typer.Option("--others", help="also events of other peo
 STRATIFIED = Annotated[
     bool, typer.Option("--stratified", help="sum the expected counts over strata by source and language")
 ]
-LEAST = Annotated[int, typer.Option(min=1, help="minimum number of reports of a listed pair")]
+LEAST = Annotated[int, typer.Option(min=1, max=MOST, help="minimum number of reports of a listed pair")]
 DISCOVERY = Annotated[
     float | None, typer.Option(min=0, max=1, help="false discovery rate; adds the criterion fdr")
 ]
 CRITERION = Annotated[
     str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
 ]
-SHOW = Annotated[int, typer.Option(min=0, help="maximum number of pairs printed")]
+SHOW = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of pairs printed")]
 HTML = Annotated[Path | None, typer.Option(help="write an HTML report here")]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the signals here, as JSON Lines")]
 PUBLISH = Annotated[bool, typer.Option("--publish", help="write the signals to the topic `signals`")]
 EVERY = Annotated[
-    float, typer.Option(min=0, help="compute again after this many seconds, until Ctrl-C; 0: once")
+    float,
+    typer.Option(
+        min=0, max=MOST_SECONDS, help="compute again after this many seconds, until Ctrl-C; 0: once"
+    ),
 ]
-REFIT = Annotated[float, typer.Option(min=0, help="seconds between two fits of the prior, with --every")]
+REFIT = Annotated[
+    float, typer.Option(min=0, max=MOST_SECONDS, help="seconds between two fits of the prior, with --every")
+]
 
 
 @app.command()

@@ -49,6 +49,25 @@ def test_schema_prints_every_topic_with_records() -> None:
         (["dead"], "PV_BROKER"),
         (["dead", "posts.dead", "0"], "one letter has a partition and an offset"),
         (["dead", "posts.dead", "--reason", "bored"], "is none of bad_record, poison"),
+        *(
+            ([*command.split(), "9" * 20], "less than or equal to 1000000000")
+            for command in (
+                "demo --limit",
+                "demo --show",
+                "tail events --count",
+                "tail events --latest --count",
+                "dead posts.dead --limit",
+                "redrive posts.dead --limit",
+                "terminology diff a b --show",
+                "evaluate posts --limit",
+                "query SELECT --limit",
+                "signals --show",
+            )
+        ),
+        *(
+            ([*command.split(), "1e300"], "less than or equal to 31622400")
+            for command in ("signals --every", "signals --refit", "status --patience", "source rss --every")
+        ),
     ],
 )
 def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
