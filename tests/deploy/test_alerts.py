@@ -29,6 +29,7 @@ def test_promtool_accepts_the_configuration_and_the_rules() -> None:
 BROKER = 'pv_broker_up{stage="ner"}'
 REFUSED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="refused"}'
 ANNOUNCED = 'pv_announcements_refused_total{job="pvstream", instance="a"}'
+DEAD = 'pv_dead_letters_total{job="pvstream", instance="a", stage="ner", reason="poison"}'
 LOADED = 'pv_reload_total{job="pvstream", instance="a", task="ner", outcome="loaded"}'
 STARTED = 'process_start_time_seconds{job="pvstream", instance="a"}'
 
@@ -76,7 +77,7 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
         "DeadLetters",
         "20m",
         {"stage": "ner", "reason": "poison"},
-        {'pv_dead_letters_total{stage="ner", reason="poison"}': "_x13 50x20"},
+        {DEAD: "_x13 50x20", STARTED: "_x13 780x20"},
     ),
     # Inference hangs from minute 5 on; two workers, of which one goes on.
     (
@@ -197,6 +198,11 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
 QUIET: list[tuple[str, str, dict[str, str]]] = [
     ("StageNotReady", "1m", {'pv_ready{stage="ner"}': "0x3"}),
     ("DeadLetters", "40m", {'pv_dead_letters_total{stage="ner", reason="poison"}': "50x60"}),
+    # Prometheus was away for a quarter of an hour; the letters are from before.
+    *(
+        ("DeadLetters", at, {DEAD: "0x3 50x7 _x15 50x40", STARTED: "0x10 _x15 0x40"})
+        for at in ("31m", "33m", "36m", "50m")
+    ),
     # Slow batches, and a broker that does not answer.
     ("StageStalled", "20m", {progress("a"): "30x30"}),
     ("StageStalled", "20m", {progress("a"): "0+60x30", 'pv_broker_up{job="pvstream", instance="a"}': "0x30"}),
