@@ -264,3 +264,13 @@ def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> No
     assert [(c.language, len(c.events)) for c in coded] == [("es", 0), (None, 1)]
     normalization.count(coded)
     assert counter._value.get() == before + 1
+
+
+def test_a_mention_is_coded_without_its_drug_and_a_part_of_the_body_with_its_effect() -> None:
+    text = "lost my period on testosterone, tingling in arms, legs"
+    parts = [("lost my period on testosterone", ADE), ("testosterone", DRUG)]
+    parts += [("tingling in arms", ADE), ("legs", ADE)]
+    found = tuple(Mention(text.index(s), text.index(s) + len(s), s, label, 0.9) for s, label in parts)
+    report = TaggedReport(id="r", text=text, mentions=found)
+    surfaces = [normalization.query(report, m).surface for m in found]
+    assert surfaces == ["lost my period", "testosterone", "tingling in arms", "tingling in legs"]
