@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from models.assertion.status import asserted
 from models.drugs import bundled_lexicon
 from models.drugs.causes import NamedDrug, causes
+from models.drugs.nicknames import generic_of_nickname
 from models.normalization.readings import end_with_reading
 from models.normalization.wording import effect_of_part, end_without_drug
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
@@ -129,7 +130,15 @@ def _event(suspects: Suspects, mention: int, coding: Coding) -> CodedEvent:
 
 
 def _drugs(report: TaggedReport) -> list[NamedDrug]:
-    return [NamedDrug(m.start, m.end, _name(report, m)) for m in report.mentions if m.label == DRUG]
+    """The drugs that a post names. Where the tagger's lexicon does not have one, the bundled lexicon, which
+    may be newer, or a nickname gives its nonproprietary name.
+    """
+
+    def known(name: str) -> str:
+        return bundled_lexicon().generic(name) or generic_of_nickname(name, report.text) or name
+
+    drugs = [m for m in report.mentions if m.label == DRUG]
+    return [NamedDrug(m.start, m.end, m.generic or known(_name(report, m))) for m in drugs]
 
 
 def _name(report: TaggedReport, mention: Mention) -> str:

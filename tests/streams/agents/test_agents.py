@@ -274,3 +274,23 @@ def test_a_mention_is_coded_without_its_drug_and_a_part_of_the_body_with_its_eff
     report = TaggedReport(id="r", text=text, mentions=found)
     surfaces = [normalization.query(report, m).surface for m in found]
     assert surfaces == ["lost my period", "testosterone", "tingling in arms", "tingling in legs"]
+
+
+def test_a_drug_that_the_tagger_has_no_name_for_gets_that_of_the_bundled_lexicon_or_of_a_nickname() -> None:
+    def names(drug: str, releases: dict[str, str]) -> tuple[str, ...]:
+        text = f"{drug} gave me hives"
+        found = (Mention(0, len(drug), drug, DRUG, 0.9), Mention(len(text) - 5, len(text), "hives", ADE, 0.9))
+        report = TaggedReport(id="r", text=text, mentions=found, releases=releases)
+        return normalization.Suspects(report).of(1)[0]
+
+    assert names("Sema", {}) == ("semaglutide",)
+    assert names("addy", {}) == ("dextroamphetamine/amphetamine",)
+    assert names("Drug X", {}) == ("drug x",)
+    related = TaggedReport(
+        id="r",
+        text="perc and hives",
+        mentions=(Mention(0, 4, "perc", DRUG, 0.9), Mention(9, 14, "hives", ADE, 0.9)),
+        relations=(Relation(0, 1, 1.0),),
+        releases={"relation": "1"},
+    )
+    assert normalization.Suspects(related).of(1) == (("perc",), "relation")

@@ -1,0 +1,35 @@
+"""What posts call a drug for short ("addy", "spiro"), and vaccines by their makers ("the Pfizer shot").
+
+Such a word may be something else too, so it names a drug only where a tagger took it for one, and the name of
+a maker only where the text speaks of a vaccine or of an injection.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from models.once import once
+from models.tables import read_tsv
+
+BUNDLED = Path(__file__).with_name("nicknames.tsv")
+_MAKER = "maker"
+_VACCINE = re.compile(
+    r"\b(?:vax+\w*|vac+in\w*|jab(?:s|bed)?|boost(?:er|ers|ed)|shots?|(?:1st|2nd|3rd|first|second|third) dose"
+    r"|covid\w*|mrna)\b",
+    re.IGNORECASE,
+)
+#: Behind a nickname.
+_FORM = re.compile(r"\s+(?:vaccine|shot|jab|booster)s?$")
+
+
+def generic_of_nickname(name: str, text: str) -> str | None:
+    """The nonproprietary name of a drug that `text` calls `name`, in any case; None for other words."""
+    plain = _FORM.sub("", " ".join(name.lower().split()))
+    generic, kind = _nicknames().get(plain, (None, ""))
+    return generic if kind != _MAKER or _VACCINE.search(text) else None
+
+
+@once
+def _nicknames() -> dict[str, tuple[str, str]]:
+    return {name: (generic, kind) for name, generic, kind in read_tsv(BUNDLED, ("name", "generic", "kind"))}
