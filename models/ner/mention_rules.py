@@ -55,7 +55,8 @@ _FUNCTION_WORDS = DANGLING | frozenset(
         "them theirs who whom whose which what if so as than then because while when where on into onto for "
         "without about between during is am are was were be been being have has had having do does did doing "
         "will would can could may might shall should must there here also too very just even some any all "
-        "both each every s t m re ve ll d",
+        "both each every s t m re ve ll d not cannot cant don didn doesn isn wasn aren weren haven hasn hadn "
+        "won wouldn couldn shouldn dont didnt doesnt couldnt",
     )
 )
 

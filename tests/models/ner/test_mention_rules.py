@@ -65,13 +65,38 @@ def test_pieces_of_other_labels_are_never_joined() -> None:
 
 
 @pytest.mark.parametrize(
-    "marked", ["[it]", "[was my]", "[...]", "[can '] t", "[so , and]", "[I] [the]", "[-]"]
+    "marked",
+    [
+        "[it]",
+        "[was my]",
+        "[...]",
+        "[can '] t",
+        "[so , and]",
+        "[I] [the]",
+        "[-]",
+        "[don '] t have night sweats",
+        "[didn ' t] eat much",
+        "[Cannot] currently sing",
+        "[does not]",
+    ],
 )
 def test_words_without_content_are_no_mention(marked: str) -> None:
     assert kept(marked) == []
 
 
-@pytest.mark.parametrize("marked", ["[down]", "[off] all day", "[high]", "[no appetite]", "[\U0001f922]"])
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "[down]",
+        "[off] all day",
+        "[high]",
+        "[no appetite]",
+        "[\U0001f922]",
+        "[cannot sleep]",
+        "[won ' t eat]",
+        "[nothing]",
+    ],
+)
 def test_a_short_word_may_be_a_mention(marked: str) -> None:
     (mention,) = kept(marked)
     assert mention
