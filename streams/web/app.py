@@ -105,16 +105,18 @@ def static_files() -> list[web.RouteDef]:
 
 async def start(app: web.Application) -> tuple[web.AppRunner, int]:
     """Serves at PV_WEB_HOST and PV_WEB_PORT; returns the runner, whose `cleanup` stops the server, and the
-    port. Raises OSError where the port is in use; then nothing is left running.
+    port. Raises OSError, with the errno of the cause, where the port is in use or the address is not one of
+    this machine; then nothing is left running.
     """
     settings = app[SITE].settings
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await web.TCPSite(runner, settings.web_host, settings.web_port).start()
-    except OSError:
+    except OSError as error:
         await runner.cleanup()
-        raise
+        place = f"{settings.web_host}:{settings.web_port} (PV_WEB_HOST and PV_WEB_PORT)"
+        raise OSError(error.errno, f"the page cannot be served at {place}: {error.strerror}") from None
     return runner, runner.addresses[0][1]
 
 

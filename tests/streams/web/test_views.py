@@ -16,12 +16,18 @@ from streams.codec import encode
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
 from streams.web import live
-from streams.web.app import HERE, STATIC
+from streams.web.app import HERE, STATIC, application, start
 from streams.web.reports import pieces
 from streams.web.signal_table import sparkline
 from tests.streams.web.conftest import HOSTILE, Page, reports
 
 PAGES = ("/", "/signals", "/report?id=r0%22%3E%3Cscript%3E", "/pair?drug=sertraline&term=Nausea")
+
+
+async def test_an_address_of_another_machine_is_named_with_its_setting() -> None:
+    settings = Settings(web_host="host.invalid", web_port=0, web_token="t" * 32)
+    with pytest.raises(OSError, match=r"host\.invalid:0 \(PV_WEB_HOST and PV_WEB_PORT\): .*[Nn]ame"):
+        await start(application(settings, []))
 
 
 @pytest.mark.parametrize("path", PAGES)
