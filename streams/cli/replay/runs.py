@@ -102,7 +102,8 @@ async def _models(tasks: Sequence[str], chosen: Releases, settings: Settings) ->
     for task in tasks:
         name = chosen.get(task) or (live[task].version if task in live else None)
         with err.status(f"loading {task}"):
-            models[task] = load_release(task, name, settings)
+            # In a thread, so that an interrupt is noticed before the next one.
+            models[task] = await asyncio.to_thread(load_release, task, name, settings)
     return models
 
 
