@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import clickhouse_connect
-from clickhouse_connect.driver.exceptions import ClickHouseError
+from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError, StreamFailureError
 
 from streams.order import Revision
 from streams.store import schema
@@ -27,7 +27,7 @@ from streams.store.clickhouse.tables import (
     report_lines,
     statements,
 )
-from streams.store.database import DatabaseError
+from streams.store.database import DatabaseAway, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
 from streams.store.tables import OFFSETS, REPORTS, Table, quoted
 
@@ -173,4 +173,7 @@ def _database_errors() -> Iterator[None]:
     try:
         yield
     except (ClickHouseError, OSError, schema.OtherSchema) as error:
-        raise DatabaseError((str(error) or type(error).__name__).split("\n", 1)[0]) from None
+        # Each request connects again. An error of the server inside of an answer is no lost connection.
+        is_away = isinstance(error, OperationalError) and not isinstance(error, StreamFailureError)
+        kind = DatabaseAway if is_away else DatabaseError
+        raise kind((str(error) or type(error).__name__).split("\n", 1)[0]) from None

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from aiokafka import AIOKafkaProducer
+from clickhouse_connect.driver.exceptions import OperationalError
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
@@ -146,3 +148,42 @@ async def test_a_lock_that_the_server_still_has_for_a_lost_connection_is_waited_
         assert not again.done()
         lost.execute("SELECT pg_advisory_unlock(%s)", [WRITER])
         assert await again == {}
+
+
+class Unreliable:
+    """A client of ClickHouse whose server is away at times."""
+
+    def __init__(self, client: Any, away: threading.Event) -> None:
+        self._client, self._away = client, away
+
+    def __getattr__(self, name: str) -> Any:
+        if self._away.is_set():
+            # What clickhouse-connect raises where a connection is refused or lost.
+            raise OperationalError("Error Connection refused executing HTTP request attempt 1")
+        return getattr(self._client, name)
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+async def test_a_clickhouse_server_that_goes_away_is_waited_for(
+    address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streams.store.follow.AWAY", 0.1)
+    with EmbeddedBroker() as broker:
+        settings, stop = Settings(broker=f"kafka://{broker.bootstrap}", database=address), asyncio.Event()
+        with closing(await asyncio.to_thread(open_database, settings, write=True)) as database:
+            away, follower = threading.Event(), Follower(settings, database)
+            holder: Any = database
+            monkeypatch.setattr(holder, "_client", Unreliable(holder._client, away))
+            task = asyncio.create_task(follower.run(stop))
+            await send(settings, 0, 1)
+            await until(lambda: follower.counts["written"] == 1, 30)
+            away.set()
+            await send(settings, 1, 2)
+            await until(lambda: "the database is waited for" in caplog.text or task.done(), 30)
+            assert not task.done()
+            away.clear()
+            await until(lambda: follower.counts["written"] == 2 or task.done(), 30)
+            stop.set()
+            await task
+            assert list(database.query("SELECT id FROM reports ORDER BY id")[1]) == [("r0",), ("r1",)]
+            assert database.offsets()["events", 0] == 2
