@@ -16,8 +16,14 @@ MAX_MASKED = 1000
 _AT = "[@\uff20\ufe6b]"
 # Characters without width, which applications put around a handle.
 _INVISIBLE = "[\u200b-\u200f\u2060-\u2069]*"
-# Top-level domains that no word after a full stop looks like; with a path, any other.
+# Top-level domains that no word after a full stop looks like.
 _DOMAINS = "com|org|net|edu|gov|info|app|social|xyz|link|online|site|blog|news"
+# With a path also those of two or three letters, and these. Other words are none: "nausea.vomiting/diarrhea".
+_DOMAINS_WITH_PATH = (
+    "[a-z]{2,3}|asia|care|center|chat|clinic|cloud|club|community|dental|design|digital|doctor|email|fitness|group"
+    "|health|life|live|media|mobi|name|network|page|pharmacy|photos|shop|space|store|studio|support|team|tech|today"
+    "|tube|video|website|wiki|work|world|zone"
+)
 # What begins a sentence behind a full stop without a space: "got dizzy.Nausea/vomiting". No domain is so.
 _SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"
 # What units are given by, "insulin 20 u/day". Of users of Reddit with such a name /u/day is found.
@@ -29,7 +35,7 @@ _PATTERN = re.compile(
     (?P<url>
         (?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://\S+
       | (?<!\w)www\d?\.[^\s.]\S*
-      | (?<![\w.@-])(?:[\w-]+\.)+(?:(?:{_DOMAINS})\b(?:[/?:]\S*)?|(?!{_SENTENCE})[a-z]{{2,}}/\S+)
+      | (?<![\w.@-])(?:[\w-]+\.)+(?:(?:{_DOMAINS})\b(?:[/?:]\S*)?|(?!{_SENTENCE})(?:{_DOMAINS_WITH_PATH})/\S+)
     )
   | (?P<email>(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:\.[\w-]+)+)
   | (?P<user>

@@ -28,6 +28,7 @@ REGIONS = ("US", "GB")
         ("HTTP://EX.COM/bob's", "[url]"),
         ("at://did:plc:abc/app.bsky.feed.post/3k", "[url]"),
         ("www.bob.me/about, t.co/abc or bob.com", "[url], [url] or [url]"),
+        ("bob.community/me, bob.photos/1 or bob.de/x", "[url], [url] or [url]"),
         ("BOB.NINJA/ME, Bit.Ly/abc and bob.ninja/me", "[url], [url] and [url]"),
         ("mail joe.b+x@ex-ample.co.uk now", "mail [email] now"),
         ("call (415) 555-2671 or +44 20 7946 0958", "call [phone] or [phone]"),
@@ -57,6 +58,7 @@ def test_what_identifies_people_is_masked(text: str, expected: str) -> None:
         "insulin 20 u/day, ALT 45 U/liter, heparin 12 u/hour.",
         "insomnia 😴 again",
         "Took zoloft, got dizzy.Nausea/vomiting all day",
+        "zoloft gave me nausea.vomiting/diarrhea all day, at 0.5mg.twice/day",
         "",
     ],
 )
