@@ -18,11 +18,10 @@ _AT = "[@\uff20\ufe6b]"
 _INVISIBLE = "[\u200b-\u200f\u2060-\u2069]*"
 # Top-level domains that no word after a full stop looks like.
 _DOMAINS = "com|org|net|edu|gov|info|app|social|xyz|link|online|site|blog|news"
-# With a path also those of two or three letters, and these. Other words are none: "nausea.vomiting/diarrhea".
+# With a path any other of up to five letters, and these. Longer words are none: "nausea.vomiting/diarrhea".
 _DOMAINS_WITH_PATH = (
-    "[a-z]{2,3}|asia|care|center|chat|clinic|cloud|club|community|dental|design|digital|doctor|email|fitness|group"
-    "|health|life|live|media|mobi|name|network|page|pharmacy|photos|shop|space|store|studio|support|team|tech|today"
-    "|tube|video|website|wiki|work|world|zone"
+    "[a-z]{2,5}|agency|center|clinic|community|dental|design|digital|doctor|family|fitness|health|hospital|network"
+    "|pharmacy|photography|photos|social|studio|support|technology|website"
 )
 # What begins a sentence behind a full stop without a space: "got dizzy.Nausea/vomiting". No domain is so.
 _SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"
