@@ -137,7 +137,13 @@ LISTED = tuple(
         ("diagnosis", "diagnosis", r"diagnosis|detection"),
         ("tests", "diagnosis", r"tests(?! (?:his|her|my|positive))|testing|test for"),
         ("treatments", "treatment", r"treatments?|treat|treated|cures?|therap(?:y|ies)"),
-        ("prognosis", "prognosis", r"prognosis|life expectancy|outlook|long[- ]term"),
+        (
+            "prognosis",
+            "prognosis",
+            # Not "long-term use" of a medicine.
+            r"prognosis|life expectancy|outlook|"
+            r"long[- ]term(?! (?:us\w+|therap\w+|treat\w+|tak\w+|medic\w+|side|adverse|steroids?))",
+        ),
         ("inheritance", "inheritance", r"inheritance|inherited|hereditary|purely genetic"),
         ("prevention", "", r"prevent|prevention"),
         ("side effects", "side_effects", r"side ?-?effects?"),

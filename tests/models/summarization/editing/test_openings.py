@@ -68,3 +68,10 @@ def test_a_noun_without_its_kind_is_not_asked() -> None:
     assert all_asked(("treatments", "causes"), (treatment, cause))
     assert not all_asked(("cost",), (treatment, cause))
     assert all_asked((), (treatment,))
+
+
+def test_long_term_use_of_a_medicine_asks_for_no_prognosis() -> None:
+    assert listed("side effects of long term use of omeprazole") == ("side effects",)
+    assert listed("long-term treatment with steroids") == ("treatments",)
+    assert listed("the symptoms and the long term outlook") == ("symptoms", "prognosis")
+    assert listed("what happens long term") == ("prognosis",)
