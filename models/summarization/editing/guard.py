@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from models.summarization.editing.intent import NEGATION, NUMBER, Intent
-from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked
+from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked, listed
 from models.summarization.editing.slots import Slot
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
@@ -104,8 +104,9 @@ def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = 
     if not intent.asks and slot.probability < _UNASKED and slot.source == "name":
         return False
     if plan.nouns:
-        return _lists_all(intent, keys) if intent.asks else intent.kinds[INFORMATION] >= limits.listing
-    if not _is_worded(intent, plan, limits):
+        lists = _lists_all(intent, keys) if intent.asks else intent.kinds[INFORMATION] >= limits.listing
+        return lists and set(plan.nouns) <= set(listed(_without_name(intent, slot)))
+    if not _is_worded(intent, plan, slot, limits):
         return False
     if intent.asks:
         most = _most_lost(intent, plan, slot, limits)
@@ -113,16 +114,28 @@ def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = 
     return _keeps_the_statement(intent, plan, keys, limits)
 
 
-def _is_worded(intent: Intent, plan: Plan, limits: Limits) -> bool:
+def _without_name(intent: Intent, slot: Slot) -> str:
+    """The clause, behind the sentence in front of it, without the name in the slot: "hereditary" of
+    "hereditary hemochromatosis" does not ask for inheritance.
+    """
+    lead = intent.kept.chosen.lead
+    asked = f"{lead.text if lead else ''} {intent.clause}"
+    name = r"\s+".join(map(re.escape, slot.text.split()))
+    return re.sub(rf"(?<!\w){name}(?!\w)", " ", asked, flags=re.IGNORECASE)
+
+
+def _is_worded(intent: Intent, plan: Plan, slot: Slot, limits: Limits) -> bool:
     """Whether the clause asks these kinds in words, and names no other kind. If it does not ask, another
     sentence may ask the most frequent kinds.
     """
-    if not all_asked(intent.nouns, plan.kinds):
+    asked = _without_name(intent, slot)
+    if not all_asked(listed(asked), plan.kinds):
         return False
     if _HELPER.search(intent.clause) and not {KINDS[k] for k in plan.kinds} & _OF_PERSONS:
         return False
     if all(CUES[kind].search(intent.clause) for kind in plan.kinds):
-        return not intent.asks or not _only_helps(intent, plan, limits)
+        outside = all(CUES[kind].search(asked) for kind in plan.kinds)
+        return outside and (not intent.asks or not _only_helps(intent, plan, limits))
     first = plan.kinds[0]
     anywhere = not intent.asks and len(plan.kinds) == 1 and KINDS[first] in _ANYWHERE
     return anywhere and CUES[first].search(intent.message.text) is not None

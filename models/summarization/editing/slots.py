@@ -26,9 +26,14 @@ _BETWEEN = re.compile(
     r"\bfollowing\b|\bduring\b|\bon\b)?\s*(?:the |an? |my |his |her )?",
     re.IGNORECASE,
 )
+#: Behind "treatment" these make one word of both: "treatment resistant depression".
+_OF_TREATMENT = r"(?:resistant|refractory|related|emergent|induced)\b"
+_NO_TREATMENT = rf"(?![ -]{_OF_TREATMENT})"
+_TREATMENT = re.compile(rf"(?<!\w)treatment[ -](?={_OF_TREATMENT})", re.IGNORECASE)
 #: Words in front of the topic of a question.
 _BEHIND = re.compile(
-    r"\b(?:(?:treat(?:ments?|ing|ed)?|cures?|remed(?:y|ies)|medicines?|medications?|helps?|relief|therap(?:y|ies)|"
+    rf"\b(?:(?:treat(?:ments?|ing|ed)?{_NO_TREATMENT}|"
+    r"cures?|remed(?:y|ies)|medicines?|medications?|helps?|relief|therap(?:y|ies)|"
     r"info|information|details|literature|causes?|caused|causing|symptoms|signs|prognosis|outlook|diagnosis|tests?|"
     r"research|trials|stud(?:y|ies)|specialists?|doctors?|ingredients|side effects|complications|risks|"
     r"rid|know|learn|learning|remove|heal|overcome|fix|reduce|prevent)\s+(?:(?:available|options?|more|possible)\s+)?"
@@ -49,10 +54,12 @@ _END = re.compile(
 _NO_PART = re.compile(
     r"since|when|where|who|which|that|because|please|every|is|are|was|were|has|have", re.IGNORECASE
 )
-#: Words behind a name that ask a kind: "gout treatment".
+#: Words behind a name that ask a kind: "gout treatment", "is gout inherited".
 _ASKS = re.compile(
     r"treatments?|cures?|remed(?:y|ies)|medicines?|medications?|symptoms?|causes?|information|info|help|"
-    r"questions?|diagnosis|prognosis|research|advice",
+    r"questions?|diagnosis|prognosis|research|advice|"
+    r"inherited|hereditary|genetic|contagious|curable|treatable|fatal|treated|cured|caused|diagnosed|"
+    r"detected|prevented",
     re.IGNORECASE,
 )
 #: Words for what a person is, not for what a person has.
@@ -79,7 +86,8 @@ _SMALL = frozenset(
 #: Words in front of a name that are not part of it: "treatment for migraine", "Suggestion on ILD problem".
 _ASKING = re.compile(
     r"^(?:.{0,40}\b(?:remove|rid of|deals? with|heal|overcome|called|wanted|details|tips|relieve|reduce|"
-    r"treatments?|treat|cures?|remed(?:y|ies)|medicines?|medications?|information|info|suggestions?|advice|"
+    rf"treatments?{_NO_TREATMENT}|"
+    r"treat|cures?|remed(?:y|ies)|medicines?|medications?|information|info|suggestions?|advice|"
     r"materials?|causes?|symptoms?|prognosis|diagnosis|tests?|research|trials?|specialists?|specializ\w+|"
     r"doctors?|physicians?|hospitals?|clinics?|questions?|help|looking|developments?|latest|cost|ingredients|"
     r"(?:types?|kinds?)(?= of\b)|subject|message|regarding)\b[\s:,-]*"
@@ -120,7 +128,7 @@ def slots(
     """The candidates for the slot, each text once."""
     out: dict[str, Slot] = {}
     for slot in _all(message, chosen, found, probabilities):
-        own = _without_asking(message.text, slot)
+        own = without_asking(message.text, slot)
         if own is not None and _is_name(own.text):
             out.setdefault(own.text.lower(), own)
     return list(out.values())
@@ -143,7 +151,7 @@ def objects(message: Message, chosen: Candidate) -> list[Span]:
     return [span for span in found if span is not None]
 
 
-def _without_asking(text: str, slot: Slot) -> Slot | None:
+def without_asking(text: str, slot: Slot) -> Slot | None:
     """The slot without asking words at its beginning; None if nothing remains."""
     front = _ASKING.match(_of(text, slot.span))
     start = slot.span.start + (front.end() if front else 0)
@@ -157,7 +165,9 @@ def _without_asking(text: str, slot: Slot) -> Slot | None:
     if not inside[:end]:
         return None
     last = inside[end - 1].end if end < len(inside) else slot.span.end
-    span = Span(inside[0].start, last)
+    begin = inside[0].start
+    front = _TREATMENT.match(text, max(0, begin - len("treatment ")), begin + len("resistant "))
+    span = Span(front.start() if front and front.end() == begin else begin, last)
     return slot._replace(span=span, text=_flat(text, span))
 
 
