@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.summarization.extraction.question_form import inverts
+from models.summarization.extraction.question_form import inverts, is_fragment
 from models.types import Span
 
 #: A sentence of more words is cut to its asking clause, if it has one.
@@ -58,7 +58,10 @@ _PREAMBLE = re.compile(
     r"(?:(?:some|any)(?:one|body) )?(?:please |kindly )?(?:tell|advise|let|inform) (?:me|us)(?: know)?|"
     r"do you know|does any(?:one|body) know|"
     r"i don'?t know|if you (?:could|can)|"
-    r"any(?:one|body) know)\s?[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)",
+    r"any(?:one|body) know)\s?[,:;.!-]*\s+)+(?=\S)(?!(?:about|of|for|on|regarding)\b)"
+    # Not "I would like to know more about gout", which is no question without its front.
+    r"(?!(?:(?:a (?:little|bit|lot) |some )?more|everything) "
+    r"(?:about|on|of|regarding)\b(?! (?:how|what|why|when|where|who|which|if|whether)\b))",
     re.IGNORECASE,
 )
 _WHETHER = re.compile(r"(?:if|whether(?: or not)?)\s+", re.IGNORECASE)
@@ -113,6 +116,8 @@ def _behind(sentence: str, opening: re.Match[str] | None, first: int) -> int:
     if opening is None:
         return first
     end = opening.end()
+    if is_fragment(sentence[:end], sentence[end:]):
+        return first
     if whether := _WHETHER.match(sentence, end):
         end = whether.end() if inverts(sentence[whether.end() :]) else first
     return end if _count(sentence[end:]) >= _LEAST_CUT else first

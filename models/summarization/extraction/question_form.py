@@ -81,6 +81,27 @@ _INDIRECT_DO = re.compile(
     rf"(?P<adverb>(?:[a-z]+ly )?){_VERB}\b(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+#: "what stage 3b means", 'what "ANA 1:640" stands for': any subject, as the clause ends behind its verb.
+_MEANS = re.compile(
+    rf"(?P<word>what(?: the (?:word|term))?) "
+    rf"(?P<subject>[\"\u201c'\u2018][^\"\u201c\u201d]{{1,60}}[\"\u201d'\u2019]|"
+    rf"(?:{_WORD}|[\d.,:/%+-]+)(?: (?:{_WORD}|of|\S*\d\S*)){{0,8}}?) (?P<verb>means?|stands? for)"
+    r"(?P<rest>(?: (?:for|in|to|exactly)\b[^,.;?!]*)?[.?! ]*)",
+    re.IGNORECASE,
+)
+#: What is asked for by its name alone: "I need to know the life expectancy of someone with lupus".
+_NAMED = re.compile(
+    r"the (?:(?:best|usual|common|normal|average|typical|exact|right|correct|recommended|maximum|possible|"
+    r"likely|main|long[ -]term|short[ -]term|early|first|latest|current|survival|success|recovery|life) )?"
+    r"(?P<noun>chances?|odds|risks?|causes?|reasons?|(?:side[ -])?effects?|symptoms?|signs|treatments?|"
+    r"complications|ingredients|ways?|options|names?|differences?|benefits|dangers|tests?|drawbacks|expectancy|"
+    r"prognosis|outlook|dose|dosage|cure|cost|price|range|rate|time|meaning|percentage|likelihood|diet|procedure)"
+    r"(?= (?:to|on|with|when|after|before|during|if|that|why|i|we|he|she|my)\b|[.?!\s]*$)|"
+    rf"the (?:{_WORD} ){{0,3}}?(?P<of>{_WORD})(?= (?:of|for|between) )|"
+    r"the (?:longest|shortest|most|least|highest|lowest|earliest)(?= (?:an?|the|i|we|he|she|my|that)\b)",
+    re.IGNORECASE,
+)
+_NAMED_PLURAL = re.compile(r".*(?<![sui])s", re.IGNORECASE)
 #: "it's", "they'll", "why that's": pronoun and verb of a clause in one word.
 _CONTRACTED = re.compile(
     rf"(?P<pronoun>(?:(?:what|where|who|why|when|how)(?: \w+)? )?(?:{_PRONOUN}|i))['\u2019]"
@@ -91,12 +112,23 @@ _WHOLE = {"s": "is", "re": "are", "ll": "will", "d": "would", "m": "am", "ve": "
 _WHOLE_PERFECT = _WHOLE | {"s": "has", "d": "had"}
 #: The end of what stands in front of a clause that begins with its subject.
 _OPENING = re.compile(r"\b(?:if|whether(?: or not)?)\s+$", re.IGNORECASE)
+#: The end of what stands in front of something that the writer wants to know.
+_TO_KNOW = re.compile(
+    r"\b(?:(?:to|me|us) (?:know|ask(?: you)?|find out|learn|understand)|(?:tell|advise) (?:me|us)|wondering)"
+    r"[,:]?\s+$",
+    re.IGNORECASE,
+)
 #: First words of a subject that are written small within a question.
 _SMALL = re.compile(
     r"(?:it|this|that|there|they|these|those|we|you|he|she|anyone|anybody|anything|the|my|a|an|any|his|her|"
     r"our|your|their)",
     re.IGNORECASE,
 )
+
+
+def is_fragment(before: str, clause: str) -> bool:
+    """Whether a clause behind "I want to know" names what no question can be made of, "the truth"."""
+    return clause[:4].lower() == "the " and bool(_TO_KNOW.search(before)) and not _NAMED.match(clause)
 
 
 def inverts(clause: str) -> bool:
@@ -113,6 +145,8 @@ def question_form(before: str, clause: str) -> str:
     expanded = _expanded(clause)
     if _OPENING.search(before):
         return _behind_if(expanded) or clause
+    if asked := _asked_by_name(before, clause) or _meant(expanded):
+        return asked
     if found := _INDIRECT_DO.match(expanded):
         verb = found["verb"]
         moved = f"{_lower(found['subject'])} {found['adverb']}{_base(verb)}"
@@ -120,6 +154,25 @@ def question_form(before: str, clause: str) -> str:
     if found := _INDIRECT.match(expanded):
         return f"{found['word']} {found['auxiliary']} {_lower(found['subject'])}{found['rest']}"
     return clause
+
+
+def _asked_by_name(before: str, clause: str) -> str | None:
+    """The question for what a clause names, "the dose of it"; None where it does not."""
+    named = _NAMED.match(clause)
+    if named is None or not _TO_KNOW.search(before):
+        return None
+    noun = named["noun"] or named["of"] or ""
+    return f"what {'are' if _NAMED_PLURAL.fullmatch(noun) else 'is'} {_lower(clause)}"
+
+
+def _meant(clause: str) -> str | None:
+    """The question for a meaning, "what stage 3b means"; None where it is none."""
+    found = _MEANS.fullmatch(clause)
+    if found is None:
+        return None
+    verb, *rest = found["verb"].split(maxsplit=1)
+    said = " ".join([_lower(found["subject"]), _base(verb), *rest])
+    return f"{found['word']} {_do(verb)} {said}{found['rest']}"
 
 
 def _behind_if(clause: str) -> str | None:

@@ -92,3 +92,37 @@ def test_the_words_stay_the_same(sentence: str) -> None:
         return sorted("have" if w == "has" else w.rstrip("es") for w in found if w not in left_out)
 
     assert words(as_question(sentence, part)) == words(sentence[part.start : part.end])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        (
+            "I need to know the life expectancy of a man with gout.",
+            "What is the life expectancy of a man with gout?",
+        ),
+        ("Can you tell me the side effects of tea?", "What are the side effects of tea?"),
+        ("please tell me the best treatment for gout", "What is the best treatment for gout?"),
+        ("We want to know the chances that our baby has it.", "What are the chances that our baby has it?"),
+        ("Please tell me the results of trials with tea", "What are the results of trials with tea?"),
+        ("Need to know the longest a coil can stay in.", "What is the longest a coil can stay in?"),
+        ("I'd like to know the reason why my hands shake", "What is the reason why my hands shake?"),
+        # What no question can be made of stays whole, and so does what says something else.
+        ("I want to know the truth about tea.", "I want to know the truth about tea."),
+        (
+            "I would like to know more about the use of tea.",
+            "I would like to know more about the use of tea.",
+        ),
+        ("Tell me the side effects are normal.", "Tell me the side effects are normal."),
+        ("The side effects of tea are bad.", "The side effects of tea are bad."),
+        # A meaning, of any subject.
+        ('Please can someone explain what "ANA 1:640" means.', 'What does "ANA 1:640" mean?'),
+        ("Can you tell me what stage 3b means?", "What does stage 3b mean?"),
+        ("Can you explain what a TSH of 6.8 means for my baby", "What does a TSH of 6.8 mean for my baby?"),
+        ("I want to know what COPD stands for.", "What does COPD stand for?"),
+        ("please tell me what my results mean", "What do my results mean?"),
+        ("I know what it means.", "I know what it means."),
+    ],
+)
+def test_what_is_asked_by_its_name_or_its_meaning_becomes_a_question(sentence: str, answer: str) -> None:
+    assert as_question(sentence, asking_clause(sentence)) == answer
