@@ -11,6 +11,7 @@ from typing import NamedTuple
 from models.summarization.editing.intent import NEGATION, NUMBER, Intent
 from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked, listed
 from models.summarization.editing.slots import Slot
+from models.summarization.extraction.insertion import allergic_to
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import GENERAL, word_keys
@@ -158,7 +159,8 @@ def _fits(kind: str, slot: Slot, message: Message) -> bool:
     if kind in _OF_MEDICINES:
         return "drug" in slot.sources or "term" not in slot.sources
     drug = "drug" in slot.sources or any(slot.span.start <= d.start < slot.span.end for d in message.drugs)
-    if kind in _OF_ILLNESSES and (drug or _PROCEDURE.search(slot.text)):
+    allergen = allergic_to(message.text, slot.span.start) is not None
+    if kind in _OF_ILLNESSES and (drug or allergen or _PROCEDURE.search(slot.text)):
         return False
     if slot.source == "phrase" or slot.sources - {"capitals", "cue"}:
         return True

@@ -21,7 +21,9 @@ from models.summarization.extraction.insertion import (
     distinct,
     filled,
     insertables,
+    is_added,
     longest_name,
+    with_allergy,
 )
 from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
@@ -172,8 +174,10 @@ class Extractor:
         positions = choose(offered, inserted, self.thresholds.behind)
         names = distinct(longest_name(offered[i].focus, about.found) for i in positions)
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
+        sure = sure and not is_added(message.text, names[0], chosen.sentence)
+        shown = distinct(with_allergy(message.text, name) for name in names)
         text = filled(
-            chosen.text, names[0] if sure else None, names[sure:], only_medicine=message.one_medicine
+            chosen.text, shown[0] if sure else None, shown[sure:], only_medicine=message.one_medicine
         )
         answer = ExtractedAnswer(chosen, text, score, names, sure)
         return Extraction(message, about.found, probabilities, answer)

@@ -98,6 +98,21 @@ _LOWERED = frozenset(
         "which who whom whose why will with would you your",
     )
 )
+#: In front of what the writer cannot take: its name alone would say that it is taken.
+_ALLERGIC = re.compile(
+    r"(?<!\bnot )(?<!\bno )\b(?P<front>(?:allergic|allergy|allergies|intolerant) to)\s+"
+    r"(?:[\w-]+(?:,| and| or|, and|, or|/) ?){0,3}"
+    r"(?:(?!(?:and|or|but|so|it|is|was|i|on|take|took|which|that|when|after|than|then|for|from|with)\b|"
+    r"\w+ing )[\w'\u2019-]+ )?\Z",
+    re.IGNORECASE,
+)
+#: In front of what the writer adds behind the question: "I also take warfarin".
+_ALSO = re.compile(
+    r"\balso (?:(?:have|has|had|got|take|takes|taking|use|uses|using|on|am|is|been|being|was|prescribed|"
+    r"suffers?|suffering|from|diagnosed|with) ){1,4}(?:an? |the |my |some |mild |severe |bad ){0,2}\Z",
+    re.IGNORECASE,
+)
+_FRONT_REACH = 60
 
 
 class _ChosenQuestion(NamedTuple):
@@ -193,6 +208,26 @@ def distinct(found: Iterable[Focus]) -> list[Focus]:
         if not any(names(other.text, one) for other in kept):
             kept.append(one)
     return kept
+
+
+def with_allergy(text: str, focus: Focus) -> Focus:
+    """The name as it is shown: "allergic to penicillin", which no pronoun stands for, where the text says so
+    at its first mention.
+    """
+    found = allergic_to(text, focus.span.start)
+    return Focus(focus.span, f"{found['front'].lower()} {focus.text}") if found else focus
+
+
+def allergic_to(text: str, start: int) -> re.Match[str] | None:
+    """The words "allergic to" in front of a name that starts here; None where it has none."""
+    return _ALLERGIC.search(text, max(0, start - _FRONT_REACH), start)
+
+
+def is_added(text: str, focus: Focus, question: Span) -> bool:
+    """Whether the writer only adds a name behind the question: "I also take warfarin"."""
+    start = focus.span.start
+    added = start >= question.end and _ALSO.search(text, max(0, start - _FRONT_REACH), start)
+    return bool(added)
 
 
 def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:

@@ -347,3 +347,8 @@ def test_treatment_resistant_stays_in_front_of_its_illness(name: str) -> None:
         slot = Slot(Span(start, len(text) - 1), "", 0.9, 0, "name", frozenset())
         found = without_asking(text, slot)
         assert found is not None and found.text == name
+
+
+def test_what_someone_is_allergic_to_is_no_illness(small: Encoder) -> None:
+    text = "She has an allergy to gout. What are the treatments for it?"
+    assert answer(small, text, treatment=0.9).method == "extractive"

@@ -16,6 +16,8 @@ from models.summarization.extraction.insertion import (
     distinct,
     filled,
     insertables,
+    is_added,
+    with_allergy,
 )
 from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
@@ -111,3 +113,44 @@ def test_a_name_whose_words_another_has_is_left_out() -> None:
     whole = Focus(Span(0, 14), "vulvar itching", {"phrase"})
     assert distinct([whole, itch, GOUT, whole]) == [whole, GOUT]
     assert distinct([itch, whole]) == [itch, whole]
+
+
+@pytest.mark.parametrize(
+    ("front", "shown_as"),
+    [
+        ("I am allergic to ", "allergic to gout"),
+        ("I am allergic to eggs and ", "allergic to gout"),
+        ("He has a severe allergy to ", "allergy to gout"),
+        ("an allergy to cow's ", "allergy to gout"),
+        ("I am not allergic to ", "gout"),
+        ("I am allergic to eggs but took ", "gout"),
+        ("I am allergic to it. I have ", "gout"),
+        ("I am allergic to eggs taking ", "gout"),
+    ],
+)
+def test_what_the_writer_is_allergic_to_is_named_with_the_allergy(front: str, shown_as: str) -> None:
+    text = f"{front}gout. Is it safe?"
+    named = with_allergy(text, Focus(Span(len(front), len(front) + 4), "gout", {"drug"}))
+    assert named.text == shown_as
+    assert shown("Is it safe?", named).startswith(f"{shown_as.capitalize()}: is it safe?")
+
+
+@pytest.mark.parametrize(
+    ("said", "added"),
+    [
+        ("I also have ", True),
+        ("She was also diagnosed with ", True),
+        ("I also take a ", True),
+        ("I have ", False),
+        ("Does it also help with ", False),
+        ("I also had surgery for ", False),
+    ],
+)
+def test_what_is_only_added_behind_a_question_is_not_its_topic(said: str, added: bool) -> None:
+    question = "What can I eat? "
+    start = len(question) + len(said)
+    name = Focus(Span(start, start + 4), "gout", {"term"})
+    assert is_added(f"{question}{said}gout.", name, Span(0, 15)) is added
+    assert not is_added(
+        f"{said}gout. {question}", Focus(Span(len(said), len(said) + 4), "gout"), Span(start, start + 15)
+    )
