@@ -33,6 +33,22 @@ _SHORT_FORM = re.compile(
 )
 #: Behind a number "U/L" is a unit, and not "unilateral".
 _UNIT = re.compile(r"\d\s?U/L$")
+#: Initials of a person: "Dr. AL Smith", unlike "seen by Dr. CT showed".
+_TITLE = re.compile(r"(?<!\w)(?:[Dd]r|DR|Mrs?|MRS?|Ms|Miss|Prof|Professor|Doctor)\.?\s+$")
+_TITLE_REACH = 12
+_SURNAME = re.compile(r"\s+(?:[A-Z]\. ?)?(?:Mc|Mac|O['\u2019])?[A-Z][a-z]{1,30}(?![\w/])")
+#: What is no short form in front of these words: "ST elevation" is of the part of an ECG, and "TEN tablets"
+#: is a number.
+_IN_FRONT = {
+    "ST": re.compile(
+        r"(?:[ /-]T\b|[ -](?:and T|segments?|elevations?|depressions?|deviations?|changes?|waves?|junction|"
+        r"abnormalit(?:y|ies)|resolution|flattening|sagging|coving|elevated|depressed)\b)"
+    ),
+    "TEN": re.compile(
+        r"[ -](?:tablets?|tabs|pills?|capsules?|caps|mg|milligrams?|mcg|ml|units|doses|drops|puffs|times|"
+        r"minutes|hours|years old)\b"
+    ),
+}
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
@@ -56,7 +72,17 @@ def short_forms(text: str, sentence: Span) -> list[Span]:
         for match in _SHORT_FORM.finditer(text, sentence.start, sentence.end)
         if (match["shorthand"] or "/" in match.group() or _has_form_of_acronym(match.group()))
         and not _UNIT.search(text, max(0, match.start() - 2), match.end())
+        and not _is_something_else(text, match.start(), match.end())
     ]
+
+
+def _is_something_else(text: str, start: int, end: int) -> bool:
+    """Whether capitals are the initials of a person behind a title, or a word or a name by what follows."""
+    behind = _IN_FRONT.get(text[start:end])
+    if behind is not None and behind.match(text, end):
+        return True
+    is_titled = _TITLE.search(text, max(0, start - _TITLE_REACH), start) is not None
+    return is_titled and _SURNAME.match(text, end) is not None
 
 
 def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType({})) -> dict[str, str]:

@@ -152,6 +152,27 @@ def test_short_forms_are_words_with_capitals(text: str, expected: list[str]) -> 
     assert [text[s.start : s.end] for s in short_forms(text, Span(0, len(text)))] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. AL Smith, Mr PD Jones and Prof. CP O'Neil", []),
+        ("seen by Dr RA J. Khan, MD", ["MD"]),
+        ("told my Dr. MS is worse", ["MS"]),
+        ("seen by Dr. CT showed a mass", ["CT"]),
+        ("the Dr. ED visit", ["ED"]),
+        ("Dr. Smith: MS. Lee has RA", ["MS", "RA"]),
+        ("MS Patel has MS", ["MS", "MS"]),
+        ("ST elevation, ST-segment changes, ST depression, ST/T changes and ST and T waves", []),
+        ("ST at 120, ST to assess swallowing, PPD ST negative", ["ST", "ST", "PPD", "ST"]),
+        ("took TEN tablets, TEN mg TEN times", []),
+        ("TEN days after lamotrigine, SJS/TEN, TEN 10 mg later", ["TEN", "SJS", "TEN", "TEN"]),
+    ],
+)
+def test_initials_of_a_person_parts_of_an_ecg_and_numbers_are_none(text: str, expected: list[str]) -> None:
+    found = [text[s.start : s.end] for s in short_forms(text, Span(0, len(text)))]
+    assert [short for short in found if short.isupper() and len(short) > 1] == expected
+
+
 def test_short_forms_are_those_of_the_sentence() -> None:
     assert short_forms("MS and RA. HA", Span(7, 10)) == [Span(7, 9)]
 
