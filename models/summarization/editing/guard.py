@@ -68,6 +68,8 @@ _PROCEDURE = re.compile(
 #: Minimum probabilities of a name: found by its capitals alone; outside of the sentence; as the topic of the
 #: sentence; in a sentence that does not ask.
 _CAPITALS, _SURE, _ABOUT, _UNASKED = 0.5, 0.5, 0.2, 0.25
+#: "Class IV" is another illness than "class II".
+_ROMAN = re.compile(r"(?i:\b(?:class|stage|type|grade|phase|factor|degree)) ([IVX]{1,4}[a-cA-C]?)\b")
 #: Maximum number of words that may be lost of the sentence in front of a question.
 _LEAD_LOST = 2
 
@@ -234,6 +236,7 @@ def _keeps_the_question(intent: Intent, plan: Plan, text: str, most: int) -> boo
         and len(intent.lead - keys) <= _LEAD_LOST
         and _names_all([*intent.terms, *sure], keys)
         and intent.numbers <= set(NUMBER.findall(text))
+        and set(_ROMAN.findall(intent.clause)) <= set(_ROMAN.findall(text))
         and (not intent.negated or NEGATION.search(text) is not None)
     )
 

@@ -352,3 +352,13 @@ def test_treatment_resistant_stays_in_front_of_its_illness(name: str) -> None:
 def test_what_someone_is_allergic_to_is_no_illness(small: Encoder) -> None:
     text = "She has an allergy to gout. What are the treatments for it?"
     assert answer(small, text, treatment=0.9).method == "extractive"
+
+
+def test_the_class_of_an_illness_is_not_lost(small: Encoder) -> None:
+    ranker = LinearRanker({name: float(name == "kind") for name in FEATURES}, FEATURES)
+    generous = Editor(Always(prognosis=0.9), ranker, -99.0, Limits(asked=3))
+    model = SummarizationModel(small, extractor=extractor(small, generous))
+    texts = [f"What is the prognosis of lupus in a man of {said}?" for said in ("class IV", "class four")]
+    one, other = model.predict(texts)
+    assert "class IV" in one.text
+    assert other.text == "What is the prognosis for lupus?"
