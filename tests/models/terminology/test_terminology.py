@@ -50,6 +50,24 @@ def test_bundled_names_that_differ_only_in_the_order_of_words_or_in_number_agree
     assert [pair for pair in same if pts[pair[0]] != pts[pair[1]]] == []
 
 
+def test_bundled_names_with_nearly_the_same_words_agree(bundled: list[Term]) -> None:
+    pts = {t.llt.lower(): t.pt for t in bundled}
+    same = [
+        ("bruise easily", "bruises easily"), ("easy bruising", "bruising easily"),
+        ("lump where injected", "large lump where injected"), ("clenching jaw", "clenching my jaw"),
+        ("wrong drug given", "wrong medication given"), ("allergic rash", "allergic skin rash"),
+        ("tablet too big to swallow", "tablets too big to swallow"), ("red rash", "rash red"),
+        ("exposure in pregnancy", "exposure during pregnancy"), ("lung infection", "infection of lung"),
+        ("swelling around eyes", "swollen around the eyes"), ("stomach bleeding", "bleeding from stomach"),
+        ("took double dose by mistake", "double dose by mistake"), ("sugar crashed", "sugar crash"),
+        ("immune-mediated pneumonitis", "immune-related pneumonitis"),
+        ("immune-mediated thrombocytopenia", "immune thrombocytopenia"),
+        ("clostridioides difficile colitis", "clostridium difficile colitis"),
+        ("vomiting faeces", "faecal vomiting"), ("dry socket", "alveolar osteitis"),
+    ]  # fmt: skip
+    assert [pair for pair in same if pts[pair[0]] != pts[pair[1]]] == []
+
+
 def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
     socs: dict[str, set[str]] = {}
     for term in bundled:
