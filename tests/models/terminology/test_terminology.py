@@ -68,6 +68,18 @@ def test_bundled_names_with_nearly_the_same_words_agree(bundled: list[Term]) -> 
     assert [pair for pair in same if pts[pair[0]] != pts[pair[1]]] == []
 
 
+def test_bundled_names_have_the_preferred_term_of_what_they_name(bundled: list[Term]) -> None:
+    pts = {t.llt.lower(): t.pt for t in bundled}
+    named = {
+        "diastolic heart failure": "Cardiac failure", "hfref": "Cardiac failure", "hfpef": "Cardiac failure",
+        "foot drop": "Peroneal nerve palsy", "wrist drop": "Radial nerve palsy",
+        "hypoxic brain injury": "Hypoxic-ischaemic encephalopathy", "frozen shoulder": "Periarthritis",
+        "skin tags": "Acrochordon", "pulmonary nodule": "Pulmonary mass", "snotty nose": "Rhinorrhoea",
+        "swollen muscles": "Muscle oedema",
+    }  # fmt: skip
+    assert {name: pts.get(name) for name in named} == named
+
+
 def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
     socs: dict[str, set[str]] = {}
     for term in bundled:
