@@ -87,6 +87,21 @@ def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -
     assert {pt: names for pt, names in socs.items() if len(names) != 1 or "" in names} == {}
 
 
+def test_bundled_organ_classes_are_those_of_the_event_or_of_the_product(bundled: list[Term]) -> None:
+    socs = {t.pt: t.soc for t in bundled}
+    expected = {
+        "Device breakage": "Product issues", "Product odour abnormal": "Product issues",
+        "Device occlusion": "Product issues", "Device related infection": "Infections and infestations",
+        "Medication error": "Injury, poisoning and procedural complications",
+        "Superior vena cava syndrome": "Vascular disorders", "Brain herniation": "Nervous system disorders",
+        "Asphyxia": "Respiratory, thoracic and mediastinal disorders",
+        "Penile ulceration": "Reproductive system and breast disorders",
+        "Periorbital swelling": "Eye disorders",
+        "Pressure ulcer": "Skin and subcutaneous tissue disorders",
+    }  # fmt: skip
+    assert {pt: socs.get(pt) for pt in expected} == expected
+
+
 def test_every_bundled_preferred_term_is_a_lowest_level_term_of_itself(bundled: list[Term]) -> None:
     assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
 
