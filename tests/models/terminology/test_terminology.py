@@ -28,6 +28,16 @@ def test_a_bundled_preferred_term_has_one_frequency_and_one_seriousness(bundled:
     assert 20 < sum(frequency == 5 for frequency, _ in rated.values()) < 200
 
 
+def test_bundled_terms_of_one_kind_are_alike_in_seriousness(bundled: list[Term]) -> None:
+    serious = {t.pt for t in bundled if t.serious}
+    fractures = {t.pt for t in bundled if t.pt.endswith(" fracture")} - {"Tooth fracture"}
+    organs = "Lung", "Hepatic", "Ovarian", "Breast", "Renal", "Bladder", "Pancreatic", "Brain"
+    alike = fractures | {f"{organ} neoplasm" for organ in organs}
+    alike |= {"Respiratory acidosis", "Respiratory alkalosis", "Oligohydramnios", "Polyhydramnios"}
+    alike |= {"Breast necrosis", "Skin necrosis", "Azoospermia", "Male infertility"}
+    assert sorted(alike - serious) == []
+
+
 def test_american_spellings_of_bundled_names_are_names(bundled: list[Term]) -> None:
     pts = {t.llt.lower(): t.pt for t in bundled}
     spellings = {
