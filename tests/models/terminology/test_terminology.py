@@ -90,6 +90,18 @@ def test_bundled_names_have_the_preferred_term_of_what_they_name(bundled: list[T
     assert {name: pts.get(name) for name in named} == named
 
 
+def test_bundled_names_have_what_patients_and_clinicians_say(bundled: list[Term]) -> None:
+    pts = {t.llt.lower(): t.pt for t in bundled}
+    said = {
+        "brbpr": "Rectal haemorrhage", "iv blew": "Infusion site extravasation",
+        "pen jammed": "Device malfunction", "used expired pen": "Expired product administered",
+        "c-section wound opened": "Wound dehiscence", "tacrolimus level low": "Drug level decreased",
+        "flew off the handle": "Anger", "baby brain": "Memory impairment", "jock itch": "Tinea cruris",
+        "bp through the floor": "Hypotension", "dark thoughts": "Negative thoughts",
+    }  # fmt: skip
+    assert {name: pts.get(name) for name in said} == said
+
+
 def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
     socs: dict[str, set[str]] = {}
     for term in bundled:
