@@ -148,3 +148,21 @@ def test_files_of_the_same_content_share_a_lexicon_and_a_changed_file_is_read_an
     assert DrugLexicon.load(other) is lexicon
     other.write_text("name\tgeneric\nadvil\tnaproxen\n", encoding="utf-8")
     assert (DrugLexicon.load(other).generic("Advil"), lexicon.generic("Advil")) == ("naproxen", "ibuprofen")
+
+
+@pytest.mark.parametrize(
+    ("text", "generics"),
+    [
+        ("Journavx and Cobenfy", ["suzetrigine", "xanomeline/trospium"]),
+        ("reta after Zepbound", ["retatrutide", "tirzepatide"]),
+        ("a z-pack and Crocin", ["azithromycin", "acetaminophen"]),
+        ("Tdap and a shingles shot", ["diphtheria/tetanus/acellular pertussis vaccine", "zoster vaccine"]),
+        ("the depo shot made me bleed", ["medroxyprogesterone"]),
+        ("plan B is what I simply sleep on; one a day, well versed, clear eyes, free estriol", []),
+        ("Ms Saxena, vitamin D level, factor VIII inhibitor, parathyroid hormone", []),
+    ],
+)
+def test_newer_drugs_short_names_and_words_that_are_none(
+    bundled: DrugLexicon, text: str, generics: list[str]
+) -> None:
+    assert [generic for _, generic in bundled.find(text)] == generics
