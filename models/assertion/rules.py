@@ -28,8 +28,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from models.tables import read_tsv
 from models.text import sentences, whole_sentences
+from models.triggers import pattern_of, read_triggers
 from models.types import Assertion, Span
 
 #: Characters searched on each side of the effect.
@@ -73,14 +73,17 @@ _ENDED_BY = {
     "onset": frozenset({"negated_aside"}),
     "until": _NEGATED,
 }
+_KINDS = frozenset(
+    prefix + kind
+    for kind in (*_WORDS_AFTER, *_WORDS_BEFORE, *_ENDED_BY, "pseudo", "list")
+    for prefix in ("", _CLINICAL_ONLY)
+)
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
 #: What is written for an apostrophe, and the only letter whose lower case is longer: it would shift offsets.
 _PLAIN = str.maketrans("\u2019\u00b4\u02bc\u0130", "'''i")
 #: Between two words: columns of a note have several spaces, or tabs.
 _SPACE = re.compile(r"\s+")
-#: The name of a list of alternatives in a trigger.
-_LIST = re.compile(r"\{\w+\}")
 
 
 class _Match(NamedTuple):
@@ -196,25 +199,13 @@ def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:
 def _read_triggers(*, clinical: bool) -> _Triggers:
     """By first character the kinds and their triggers of posts or of clinical sentences, in the order of the
     file.
-
-    Rows whose kind is in braces are alternatives of a list, which triggers refer to by the same name.
     """
     left_out = _IN_POSTS if clinical else _IN_CLINICAL
-    lists: dict[str, list[str]] = {}
     by_first: dict[str, list[tuple[str, str]]] = {}
-    for row_kind, trigger, *_ in read_tsv(Path(__file__).with_name("triggers.tsv"), ("kind", "trigger")):
+    for row_kind, trigger in read_triggers(Path(__file__).with_name("triggers.tsv"), _KINDS):
         kind = row_kind.removeprefix(_CLINICAL_ONLY)
-        if kind.startswith("{"):
-            lists.setdefault(kind, []).append(trigger)
-            continue
-        if kind in left_out or (kind != row_kind and not clinical):
-            continue
-        leading = _LIST.match(trigger)
-        heads = lists[leading.group()] if leading else [""]
-        rest = trigger[leading.end() :] if leading else trigger
-        for head in heads:
-            whole = _LIST.sub(lambda m: f"(?:{'|'.join(lists[m.group()])})", head + rest)
-            by_first.setdefault(whole.removeprefix("\\")[0], []).append((kind, whole))
+        if kind not in left_out and (kind == row_kind or clinical):
+            by_first.setdefault(trigger.removeprefix("\\")[0], []).append((kind, trigger))
     return {first: _compiled(pairs) for first, pairs in by_first.items()}
 
 
@@ -223,8 +214,7 @@ def _compiled(pairs: list[tuple[str, str]]) -> tuple[tuple[str, re.Pattern[str]]
     compiled = []
     end = r"(?!'?\w)" if pairs[0][1][0].isalnum() else ""
     for kind, own in groupby(pairs, key=lambda pair: pair[0]):
-        pattern = "|".join(re.sub(" (?![?])", r"\\s+", trigger) for _, trigger in own)
-        compiled.append((kind, re.compile(rf"(?:{pattern}){end}")))
+        compiled.append((kind, pattern_of([trigger for _, trigger in own], behind=end)))
     return tuple(compiled)
 
 

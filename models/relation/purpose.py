@@ -4,95 +4,66 @@ caused.
 "PE, heparin gtt" looks like "thrombocytopenia, heparin" to a tagger that was trained on case reports, which
 tell of what drugs cause. What a drug is a known treatment of counts as caused by it only where the words say
 so: "paradoxical seizures", "pain after", "triggered by", "allergic to", "made her seizures worse".
+
+These words are the rows of triggers.tsv. Kinds of rows, by where they stand:
+
+- between a drug and an effect, whichever comes first: `caused`, and `caused_alone` with nothing else;
+- behind an effect, up to a drug: `from`, and `was_before`, for an effect of any drug that is not its effect;
+- behind a drug, up to an effect: `gave`, `gave_alone` with nothing else, and `led` anywhere;
+- around an effect: `new` in front of it, `new_inside` as its first word, `more` in front of it where a
+  `more_with` and a drug follow it, and `made_worse` behind it, with a drug in front;
+- around a drug that is not borne, was too much or is missed: `not_borne` and `stopped` in front of it,
+  `too_much` behind it, and `when` in front of it with `was_stopped` behind it. The effect is its effect, but
+  not with a `taken_for` in between: "allergic to prednisone for asthma";
+- `for_else` behind a drug with `in_patient` in front of it: it is taken for something else.
 """
 
 from __future__ import annotations
 
 import re
 from operator import attrgetter
+from pathlib import Path
 
 from models.drugs.uses import bundled_uses
 from models.terminology.names import term_at_end
+from models.triggers import pattern_of, read_triggers
 from models.types import Mention
 
-
-def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
-
-
-#: Between a drug and an effect, whichever comes first.
-_CAUSED = _words(
-    r"""\b (?:induc|associat|relat|caus|trigger|provok|precipitat|produc|attribut|aggravat|exacerbat
-        |worsen|complicat|develop|withdraw|manifest|includ)\w*
-      | \b (?:due|secondary) \s to \b | \b (?:after|following|during|under|by|becomes?|became) \b
-      | \b (?:signs?\s of|presented\s with) \b
-      | \b worse \s (?:on|with|since|from|when|while) \b
-      | \b (?:side|adverse) \s (?:effects?|reactions?|events?) \b
-      | ^ \s* to \s* (?:oral\s|inhaled\s|topical\s|intravenous\s)? \s* $"""
-)
 _FEW = r"(?:[\w'-]+\s+){0,3}"
-#: From an effect up to a drug behind it.
-_FROM = _words(
-    rf"""^ [\s,]+ (?:[^\s,]+\s+){{0,2}} (?:from|because\s of|thanks\s to|since|2/2|d/t|s/p) \s+ {_FEW} $"""
-)
-#: From a drug up to an effect behind it.
-_GAVE = _words(
-    rf"""^ \s* (?:-+>|=+>|\u2192) \W* $ | \b (?: g[ai]ve[sn]? \s+ (?:him|her|me|them|(?:the|this|our) \s \w+)
-        | (?:stopp|discontinu|ceas|held|switch|d/c)[\w/']* \s+ {_FEW} (?:because\s of|due\s to|for|since|as)
-      ) \s+ {_FEW} $
-      | \b (?:(?:led|leads?|leading|rise) \s to | result(?:s|ed|ing)? \s in) \s
-        (?! (?s:.*) (?:improv|appear|cessat|recover|reduc|decreas|regress|resol|reliev|relief|cure|control
-          |prevent|treat|normal|poor|variat)) (?s:.*) $"""
-)
-#: Up to a drug that the patient does not bear, has had too much of, or has no longer.
-_NOT_BORNE = _words(
-    rf"""\b (?: (?:allerg|intoleran|hypersensitiv|reacti|reacted|overdos|intoxicat|poison)\w*
-          (?: \s (?:to|of|with|from|on|by) \s | [:(] ) \s* {_FEW}
-        | (?:stopp(?:ed|ing)|discontinu\w+|cessation|miss(?:ed|ing)|ran\s out|quit\w*|hold|held|d/c(?:'?e?d)?)
-          \s+ (?: (?:of|off|taking|using|with|her|his|my|their|the|a|few|some|two|doses?) \s+ ){{0,4}} ) $"""
-)
-#: From a drug on.
-_TOO_MUCH = _words(
-    r"[\s-]+ (?:overdos\w*|toxicity|intoxication|poisoning|withdrawals?|allergy|intolerance) \b"
-)
-#: From such a drug up to what was there before: "allergic to prednisone for asthma".
-_THERE = _words(
-    rf"""\b (?: for | of | despite | treat\w* | prescrib\w* | or | simulating
-        | (?:patients?|child|children|infants?|(?:wo)?m[ae]n|boys?|girls?) \s with
-      ) \s+ {_FEW} $"""
-)
-#: Around a drug whose end was that of the effect.
-_WHEN = _words(rf"\b (?:when|once) \s+ {_FEW} $")
-_STOPPED = _words(
-    r"\s+ (?:was|were|has\sbeen|had\sbeen) \s+ (?:\w+\s+)? (?:stopped|discontinued|withdrawn|held|ceased)\b"
-)
-#: From a drug on: what else it is taken for, and not for how long. Between an effect and such a drug.
-_FOR_ELSE = _words(
-    r"""(?:\s+ (?!and\b|but\b)\w+){0,2} \s+ for \s+
-      (?!the\b|an?\b|about\b|\d|one\b|two\b|\w+\s(?:days|weeks|months|years))"""
-)
-_IN_PATIENT = _words(
-    r"^ \s+ (?:in|of) \s+ (?s:.*) \b (?:patients?|(?:wo)?m[ae]n|girls?|boys?|child|infant|adult)\b"
-)
-#: In front of an effect, or its first words.
-_NEW = _words(
-    r"""\b (?:paradox\w* | rebound | (?:develop|emerg|provo[ck]|worsen|exacerbat|aggravat)\w* (?:\s of)?
-      | onset (?:\s of)? | de \s novo | new) \s+ (?:[\w-]+\s+){0,2} $"""
-)
-_WORSE = _words(r"^ \W* (?:paradox|rebound|worsen|exacerbat|aggravat)\w* \b")
-#: Between an effect and a drug behind it: "rash before cephalexin", but "rash before the second dose of it".
-_EARLIER = _words(
-    r"""\b (?:(?:pre|ante)dat(?:ed|es?|ing) | preced(?:ed|es?|ing) (?!\s by) | before | prior \s to | despite
-        | in \s spite \s of) \b
-      (?! \s (?:[\w-]+\s){0,2}? (?:second|third|fourth|next|last|final|end|stop\w*|discontinu\w*|withdraw\w*
-        |complet\w*|cessation|reduc\w*|lower\w*|decreas\w*) \b)"""
-)
-#: Up to an effect, from there to a drug, and from an effect behind a drug on: there is more of it.
-_MORE = _words(r"\b (?:increas\w*|more|worse) \s+ (?:[\w-]+\s+)? $")
-_WITH = _words(r"^ \s+ (?:\w+\s+)? (?:on|with|while|upon) \s+ ")
-_MADE_WORSE = _words(
-    r"\s+ (?:(?:much|even|got|were|was|far)\s+){0,2} (?:worse|more\s(?:frequent|severe|often)) \b"
-)
+#: What stands around the triggers of a kind: a pattern in front of them, and one behind them.
+_AROUND = {
+    "caused": (r"\b", r"\b"),
+    "caused_alone": (r"^\s*", r"\s*$"),
+    "from": (r"^[\s,]+(?:[^\s,]+\s+){0,2}", rf"\s+{_FEW}$"),
+    "gave": (r"\b", rf"\s+{_FEW}$"),
+    "gave_alone": (r"^\s*", r"\W*$"),
+    "led": (r"\b", ""),
+    "made_worse": (r"\s+", r"\b"),
+    "more": (r"\b", r"\s+(?:[\w-]+\s+)?$"),
+    "more_with": (r"^\s+(?:\w+\s+)?", r"\s+"),
+    "new": (r"\b", r"\s+(?:[\w-]+\s+){0,2}$"),
+    "new_inside": (r"\W*", r"\b"),
+    "not_borne": (r"\b", rf"\s*{_FEW}$"),
+    "stopped": (r"\b", r"\s+$"),
+    "too_much": (r"[\s-]+", r"\b"),
+    "when": (r"\b", rf"\s+{_FEW}$"),
+    "was_stopped": (r"\s+", r"\b"),
+    "taken_for": (r"\b", rf"\s+{_FEW}$"),
+    "for_else": (r"(?:\s+(?!and\b|but\b)\w+){0,2}\s+", ""),
+    "in_patient": (r"^\s+", r"\b"),
+    "was_before": (r"\b", ""),
+}
+
+
+def _read() -> dict[str, re.Pattern[str]]:
+    triggers: dict[str, list[str]] = {}
+    for kind, trigger in read_triggers(Path(__file__).with_name("triggers.tsv"), _AROUND):
+        triggers.setdefault(kind, []).append(trigger)
+    flags = re.IGNORECASE | re.DOTALL
+    return {kind: pattern_of(own, *_AROUND[kind], flags) for kind, own in triggers.items()}
+
+
+_SAYS = _read()
 #: Characters in front of an effect or a drug, or between both, in which such words are looked for.
 _BEFORE = 60
 #: Most characters from an effect to a drug behind it of which such words say something about the effect.
@@ -109,19 +80,30 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
     if term is None or not bundled_uses().treats(drug.generic, term.pt):
         return False
     between = _between(text, drug, effect)
-    if _CAUSED.search(between) or _is_not_borne(text, drug, effect):
+    if _says(between, "caused", "caused_alone") or _is_not_borne(text, drug, effect):
         return False
     before = text[max(0, effect.start - _BEFORE) : effect.start]
     if drug.start < effect.start:
-        caused = _GAVE.search(between[-_BEFORE:]) or _MADE_WORSE.match(text, effect.end)
+        caused = _says(between[-_BEFORE:], "gave", "gave_alone", "led")
+        caused = caused or _says_at(text, effect.end, "made_worse")
     else:
-        caused = _FROM.search(between) or (_MORE.search(before) and _WITH.search(between))
-    return not (caused or _WORSE.match(read) or _NEW.search(before))
+        caused = _says(between, "from") or (_says(before, "more") and _says(between, "more_with"))
+    return not (caused or _says_at(read, 0, "new_inside") or _says(before, "new"))
 
 
 def was_before(text: str, drug: Mention, effect: Mention) -> bool:
     """Whether the `text` says that an effect was there before the drug behind it, or stays in spite of it."""
-    return effect.end <= drug.start and _EARLIER.search(text[effect.end : drug.start]) is not None
+    return effect.end <= drug.start and _says(text[effect.end : drug.start], "was_before")
+
+
+def _says(words: str, *kinds: str) -> bool:
+    """Whether the words have a trigger of one of the kinds."""
+    return any(_SAYS[kind].search(words) for kind in kinds)
+
+
+def _says_at(text: str, at: int, kind: str) -> bool:
+    """Whether a trigger of the kind is right behind that character."""
+    return _SAYS[kind].match(text, at) is not None
 
 
 def _between(text: str, one: Mention, other: Mention) -> str:
@@ -136,9 +118,10 @@ def _is_not_borne(text: str, drug: Mention, effect: Mention) -> bool:
     between, is_behind = _between(text, drug, effect), effect.start < drug.start
     start = max(effect.end if is_behind else 0, drug.start - _BEFORE)
     before = text[start : drug.start]
-    if (len(between) < _NEAR and "who" not in between) if is_behind else not _THERE.search(between):
-        if _NOT_BORNE.search(before) or _TOO_MUCH.match(text, drug.end):
+    is_near = len(between) < _NEAR and "who" not in between
+    if is_near if is_behind else not _says(between, "taken_for"):
+        if _says(before, "not_borne", "stopped") or _says_at(text, drug.end, "too_much"):
             return True
-        if _WHEN.search(before) and _STOPPED.match(text, drug.end):
+        if _says(before, "when") and _says_at(text, drug.end, "was_stopped"):
             return True
-    return bool(is_behind and _FOR_ELSE.match(text, drug.end) and _IN_PATIENT.match(between))
+    return is_behind and _says_at(text, drug.end, "for_else") and _says(between, "in_patient")
