@@ -296,7 +296,7 @@ _ANY_DRUG = "methotrexate"
 _AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
 
 #: The rest of a number, whose digits are words of their own.
-_REST = re.compile(r"(?<=\d)(?:,\d{3}(?!\d)|\.\d)[\d,]*(?<=\d)")
+_REST = re.compile(r"(?<=\d)(?:,\d{3}(?!\d)|\.\d)[\d,]*(?<=\d)|(?<=\d\.)\d+")
 
 
 def _end_of_number(text: str, end: int) -> int:

@@ -97,10 +97,11 @@ def test_a_cause_of_another_effect_is_no_effect(model: RelationModel) -> None:
 
 def test_an_effect_does_not_end_within_a_number() -> None:
     bundled_model = RelationModel.load(open_release(bundled("relation")))
-    (tagged,) = bundled_model.predict(["CK 18,400 U/L on rosuvastatin: rhabdomyolysis."])
-    found = [m.text for m in tagged.mentions if m.label == ADE]
-    assert "CK 18" not in found
-    assert any(text.startswith("CK 18,400") for text in found)
+    texts = ["CK 18,400 U/L on rosuvastatin: rhabdomyolysis.", "Mg 0.9 on omeprazole"]
+    found = [[m.text for m in t.mentions if m.label == ADE] for t in bundled_model.predict(texts)]
+    assert "CK 18" not in found[0]
+    assert any(text.startswith("CK 18,400") for text in found[0])
+    assert found[1] == ["Mg 0.9"]
 
 
 def test_the_name_of_an_event_is_no_drug() -> None:
