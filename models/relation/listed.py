@@ -1,4 +1,6 @@
-"""Lists of drugs with the effects of each: "penicillin (anaphylaxis), sulfa - hives, itching"."""
+"""Lists of drugs with the effects of each: "penicillin (anaphylaxis), sulfa - hives, itching". Other things
+may be in them, and drugs that are not known: "latex (rash)".
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,16 @@ from models.types import DRUG, Mention
 #: From a drug to its first effect, and from there to the next.
 _HAS = re.compile(r"\s*(?:[(\[:\u2013\u2014]|-{1,2}>?|\u2192)\s*")
 _AND = re.compile(r"\s*(?:,|/|&|\+|\band\b|,\s*and\b)\s*")
+#: Where an item of a list begins, and from there up to its effect, where its name is no mention. What
+#: describes the drug in front is no name: "penicillin, reaction: hives".
+_ITEM = r"(?:^|[,;:.\n)])\s*"
+_OTHER = re.compile(
+    rf"{_ITEM}(?!(?:reaction|allerg|intol|sever|mild|moderate|symptom|effect|caus|unknown|child|histor|adverse"
+    r"|sensitiv|probab|possib|document|report|confirm|remote|lead|led)|(?:type|which|with|and|then|later|also"
+    r"|when|in|on|at|as|has|had|gave|gives|h/o|hx)\b)"
+    r"[^\W\d][\w'/-]*(?:[^\S\n][\w'/-]+){0,3}?\s*(?:[(\[:\u2013\u2014]|(?<=\s)-{1,2}>?|\u2192)\s*$",
+    re.IGNORECASE,
+)
 #: In front of the first drug of a list of what was not borne, and what must not stand there.
 _REACTIONS = re.compile(
     r"\b(?:allerg|intol|adverse|reaction|side\s+effect|sensitiv|not\s+tolerat)\w*|\badrs?\b|\ball\s*:",
@@ -26,6 +38,8 @@ class Listed(NamedTuple):
 
     drug_of: dict[Mention, Mention]
     """the drug that an effect belongs to"""
+    of_others: set[Mention]
+    """what is no effect of any of the drugs"""
     are_reactions: bool
     """The words in front of the list call its effects allergies or the like."""
 
@@ -35,23 +49,37 @@ def listed(text: str, drugs: Sequence[Mention], effects: Sequence[Mention]) -> L
     one drug has some, unless the sentence is about allergies or the like.
     """
     drug_of: dict[Mention, Mention] = {}
-    last: Mention | None = None
-    drug: Mention | None = None
+    of_others: set[Mention] = set()
+    drug = previous = None
     for mention in sorted([*drugs, *effects], key=lambda m: m.start):
         if mention.label == DRUG:
-            drug, last = mention, None
-        elif drug is not None:
-            before, link = (drug, _HAS) if last is None else (last, _AND)
-            if link.fullmatch(text, before.end, mention.start):
-                drug_of[mention], last = drug, mention
+            drug = mention
+        else:
+            is_next = previous is not None and _AND.fullmatch(text, previous.end, mention.start) is not None
+            is_first = previous is drug is not None and _HAS.fullmatch(text, drug.end, mention.start)
+            if drug is not None and (is_first or (is_next and previous in drug_of)):
+                drug_of[mention] = drug
             else:
                 drug = None
-    are_reactions = _states_reactions(text, drugs)
-    is_list = are_reactions or len(set(drug_of.values())) > 1
-    return Listed(drug_of if is_list else {}, are_reactions)
+                if (is_next and previous in of_others) or _is_of_other(text, previous, mention):
+                    of_others.add(mention)
+        previous = mention
+    stated = _end_of_reactions(text, drugs)
+    if stated is not None or len(set(drug_of.values())) > 1:
+        of_others = {effect for effect in of_others if effect.start >= (stated or 0)}
+        return Listed(drug_of, of_others, stated is not None)
+    return Listed({}, set(), False)
 
 
-def _states_reactions(text: str, drugs: Sequence[Mention]) -> bool:
+def _is_of_other(text: str, previous: Mention | None, effect: Mention) -> bool:
+    """Whether an effect stands behind the name of what is no known drug."""
+    start = previous.end if previous else max(0, effect.start - _BEFORE)
+    return _OTHER.search(text, start, effect.start) is not None
+
+
+def _end_of_reactions(text: str, drugs: Sequence[Mention]) -> int | None:
+    """Where the words in front of the first drug end that call the effects reactions, if there are some."""
     first = min((drug.start for drug in drugs), default=0)
     before = _LINE_END.split(text[max(0, first - _BEFORE) : first])[-1]
-    return bool(_REACTIONS.search(before)) and not _NONE.search(before)
+    found = _REACTIONS.search(before)
+    return first - len(before) + found.end() if found and not _NONE.search(before) else None

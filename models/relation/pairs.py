@@ -64,11 +64,14 @@ def pairs_of(
     pairs = []
     for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
         most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
-        drug_of, are_stated = listed(texts[report], *([m.mention for m in own] for own in (drugs, effects)))
+        drug_of, of_others, are_stated = listed(
+            texts[report], *([m.mention for m in own] for own in (drugs, effects))
+        )
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
                 is_own = drug_of.get(effect.mention, drug.mention) is drug.mention
+                is_own = is_own and effect.mention not in of_others
                 if is_own and not _innocent(texts[report], drug, effect):
                     words_of = drug.last_word, effect.last_word
                     stated = are_stated and effect.mention in drug_of

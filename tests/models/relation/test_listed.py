@@ -53,6 +53,34 @@ def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, states: bool
     assert listed(text, [_mention(text, "PCN", DRUG)], []).are_reactions is states
 
 
+@pytest.mark.parametrize(
+    ("text", "drugs", "of_others"),
+    [
+        ("Allergies: penicillin (rash), latex (hives, itching)", ["penicillin"], {"hives", "itching"}),
+        ("Allergies: penicillin - rash; tree nuts - hives", ["penicillin"], {"hives"}),
+        ("Allergies: bee venom (hives), penicillin (rash).", ["penicillin"], {"hives"}),
+        ("Penicillin (rash), codeine (itching), latex (hives)", ["Penicillin", "codeine"], {"hives"}),
+        ("Intolerances: penicillin: rash, ACE inhibitors: cough", ["penicillin"], {"cough"}),
+        ("Allergies: penicillin, shellfish (hives)", ["penicillin"], {"hives"}),
+        ("Allergies: penicillin - rash, hives", ["penicillin"], set()),
+        ("Allergies: penicillin - rash, then hives", ["penicillin"], set()),
+        ("Allergies: penicillin, reaction: hives", ["penicillin"], set()),
+        ("Allergies: penicillin (childhood), severity unknown: hives", ["penicillin"], set()),
+        ("Allergies: penicillin (2019: hives)", ["penicillin"], set()),
+        ("Reaction to penicillin: rash (hives)", ["penicillin"], set()),
+        ("Allergies: penicillin caused rash; hives in 2019", ["penicillin"], set()),
+        ("Penicillin (rash), biopsy (hives)", ["Penicillin"], set()),
+        ("CONCLUSIONS : rash is an adverse effect of penicillin", ["penicillin"], set()),
+    ],
+)
+def test_the_effects_of_what_is_no_known_drug_are_not_those_of_another(
+    text: str, drugs: list[str], of_others: set[str]
+) -> None:
+    effects = [e for e in ("rash", "hives", "cough", "itching") if e in text]
+    found = listed(text, [_mention(text, d, DRUG) for d in drugs], [_mention(text, e, ADE) for e in effects])
+    assert {effect.text for effect in found.of_others} == of_others
+
+
 def _mention(text: str, surface: str, label: str) -> Mention:
     start = text.index(surface)
     return Mention(start, start + len(surface), surface, label, 1.0)
