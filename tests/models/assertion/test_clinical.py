@@ -23,6 +23,10 @@ from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER
         "Rabbit syndrome and [akathisia] occurred on risperidone.",
         "Rabbit antithymocyte globulin caused [serum sickness].",
         "[Pulmonary embolism] was seen in a CAT scan.",
+        "A 30-year-old mother developed [rash] after amoxicillin.",
+        "Mother reports [night terrors] since montelukast was commenced.",
+        "Brother of a patient of ours. She had [rash] on sulfa.",
+        "Mother had asthma; patient developed [angioedema] on ramipril.",
         "His father has asthma; the patient developed [angioedema] on ramipril.",
     ],
 )
@@ -119,6 +123,10 @@ def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expecte
         ("Family history: father died of MI; brother with [SJS] due to carbamazepine.", OTHER),
         ("FHx: mother had [malignant hyperthermia] with succinylcholine", OTHER),
         ("FHx: mother had MH. Pt developed [fever]", ASSERTED),
+        ("Mother had [angioedema] with lisinopril.", OTHER),
+        ("Brother had [SJS] from lamotrigine.", OTHER),
+        ("NKDA; sister w/ [rash] on sulfa", OTHER),
+        ("Father died of [agranulocytosis] on clozapine.", OTHER),
         ("Maternal aunt with [DVT] on OCPs", OTHER),
     ],
 )
