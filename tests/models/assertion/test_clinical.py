@@ -127,6 +127,12 @@ def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expecte
         ("Brother had [SJS] from lamotrigine.", OTHER),
         ("NKDA; sister w/ [rash] on sulfa", OTHER),
         ("Father died of [agranulocytosis] on clozapine.", OTHER),
+        ("Monitor for [hyperkalemia] while on trimethoprim.", HYPOTHETICAL),
+        ("Closely monitored for [bleeding] on heparin.", HYPOTHETICAL),
+        ("Annual screening for [retinopathy] on hydroxychloroquine", HYPOTHETICAL),
+        ("Was monitored for bleeding and developed [rash] on heparin.", ASSERTED),
+        ("Screened for TB, [rash] on isoniazid", ASSERTED),
+        ("Monitor showed [bradycardia] on metoprolol", ASSERTED),
         ("Maternal aunt with [DVT] on OCPs", OTHER),
     ],
 )
