@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
+from pydantic import SecretStr
 
 from streams.codec import encode
 from streams.records import CodedReport, WatchState
@@ -25,7 +26,7 @@ PAGES = ("/", "/signals", "/report?id=r0%22%3E%3Cscript%3E", "/pair?drug=sertral
 
 
 async def test_an_address_of_another_machine_is_named_with_its_setting() -> None:
-    settings = Settings(web_host="host.invalid", web_port=0, web_token="t" * 32)
+    settings = Settings(web_host="host.invalid", web_port=0, web_token=SecretStr("t" * 32))
     with pytest.raises(OSError, match=r"host\.invalid:0 \(PV_WEB_HOST and PV_WEB_PORT\): .*[Nn]ame"):
         await start(application(settings, []))
 
