@@ -10,6 +10,10 @@ import typer
 from models import terminology
 from training.common.precision import PrecisionOption
 
+#: Of the preferred terms whose names a tagger looks for, from 0 to 5.
+LEAST_FREQUENCY = 2
+PROCEDURES = "Surgical and medical procedures"
+
 Corpora = Literal["both", "ade", "psytar"]
 Decode = Literal["viterbi", "paper"]
 Keep = Literal["best", "last"]
@@ -159,8 +163,13 @@ class Settings:
 
 
 def names_of(settings: Settings) -> list[str]:
-    """Names of adverse events that a tagger with both further heads looks for."""
-    return [term.llt for term in terminology.load()] if settings.named_from else []
+    """Names of adverse events that a tagger with both further heads looks for. Those of procedures and of
+    what is rarely reported are left out: in a post they are mostly something else, as "ect" and "clap".
+    """
+    if not settings.named_from:
+        return []
+    terms = terminology.load()
+    return [t.llt for t in terms if t.frequency >= LEAST_FREQUENCY and t.soc != PROCEDURES]
 
 
 @dataclass(frozen=True, slots=True)

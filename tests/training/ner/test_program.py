@@ -172,6 +172,8 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert (before.decoding.withdrawals_named, after.decoding.withdrawals_named) == (False, True)
     assert before.names is not None and after.names is not None
     assert (len(before.names), len(after.names) > 10_000) == (0, True)
+    assert after.names.canonical("Weight gain")
+    assert not any(map(after.names.canonical, ("Clap", "ECT", "Hospital stay")))
     assert after.decoding.event_weight == before.decoding.event_weight
     assert new.manifest.configuration["like"] == old.version
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}

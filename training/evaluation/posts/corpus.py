@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.drugs import DrugLexicon
+from models.drugs.nicknames import generic_of_nickname
 from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
 from training.common.codings.split import heldout_split, split_groups
 from training.common.corpora import GoldCoding, GoldText, read_psytar, read_psytar_codes
@@ -77,10 +78,9 @@ def _marked_post(marked: MarkedText, lexicon: DrugLexicon) -> GoldPost:
     for m in marked.marks:
         if m.label == DRUG:
             words = marked.text[m.start : m.end]
+            generic = lexicon.generic(words) or generic_of_nickname(words, marked.text) or words.lower()
             for number in m.numbers:
-                names.setdefault(number, set()).update(
-                    {words.lower(), lexicon.generic(words) or words.lower()}
-                )
+                names.setdefault(number, set()).update({words.lower(), generic})
     own = [m for m in marked.marks if m.label in CODED_LABELS and m.flag is None]
     events = tuple(
         GoldEvent(m.start, m.end, (m.term,) if m.term else (), tuple(frozenset(names[n]) for n in m.numbers))
