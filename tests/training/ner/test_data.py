@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,16 +47,19 @@ def test_every_run_validates_with_the_same_sentences(corpus: Path) -> None:
         assert not {t.text for t in one[name].valid} & {t.text for t in other[name].train}
 
 
-def test_files_without_a_sentence_are_refused_before_anything_is_trained(corpus: Path) -> None:
-    psytar, negatives = corpus / "psytar/ner_train.conll", corpus / "ade/negatives.txt"
+def test_files_without_a_sentence_are_refused_before_anything_is_trained(
+    corpus: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(corpus, tmp_path / "corpus")
+    psytar, negatives = own / "psytar/ner_train.conll", own / "ade/negatives.txt"
     psytar.write_text("", encoding="utf-8")
     settings = Settings(corpora="psytar")
     with pytest.raises(CorpusError, match="no sentence to train on: the files of posts are empty"):
-        train(read(corpus, settings), settings, None)
+        train(read(own, settings), settings, None)
     negatives.write_text("", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"negatives\.txt has no sentence to train on"):
-        read(corpus, Settings(negatives=2))
-    assert read(corpus, Settings()).keys() == {"clinical", "posts"}
+        read(own, Settings(negatives=2))
+    assert read(own, Settings()).keys() == {"clinical", "posts"}
 
 
 @pytest.mark.parametrize(
