@@ -20,6 +20,8 @@ def tls_context(
 
     Raises OSError, of which ssl.SSLError is a kind, for a file that cannot be used, with its setting.
     """
+    if key and not certificate:
+        raise OSError(f"PV_SSL_KEYFILE: {key}: it is of no use without its certificate, PV_SSL_CERTFILE")
     with _named("PV_SSL_CAFILE", authorities, "it must hold certificates in PEM"):
         context = ssl.create_default_context(cafile=str(authorities) if authorities else None)
     if certificate:

@@ -19,7 +19,7 @@ from streams.releases.opening import load_release, open_verified
 from streams.settings import EMBEDDED, Settings
 
 #: Bytes that a worker of one stage needs, and that all stages in one process need.
-STAGE_BYTES, ALL_BYTES = 900 << 20, 2000 << 20
+STAGE_BYTES, ALL_BYTES = 1000 << 20, 1300 << 20
 #: Below these, a session ends while a worker collects garbage, or while it is restarted under its name.
 SHORT_SESSION, RESTART_SECONDS = 6.0, 30.0
 #: Files that connections need.
@@ -91,12 +91,12 @@ def check_memory() -> Iterator[Finding]:
     """Whether the memory that is free suffices for a worker."""
     free = _free_memory()
     if free is None:
-        yield Finding("memory", "warn", "the free memory is not known", "a stage needs 0.9 GB")
+        yield Finding("memory", "warn", "the free memory is not known", "a stage needs 1.0 GB")
         return
     grade: Grade = "fail" if free < STAGE_BYTES else "warn" if free < ALL_BYTES else "ok"
     fix = {
-        "fail": "a worker of one stage needs 0.9 GB",
-        "warn": "enough for one stage in a process, not for all five (2 GB)",
+        "fail": "a worker of one stage needs up to 1.0 GB",
+        "warn": "enough for one stage in a process, not for all five (1.3 GB)",
         "ok": "",
     }
     yield Finding("memory", grade, f"{free / 1e9:.1f} GB free", fix[grade])

@@ -49,3 +49,8 @@ def test_a_command_names_the_setting_of_a_file_that_it_cannot_use(
     answer = pvstream("topics")
     assert answer.code == 1
     assert answer.error_line == f"error: PV_SSL_CAFILE: {tmp_path}/no.pem: No such file or directory"
+
+
+def test_a_key_without_its_certificate_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"^PV_SSL_KEYFILE: .*/key: .*PV_SSL_CERTFILE$"):
+        tls_context(**files(key=tmp_path / "key"))

@@ -56,7 +56,7 @@ def test_a_state_folder_that_cannot_be_written_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "grade"), [("max", "ok"), ("3000000000", "ok"), ("2500000000", "warn"), ("1500000000", "fail")]
+    ("limit", "grade"), [("max", "ok"), ("3000000000", "ok"), ("2100000000", "warn"), ("1500000000", "fail")]
 )
 def test_the_memory_of_a_container_counts(
     limit: str, grade: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
