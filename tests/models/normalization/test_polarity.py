@@ -179,7 +179,13 @@ def test_a_code_that_does_not_clearly_say_the_opposite_is_kept(mention: str, pt:
     assert not opposes(mention, pt)
 
 
-@pytest.mark.parametrize("mention", ["less tired", "fewer headaches", "reduced anxiety", "sleeping better"])
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "less tired", "fewer headaches", "reduced anxiety", "sleeping better", "killed my anxiety",
+        "took away my headaches",
+    ],
+)  # fmt: skip
 def test_less_of_a_symptom_is_relief(mention: str) -> None:
     assert is_relief(mention)
 
@@ -190,7 +196,8 @@ def test_less_of_a_symptom_is_relief(mention: str) -> None:
         "less energy", "less hungry", "less sleep", "less tired but nauseous", "pain not getting better",
         "headache went away", "no relief", "nausea", "", "white cell numbers decreased",
         "my ALT numbers are reduced", "reduced pain sensation", "less pain tolerance",
-        "decreased cough reflex",
+        "decreased cough reflex", "killed my appetite", "took away my sleep", "killed my sex drive",
+        "wiped out my energy",
     ],
 )  # fmt: skip
 def test_less_of_what_is_wanted_is_no_relief(mention: str) -> None:
