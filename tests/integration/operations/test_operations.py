@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 
 from models.releases.manifest import Release
 from streams.agents.pipeline import STAGES
+from streams.cli.arguments import MOST
 from streams.topics import CONSUMED
 from tests.integration import processes
 from tests.integration.site import Site
@@ -140,10 +141,12 @@ def test_dead_letters_are_counted_listed_and_printed_without_the_words_of_their_
     assert sorted(lines) == sorted([large.decode(), *[bad.decode()] * 6]), "with those that were sent back"
     assert len(site.must("tail", "questions", "--until-end", "--count", "2", "--json").splitlines()) == 2
     assert site.must("tail", "events", "--until-end") == ""
-    beyond = str(2**64)
-    assert len(asked.json("dead", name, "--limit", beyond)[1]["letters"]) >= 4
-    latest = site.must("tail", "questions", "--latest", "--count", beyond, "--json")
+    most = str(MOST)
+    assert len(asked.json("dead", name, "--limit", most)[1]["letters"]) >= 4
+    latest = site.must("tail", "questions", "--latest", "--count", most, "--json")
     assert len(latest.splitlines()) == 4
+    refused = asked.command("dead", name, "--limit", str(2**64))
+    assert (refused.returncode, most in refused.stderr) == (2, True)
 
 
 def _expect_letters_without_their_words(asked: Asked, offset: int, value: bytes, answered: str) -> None:

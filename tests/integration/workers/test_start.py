@@ -113,4 +113,4 @@ def test_a_worker_that_its_group_refuses_ends_and_says_why(tiny_site: Site) -> N
     # Shorter than group.min.session.timeout.ms.
     with site.running("worker", "--stage", "ner", PV_SESSION_TIMEOUT="3") as refused:
         assert refused.wait(60) == 1
-    assert "InvalidSessionTimeoutError" in site.log.read_text().splitlines()[-1]
+    assert "the broker refuses PV_SESSION_TIMEOUT" in site.log.read_text().splitlines()[-1]
