@@ -18,7 +18,6 @@ from models.summarization.editing.guard import Limits
 from models.summarization.editing.intent import intent_of
 from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.editing.openings import KINDS, LISTED, OPENINGS
-from models.summarization.editing.slots import Slot, without_asking
 from models.summarization.extraction import candidates, focus_features, insertion
 from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
@@ -331,22 +330,6 @@ def test_a_word_of_the_name_asks_no_kind_of_its_own(
     small: Encoder, text: str, kinds: dict[str, float], expected: str
 ) -> None:
     assert answer(small, text, **kinds).text == expected
-
-
-@pytest.mark.parametrize("word", ["inherited", "hereditary", "genetic"])
-def test_the_word_that_asks_behind_a_name_is_no_part_of_it(word: str) -> None:
-    text = f"Is trigeminal neuralgia {word}?"
-    slot = Slot(Span(3, len(text) - 1), "", 0.9, 0, "name", frozenset())
-    assert without_asking(text, slot) == slot._replace(span=Span(3, 23), text="trigeminal neuralgia")
-
-
-@pytest.mark.parametrize("name", ["treatment resistant depression", "treatment-refractory epilepsy"])
-def test_treatment_resistant_stays_in_front_of_its_illness(name: str) -> None:
-    text = f"What is the treatment for {name}?"
-    for start in (text.index(name), text.index(name) + len("treatment ")):
-        slot = Slot(Span(start, len(text) - 1), "", 0.9, 0, "name", frozenset())
-        found = without_asking(text, slot)
-        assert found is not None and found.text == name
 
 
 def test_what_someone_is_allergic_to_is_no_illness(small: Encoder) -> None:
