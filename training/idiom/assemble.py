@@ -18,6 +18,7 @@ from models.encoder.base_files import base_digest
 from models.idiom.model import LAST, POOLINGS, TOKENS, IdiomModel, Marker, with_pooling
 from models.releases.manifest import Release, TrainingData
 from training.common import adapter
+from training.common.corpora import CorpusError
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
@@ -46,12 +47,14 @@ def train(
     settings: Settings, data: Path, run: Path | None, device: torch.device | str = "cpu"
 ) -> tuple[IdiomTrainee, TrainingLoop]:
     """A whole run with its curve printed; the trainee ends with the weights of the best epoch, or as it was
-    before training where no epoch was kept.
+    before training where no epoch was kept. Raises CorpusError where there is no row to train on.
     """
     sts, _ = halves(read_pairs(data / FOLDER, settings.language))
     groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language) if settings.semeval else []
     written = {part: written_groups(idioms(part)) if settings.teaching else [] for part in PARTS}
     trainee = IdiomTrainee(settings, groups, sts, device, written=written)
+    if not trainee.data:
+        raise CorpusError(f"{data / FOLDER} has no row to train on in the language {settings.language}")
     console.print(f"{len(trainee.data)} rows, {len(trainee.validation)} pairs for validation")
     untrained = trainee.weights()
     loop = TrainingLoop(trainee, asdict(settings), run)

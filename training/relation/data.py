@@ -26,7 +26,7 @@ from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common import adapter
 from training.common.batching import length_batches
-from training.common.corpora import GoldText, hold_out
+from training.common.corpora import CorpusError, GoldText, hold_out
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
 from training.teaching.readers import gold_texts, sample
@@ -75,10 +75,13 @@ class Corpus(NamedTuple):
 def read(data: Path, split: str, seed: int, limit: int = 0, teaching: float = 0.0) -> Corpus:
     """Training and validation sentences of a split (10 %, as in the paper), none of which is tested.
     `teaching`: share of the teaching corpus' clinical sentences that is trained on in addition, those without
-    an effect too, because their drugs are all marked.
+    an effect too, because their drugs are all marked. Raises CorpusError for a corpus without sentences.
     """
     train, test = split_texts(data / "ade", split)
     negatives, _ = split_negatives(data / "ade", split)
+    for name, texts in (("with an event", train), ("without an event", negatives)):
+        if not texts:
+            raise CorpusError(f"{data / 'ade'} has no sentence {name} to train on")
     tested = {t.text for t in test}
     rest, valid = hold_out([t for t in train if t.text not in tested], 0.1, seed)
     share = min(0.1, VALID_NEGATIVES / max(1, len(negatives)))

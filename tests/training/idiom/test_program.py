@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.models import tiny
 from tests.training.idiom.corpus import EXPRESSIONS
+from training.common.corpora import ENCODING, CorpusError
 from training.evaluation.idiom import PRIMARY, STS, Pair
 from training.idiom.__main__ import main
 from training.idiom.assemble import CANARY
@@ -28,6 +30,14 @@ pytestmark = pytest.mark.matrix
 def only_release(root: Path) -> Release:
     (path,) = (root / "idiom").iterdir()
     return open_release(path)
+
+
+def test_a_corpus_without_rows_is_refused(semeval: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(semeval, tmp_path / "corpora")
+    path = own / "idioms/semeval22_train.csv"
+    path.write_text(path.read_text(encoding=ENCODING).splitlines()[0] + "\n", encoding=ENCODING)
+    with pytest.raises(CorpusError, match="has no row to train on in the language EN"):
+        main(data=own, output=tmp_path, base=tiny.bert(tmp_path / "base"))
 
 
 @pytest.mark.parametrize("case", [("bert", 2, True), ("bert", 0, True), ("roberta", 2, False)])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.types import ADE, DRUG
-from training.common.corpora import GoldMention, GoldText
+from training.common.corpora import CorpusError, GoldMention, GoldText
 from training.relation.data import (
     TAGS,
     UNKNOWN,
@@ -116,6 +118,13 @@ def test_validation_negatives_and_training_share_no_sentence(corpus: Path) -> No
     assert len(found.train) + len(found.valid) == 16
     assert np.isclose(len(found.valid) / 16, 0.1, atol=0.05)
     assert all(t.id.startswith("neg-") and not t.mentions for t in found.negatives + found.valid_negatives)
+
+
+def test_a_corpus_without_negatives_is_refused(corpus: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(corpus, tmp_path / "corpus")
+    (own / "ade/negatives.txt").write_text("", encoding="utf-8")
+    with pytest.raises(CorpusError, match="has no sentence without an event to train on"):
+        read(own, "ade_fold_1", 42)
 
 
 def test_clinical_sentences_of_the_teaching_corpus_are_trained_on_with_their_links(corpus: Path) -> None:
