@@ -12,6 +12,8 @@ from models.once import once
 from models.tables import read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
+#: The file of a release with the names that it was made with.
+RELEASE_FILE = "drugs.tsv"
 #: The release form that a brand's name ends with, often without a space ("effexorXR"). Looked for only where
 #: a run of spaces begins: a long one would need quadratic time.
 _FORM = re.compile(r"(?<![\s-])[\s-]*(?:xr|xl|sr|er|cr|la|ir|dr|odt)$", re.IGNORECASE)

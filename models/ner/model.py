@@ -10,7 +10,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from models.drugs import DrugLexicon
+from models.drugs import RELEASE_FILE, DrugLexicon
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.word_pieces import WordPieces
 from models.language import ENGLISH
@@ -118,7 +118,7 @@ class NerModel:
             encoder,
             head.to(device),
             labels,
-            DrugLexicon.load(release.file("drugs.tsv")),
+            DrugLexicon.load(release.file(RELEASE_FILE)),
             event_head=event_head,
             status_head=status_head,
             names=read_names(release.file(NAMES)) if NAMES in files else None,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.drugs import DrugLexicon
+from models.drugs import RELEASE_FILE, DrugLexicon
 from models.drugs.classes import DrugClasses
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
@@ -99,7 +99,7 @@ class RelationModel:
             spaces,
             support,
             voting_of(release),
-            lexicon=DrugLexicon.load(release.file("drugs.tsv")),
+            lexicon=DrugLexicon.load(release.file(RELEASE_FILE)),
             sentence_head=head,
             device=device,
         )

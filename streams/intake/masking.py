@@ -21,7 +21,7 @@ _DOMAINS = "com|org|net|edu|gov|info|app|social|xyz|link|online|site|blog|news"
 # With a path any other of up to five letters, and these. Longer words are none: "nausea.vomiting/diarrhea".
 _DOMAINS_WITH_PATH = (
     "[a-z]{2,5}|agency|center|clinic|community|dental|design|digital|doctor|family|fitness|health|hospital|network"
-    "|pharmacy|photography|photos|social|studio|support|technology|website"
+    "|pharmacy|photography|photos|studio|support|technology|website"
 )
 # What begins a sentence behind a full stop without a space: "got dizzy.Nausea/vomiting". No domain is so.
 _SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"

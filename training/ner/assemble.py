@@ -125,7 +125,7 @@ def make(
         folder = Path(name)
         for file, tensors in trainee.release_files().items():
             save_file(tensors, folder / file)
-        shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
+        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
         if settings.event_head and settings.status_head:
             write_names(folder / NAMES, names_of(settings))
         return _published(settings, trainee, round(loop.seconds), folder, corpora, data, output)

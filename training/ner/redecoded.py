@@ -26,8 +26,6 @@ from training.ner.event_options import held_out_alarms
 from training.ner.mean_weights import check_alike, mean_configuration, mean_files
 from training.ner.settings import Settings, names_of
 
-DRUGS = "drugs.tsv"
-
 
 def redecoded(
     releases: Sequence[Release],
@@ -80,8 +78,8 @@ def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) 
     # A reference holds the answers of the release that it is of.
     for file in files.keys() - {REFERENCE}:
         shutil.copyfile(releases[0].file(file), folder / file)
-    if DRUGS in files:
-        shutil.copyfile(drugs.BUNDLED, folder / DRUGS)
+    if drugs.RELEASE_FILE in files:
+        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
     if len(releases) > 1:
         for file, tensors in mean_files(releases).items():
             save_file(tensors, folder / file)

@@ -164,12 +164,14 @@ class Settings:
 
 def names_of(settings: Settings) -> list[str]:
     """Names of adverse events that a tagger with both further heads looks for. Those of procedures and of
-    what is rarely reported are left out: in a post they are mostly something else, as "ect" and "clap".
+    what is rarely reported, where the terminology says so, are left out: in a post they are mostly something
+    else, as "ect" and "clap".
     """
     if not settings.named_from:
         return []
     terms = terminology.load()
-    return [t.llt for t in terms if t.frequency >= LEAST_FREQUENCY and t.soc != PROCEDURES]
+    least = LEAST_FREQUENCY if any(t.frequency for t in terms) else 0
+    return [t.llt for t in terms if t.frequency >= least and t.soc != PROCEDURES]
 
 
 @dataclass(frozen=True, slots=True)

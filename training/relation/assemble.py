@@ -222,4 +222,4 @@ def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:
     save_file(tensors, folder / "support.safetensors")
     table = [f"{s}\t{d}\t{e}\t{int(r)}\n" for (s, d, e), r in zip(pairs.rows, pairs.related, strict=True)]
     (folder / "pairs.tsv").write_text("sentence\tdrug\teffect\trelated\n" + "".join(table), encoding="utf-8")
-    shutil.copyfile(drugs.BUNDLED, folder / "drugs.tsv")
+    shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)

@@ -19,8 +19,6 @@ from training.evaluation.evaluate import manifest_scores
 from training.relation.data import read
 from training.relation.release import READ
 
-DRUGS = "drugs.tsv"
-
 
 def renamed(release: Release, data: Path, root: Path, device: torch.device | str = "cpu") -> Release:
     """Publishes a copy of the release with the bundled lexicon under `root`; its scores and its reference are
@@ -35,9 +33,9 @@ def renamed(release: Release, data: Path, root: Path, device: torch.device | str
     )
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         folder = Path(name)
-        for file in manifest.files.keys() - {REFERENCE, DRUGS}:
+        for file in manifest.files.keys() - {REFERENCE, drugs.RELEASE_FILE}:
             shutil.copyfile(release.file(file), folder / file)
-        shutil.copyfile(drugs.BUNDLED, folder / DRUGS)
+        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
         return publish_release(
             folder,
             task="relation",

@@ -21,6 +21,7 @@ from models.ner.named_events import NAMES
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import describe, open_release, publish
+from models.terminology import Term
 from models.types import DRUG, LABELS
 from tests.models import tiny
 from tests.training.ner.test_training import loop_of, tagger
@@ -32,7 +33,7 @@ from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.releases import release_in
-from training.ner.settings import Settings
+from training.ner.settings import PROCEDURES, Settings, names_of
 from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
@@ -181,6 +182,17 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
     assert changed == {NAMES, "drugs.tsv"}
     assert new.file("drugs.tsv").read_bytes() == drugs.BUNDLED.read_bytes()
+
+
+def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terms = [Term("Rash", "Rash", "Skin"), Term("ECT", "Electroconvulsive therapy", PROCEDURES)]
+    monkeypatch.setattr("models.terminology.load", lambda: terms)
+    assert names_of(Settings()) == ["Rash"]
+    rated = [*terms, Term("Itch", "Pruritus", "Skin", frequency=5)]
+    monkeypatch.setattr("models.terminology.load", lambda: rated)
+    assert names_of(Settings()) == ["Itch"]
 
 
 @pytest.mark.usefixtures("few_posts")
