@@ -1,10 +1,12 @@
 """Readings of what is measured, in words, for the comparison of directions in polarity.py: "blood sugar of
 45" is a low one, and "cholesterol went from 280 to 160" a lower one.
 
-A row of readings.tsv has the words for what is measured and the values that are low and high in every unit in
-use; between them, and where units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as
-blood pressure is written, the first number counts. For a `change` only "from ... to ..." is read. An arrow
-between two values ("210 -> 38") and arrows alone have a direction of anything.
+A row of readings.tsv has the words for what is measured, the values that are low and high in every unit in
+use, and what the words are read as ("plts 22" as "platelets low"); between these values, and where units
+overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as blood pressure is written, the first
+number counts; a percent sign may follow that of a `percent` alone. For a `change` only "from ... to ..." is
+read. An arrow between two values ("210 -> 38") and arrows alone have a direction of anything, and so has a
+multiple of the upper limit of normal.
 """
 
 from __future__ import annotations
@@ -20,20 +22,23 @@ from models.tables import read_tsv
 REACH = 40
 LOW, HIGH, LOWER, HIGHER = "low", "high", "lower", "higher"
 _NUMBER = r"(?<![\w.,/])(\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,3})?)"
+#: In front of short names: "12 hr 30" and "don't 40" have none.
+_NO_UNIT = r"(?<!\d )(?<![\d'\u2019])"
 #: What stands between the words for what is measured and its value.
 _LINKS = (
     r"(?:\s+(?:levels?|counts?|readings?|numbers?))?"
-    r"(?:\s*[:=]|\s+(?:is|was|were|are|of|at|in the|around|about|only|just|now|low|high|hit|reached|reads?"
+    r"(?:\s*[:=<>~]|\s+(?:is|was|were|are|of|at|in the|around|about|only|just|now|low|high|hit|reached|reads?"
     r"|(?:went|got|goes|up|down) to))*\s*"
 )
 #: What follows a number that is no value: of "45 minutes" after a meal, of a change "30 points".
 _NO_VALUE = (
-    r"(?![\w,]*\d|\.\d|\s*-?\s*(?:points?|times|x|%|percent|days?|weeks?|months?|years?|hours?|hrs?"
+    r"(?![\w,]*\d|\.\d|\s*-?\s*(?:points?|times|x|days?|weeks?|months?|years?|hours?|hrs?"
     r"|min(?:ute)?s?|pounds?|lbs?|units?|mg(?!\s*/)|to)(?![\w]))"
 )
 _UNIT = r"(?:\s*(?:lbs?|pounds?|kgs?|kilos?|stone|mg/dl|mmol(?:/l)?|bpm|%|hours?))?"
 _SIZE = r"\s+(?:an?\s+)?(?:size\s+)?"
 _SECOND = r"(?:\s*(?:/|over)\s*(\d{2,3})(?!\w))?"
+_PERCENT = r"(\s*(?:%|percent\b))?"
 #: "from 150 lbs to 190", with its two numbers.
 _CHANGE = (
     rf"from{_SIZE}{_NUMBER}{_UNIT}(?:\s*(?:/|over)\s*\d+)?(?:\s+(?:up|down|all the way))?"
@@ -44,6 +49,7 @@ _MOVED = r"(?:went|gone|goes|go|going|changed|moved)"
 _OF_WEIGHT = r"(?=\s*(?:lbs?|pounds?|kgs?|kilos?)\b)"
 #: A value of a laboratory and the next one, and arrows alone.
 _VALUES = re.compile(rf"{_NUMBER}\s?[a-z%/]{{0,8}}\s?(?:\u2192|-{{1,2}}>|=>)\s?{_NUMBER}")
+_OF_LIMIT = re.compile(r"\d+(?:\.\d+)?\s?(?:x|times)\s?(?:the\s)?(?:uln|upper limits? of normal)\b", re.I)
 _ARROWS = {"\u2191": " increased ", "\u2193": " decreased "}
 _TRANSLATED = str.maketrans(_ARROWS)
 #: Between a number and a unit of weight that is written at once, "20lbs".
@@ -58,9 +64,11 @@ Ranges = tuple[tuple[float, float], ...]
 class _Values(NamedTuple):
     """The values of what is measured that are low and high, each from one number to another."""
 
-    is_pair: bool
+    kind: str
     low: Ranges
     high: Ranges
+    words: str
+    """what is measured, in the words of the terminology"""
 
 
 class _Readings(NamedTuple):
@@ -77,7 +85,8 @@ def in_words(text: str) -> str:
     if not any(c.isdigit() or c in _ARROWS for c in text):
         return text
     readings, text = _readings(), " ".join(text.split())
-    text = readings.value.sub(_valued, readings.change.sub(_changed, _VALUES.sub(_moved, text)))
+    text = _OF_LIMIT.sub(" increased ", _VALUES.sub(_moved, text))
+    text = readings.value.sub(_valued, readings.change.sub(_changed, text))
     return " ".join(_JOINED.sub(" ", text.translate(_TRANSLATED)).split())
 
 
@@ -107,14 +116,14 @@ def _changed(found: re.Match[str]) -> str:
 
 
 def _valued(found: re.Match[str]) -> str:
-    words, number, thousands, second = found.groups()
+    words, number, thousands, second, percent = found.groups()
     values, value = _readings().values[" ".join(words.lower().split())], _number(number)
-    if values.is_pair != bool(second):
+    if (values.kind == "pair") != bool(second) or (percent and values.kind != "percent"):
         return found[0]
     value *= _THOUSANDS.get((thousands or "").lower(), 1.0)
-    for direction, ranges in ((LOW, values.low), (HIGH, values.high)):
-        if any(least <= value <= most for least, most in ranges):
-            return f"{words} {direction}"
+    for direction, ranges, excluded in ((LOW, values.low, ">"), (HIGH, values.high, "<")):
+        if excluded not in found[0] and any(least <= value <= most for least, most in ranges):
+            return f"{values.words} {direction}"
     return found[0]
 
 
@@ -126,28 +135,33 @@ def _number(written: str) -> float:
 def _readings() -> _Readings:
     values: dict[str, _Values] = {}
     names: list[str] = []
-    for words, reading, low, high in _rows():
+    for words, kind, low, high, read_as in _rows():
         named = words.split(", ")
         names += named
-        if reading != "change":
-            values |= dict.fromkeys(named, _Values(reading == "pair", _ranges(low), _ranges(high)))
+        if kind != "change":
+            values |= dict.fromkeys(named, _Values(kind, _ranges(low), _ranges(high), read_as))
     return _Readings(
         values,
-        re.compile(rf"\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_NO_VALUE}", _FLAGS),
+        re.compile(
+            rf"{_NO_UNIT}\b({_any(list(values))}){_LINKS}{_NUMBER}(k)?{_SECOND}(?:'?s\b)?{_PERCENT}{_NO_VALUE}",
+            _FLAGS,
+        ),
         re.compile(rf"\b({_any(names)}|{_MOVED})\s+{_CHANGE}|\b{_CHANGE}{_OF_WEIGHT}", _FLAGS),
     )
 
 
 def _rows() -> list[list[str]]:
     path = Path(__file__).with_name("readings.tsv")
-    return [row[:4] for row in read_tsv(path, ("words", "reading", "low", "high"))]
+    return [row[:5] for row in read_tsv(path, ("words", "reading", "low", "high", "read as"))]
 
 
 def _any(names: list[str]) -> str:
     """A pattern of the names, the longest first."""
-    return "|".join(r"\s+".join(name.split()) for name in sorted(names, key=len, reverse=True))
+    return "|".join(
+        r"\s+".join(map(re.escape, name.split())) for name in sorted(names, key=len, reverse=True)
+    )
 
 
 def _ranges(written: str) -> Ranges:
-    pairs = (part.split("-") for part in written.split(", "))
+    pairs = (part.split("-") for part in written.split(", ") if part != "-")
     return tuple((float(least), float(most)) for least, most in pairs)

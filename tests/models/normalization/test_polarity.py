@@ -229,7 +229,7 @@ def test_a_mention_is_nil_where_every_candidate_says_the_opposite(mini: Encoder)
 
 
 def test_a_reading_that_would_be_nil_is_coded_by_its_words(mini: Encoder) -> None:
-    terms = [Term("Glucose low", "Hypoglycaemia", "M"), Term("Glucose high", "Hyperglycaemia", "M")]
+    terms = [Term("Blood sugar low", "Hypoglycaemia", "M"), Term("Blood sugar high", "Hyperglycaemia", "M")]
     model = NormalizationModel(mini, terms, mini.embed([t.llt for t in terms]), k=2, nil_below=0.97)
     mentions = ["glucose of 39", "glucose of 600", "glucose of 100"]
     codings = model.predict([Query(m, 0, len(m), m) for m in mentions])
