@@ -39,6 +39,8 @@ class Population:
     """Only serious events."""
     others: bool = False
     """Also events of other people than the writer."""
+    first: bool = False
+    """Only reports that repeat none which counts from before `start`."""
 
     def within(self, window: str, now: datetime) -> Population:
         """The same population in a window that ends now."""
@@ -54,6 +56,9 @@ class Population:
         conditions += [self._before(self.stop)] if self.stop else []
         conditions += [f"source = {quoted(self.source)}"] if self.source is not None else []
         conditions += [f"language = {quoted(self.language)}"] if self.language is not None else []
+        if self.first:
+            before = replace(self, start=None, stop=self.start, first=False).where()
+            conditions.append(f"report_group NOT IN (SELECT report_group FROM pairs WHERE {before})")
         return " AND ".join(conditions)
 
     def _before(self, stop: datetime) -> str:

@@ -43,7 +43,7 @@ def watch(
     on the safe side. Alpha is that of each pair: of many pairs some signal by chance.
     """
     began = _monday(now) - timedelta(weeks=WEEKS - 1)
-    by_week = strata(database, replace(population, start=began, stop=now), pairs, WEEK)
+    by_week = strata(database, replace(population, start=began, stop=now, first=True), pairs, WEEK)
     return sequential_test(by_week.names, by_week.n, by_week.expected, alpha)
 
 

@@ -128,3 +128,16 @@ def test_repeats_in_another_week_or_language_count_once_in_the_watch_and_in_stra
         parts = strata(stored, Population(), tables.pairs, stratum)
         np.testing.assert_array_equal(parts.n.sum(axis=1), tables.counts.n)
     assert watch(stored, Population(), tables.pairs, NOON + timedelta(1)).n[nausea].sum() == 2
+
+
+def test_a_repeat_of_a_report_from_before_the_watch_is_not_in_its_weeks(stored: Database, fill: Fill) -> None:
+    """They count in the week of the first of them, however old that is."""
+    for i, old in enumerate((True, True, True, False)):
+        first = NOON - timedelta(weeks=20 if old else 2)
+        fill([report(f"a{i}", i, event(), created_at=first)])
+        fill([report(f"b{i}", 9 + i, event(), created_at=NOON, duplicate_of=f"a{i}")])
+    denied = report("c", 30, event(negated=True), created_at=NOON - timedelta(weeks=20))
+    fill([denied, report("d", 31, event(), created_at=NOON, duplicate_of="c")])
+    found = watch(stored, Population(), [("sertraline", "Nausea")], NOON + timedelta(1))
+    assert found.n.tolist() == [[1, 1]] and not found.signalled[0]
+    assert found.expected.tolist() == [[1, 1]]
