@@ -33,7 +33,9 @@ COLUMNS = (
 )  # fmt: skip
 #: Words by which a text names a patient other than its writer: an age, or a relative.
 PERSON = re.compile(
-    r"\b\d{1,3}[\s-]*(?:years?|yrs?|months?|weeks?|y/?o|m/?o)\b|"
+    r"\b\d{1,3}[\s-]*(?:(?:years?|yrs?|months?|mos?|weeks?|wks?|days?)[\s-]*(?:old|of[\s-]age|"
+    r"(?:fe)?male|(?:wo)?man|girl|boy|infant|baby|child|patient)|y/?o|m/o)\b|"
+    r"\bage[ds]?:?\s*\d{1,3}\b|\b(?:man|woman|girl|boy|patient|male|female) of \d{1,3} (?:years?|months?)\b|"
     r"\bmy (?:\w+ )?(?:mother|mom|mum|father|dad|wife|husband|partner|girlfriend|boyfriend|son|daughter|"
     r"child|kid|baby|toddler|brother|sister|grand\w+|aunt|uncle|cousin|niece|nephew|patient)\b",
     re.IGNORECASE,

@@ -55,6 +55,23 @@ def test_the_four_criteria_are_flags(database: Database, made: CodedReport, miss
     assert flags(database, made) == {name: name not in missing for name in CRITERIA}
 
 
+@pytest.mark.parametrize(
+    ("words", "names_one"),
+    [
+        ("a rash after 2 weeks on it", False), ("been on it for 3 years", False), ("10 months in", False),
+        ("1 year and 6 months later", False), ("the 5 day course", False), ("5-week-old boy", True),
+        ("65 years old", True), ("a 65-year-old", True), ("65 yrs of age", True), ("a 34yo", True),
+        ("72 year female", True), ("aged 81", True), ("a woman of 65 years", True), ("6 months old", True),
+        ("7 mo old", True),
+    ],
+)  # fmt: skip
+def test_an_age_names_a_patient_and_a_duration_does_not(
+    database: Database, words: str, names_one: bool
+) -> None:
+    made = report("a", 1, event(other_experiencer=True), text=f"text {words}", **MINE)
+    assert flags(database, made)["patient"] == names_one
+
+
 def decision(report_id: str, action: Any, **after: Any) -> Inbound:
     before = ReviewedEvent(
         llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
