@@ -40,8 +40,9 @@ PERSON = re.compile(
     r"child|kid|baby|toddler|brother|sister|grand\w+|aunt|uncle|cousin|niece|nephew|patient)\b",
     re.IGNORECASE,
 )
-#: A cell that begins so is a formula to a spreadsheet.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: A cell that begins so is a formula to a spreadsheet, by OWASP's page on CSV injection: also after a line
+#: break, and with the full-width signs of Chinese and Japanese keyboards.
+FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def cases(

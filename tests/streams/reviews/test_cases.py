@@ -112,3 +112,12 @@ def test_a_carriage_return_in_a_text_begins_no_line_and_no_cell(database: Databa
     Follower(Settings(), database).apply([message(0, made)])
     _, line = csv_lines(cases(database, undecided=True))
     assert f'"{made.text}"' in line and line.endswith("\n") and not line.endswith("\r\n")
+
+
+@pytest.mark.parametrize("sign", ["\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_a_text_that_a_spreadsheet_may_read_as_a_formula_has_an_apostrophe(
+    database: Database, sign: str
+) -> None:
+    Follower(Settings(), database).apply([message(0, report("a", 1, event(), text=f"{sign}1+1", **MINE))])
+    head, row = csv.reader(csv_lines(cases(database, undecided=True)))
+    assert dict(zip(head, row, strict=True))["text"] == f"'{sign}1+1"
