@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +21,7 @@ from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import User, form_of, user_of
 from streams.web.app import SITE, Site, page
-from streams.web.corrections import ACTIONS, decided, state_of
+from streams.web.corrections import ACTIONS, decided, found_drugs, state_of
 from streams.web.queue import FETCHED, ORDERS, READINGS, place, present, waiting
 
 REASON_LENGTH = 500
@@ -42,12 +43,13 @@ async def queue(request: web.Request) -> web.Response:
     await site.log.refresh()
     count, (mine, report, event) = await _next_event(site, site.log, order, user)
     readings = site.log.readings.get(mine) if mine and order in READINGS else None
+    shown = _shown(site.log, mine, order, event) if mine is not None and event is not None else ""
     if mine is not None and report is not None and event is not None and readings is not None:
         before = readings.original if order == "second" else site.log.current[mine]
         reports.show_as(report, event, before)
     return page(
         request, "review.html", order=order, orders=[*ORDERS, *READINGS], waiting=count, report=report,
-        event=event, place=mine, last=_last_of(site.log, user.name), readings=readings,
+        event=event, place=mine, shown=shown, last=_last_of(site.log, user.name), readings=readings,
         agreement=agreement(site.log.readings.values()),
     )  # fmt: skip
 
@@ -65,7 +67,8 @@ async def decide(request: web.Request) -> web.Response:
     await log.refresh()
     event = await site.queries.run(lambda database: _event(database, where))
     reading = _reading_due(log, where, order, user.name)
-    if event is None or reading is None:
+    is_shown = event is not None and reading and form.get("shown") == _shown(log, where, order, event)
+    if event is None or reading is None or not is_shown:
         await leases.release(where, user.session)
         raise web.HTTPConflict(text="the report was changed or decided meanwhile; load the queue again")
     try:
@@ -143,6 +146,20 @@ def _reading_due(log: ReviewLog, where: Place, order: str, name: str) -> Reading
         due = where in READINGS[order](log, name)
         return (SECOND if order == "second" else RESOLUTION) if due else None
     return None if _is_decided(log, where) else FIRST
+
+
+def _shown(log: ReviewLog, where: Place, order: str, event: Mapping[str, Any]) -> str:
+    """A hash of what the form shows of an event of the store, before a decision is applied to it. A later
+    release may have coded the event anew since: then nobody has decided on what the store has.
+    """
+    known = log.readings.get(where) if order in READINGS else None
+    if known is None:
+        shown: tuple[Any, ...] = (state_of(event),)
+    elif order == "second":
+        shown = (known.original,)
+    else:
+        shown = (log.current[where], known.first, known.second)
+    return hashlib.sha256(repr((shown, found_drugs(event))).encode()).hexdigest()
 
 
 def _decided(

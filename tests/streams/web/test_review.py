@@ -224,10 +224,29 @@ async def test_an_undone_decision_does_not_win_over_a_later_release(brokered: Pa
         assert stored_rows(settings, sql) == [("Insomnia", "accept")]
 
 
-def write_again(settings: Settings, id_: str, i: int, pt: str = "Nausea") -> None:
+async def test_a_decision_on_a_code_that_a_later_release_has_changed_is_refused(brokered: Page) -> None:
+    async with brokered.served() as browser:
+        client = browser()
+        form = await given(client)
+        assert form["report"] == "r5"
+        await asyncio.to_thread(write_again, brokered.settings, "r5", 5)
+        again = await given(client)
+        assert again == form  # by a later release too, but the same event
+        await asyncio.to_thread(write_again, brokered.settings, "r5", 5, "Insomnia", 901)
+        assert await sent(client, "/review", form | {"action": "accept"}) == 409
+        while (form := await given(client))["report"] != "r5":
+            assert await sent(client, "/review", form | {"action": "skip"}) == 303
+        assert await sent(client, "/review", form | {"action": "accept"}) == 303
+    log = ReviewLog(brokered.settings)
+    await log.start()
+    await log.stop()
+    assert [review.after.pt for review in log.reviews] == ["Insomnia"]
+
+
+def write_again(settings: Settings, id_: str, i: int, pt: str = "Nausea", offset: int = 900) -> None:
     """The same text by a later release, with the same span; the place leaves the consumer where it is."""
     at, text = len("took sertraline and "), f"took sertraline and felt sick {i}"
-    made = report(id_, 900, event(pt=pt), text=text, record_id=f"posts/{id_}/f{i}/normalization@2")
+    made = report(id_, offset, event(pt=pt), text=text, record_id=f"posts/{id_}/f{i}/normalization@2")
     mention = replace(made.mentions[0], start=at, end=at + 9)
     database = open_database(settings, write=True)
     Follower(settings, database).apply([message(-1, replace(made, mentions=(mention,)))])
