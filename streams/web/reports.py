@@ -92,7 +92,7 @@ def totals(database: Database) -> dict[str, Any]:
         "SELECT source, count(*) AS reports, "
         "sum(CASE WHEN received_at >= last - INTERVAL '1 hour' THEN 1 ELSE 0 END) AS hour, "
         "sum(CASE WHEN received_at >= last - INTERVAL '1 day' THEN 1 ELSE 0 END) AS day "
-        "FROM reports, (SELECT max(received_at) AS last FROM reports) AS newest "
+        "FROM reports, (SELECT max(received_at) AS last FROM reports WHERE NOT deleted) AS newest "
         "WHERE NOT deleted GROUP BY source ORDER BY source",
     )
     releases = rows(

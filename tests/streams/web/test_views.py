@@ -6,6 +6,8 @@ import asyncio
 import csv
 import re
 import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -14,13 +16,18 @@ from aiokafka import AIOKafkaProducer
 from pydantic import SecretStr
 
 from streams.codec import encode
+from streams.order import Revision
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
+from streams.store.batches import Batch
+from streams.store.database import open_database
+from streams.store.rows import Rows
 from streams.web import live
 from streams.web.app import HERE, STATIC, application, start
-from streams.web.reports import pieces
+from streams.web.reports import pieces, totals
 from streams.web.signal_table import sparkline
-from tests.streams.web.conftest import HOSTILE, Page, reports
+from tests.streams.store.messages import event, report
+from tests.streams.web.conftest import HOSTILE, Client, Page, fill, reports
 
 PAGES = ("/", "/signals", "/report?id=r0%22%3E%3Cscript%3E", "/pair?drug=sertraline&term=Nausea")
 
@@ -98,6 +105,17 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         assert "WEB-RADR" in html and "/pair?drug=sertraline&amp;term=Nausea" in html
         assert "No pair." in await (await client.get("/signals?drug=nobody")).text()
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
+
+
+async def test_rates_are_up_to_the_last_report_that_is_not_deleted(stored: Page) -> None:
+    gone = datetime.now(UTC) + timedelta(days=900)
+    row = Rows()
+    row.add("gone", Revision(received_at=gone), None)
+    database = open_database(stored.settings, write=True)
+    database.write(Batch(row))
+    (rates,) = totals(database)["rates"]
+    database.close()
+    assert (rates["reports"], rates["hour"], rates["day"]) == (6, 6, 6)
 
 
 async def test_the_page_gives_a_case_and_keeps_texts_back(stored: Page) -> None:
