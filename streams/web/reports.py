@@ -37,15 +37,23 @@ def latest(database: Database, *, texts: bool) -> Rows:
     return _with_events(database, [row["id"] for row in found], texts=texts)
 
 
-def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> Rows:
-    """The latest reports of a drug and a preferred term or organ class."""
+def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[dict[str, int], Rows]:
+    """The latest reports of a drug and a preferred term or organ class; and how many `reports` have the pair,
+    and how many unique ones are `counted` in the signals.
+    """
     same = f"drug = {quoted(drug)} AND (pt = {quoted(term)} OR soc = {quoted(term)})"
+    (numbers,) = rows(
+        database,
+        "SELECT count(DISTINCT report_id) AS reports, "
+        "count(DISTINCT CASE WHEN affirmed AND NOT other_experiencer THEN report_group END) AS counted "
+        f"FROM pairs WHERE {same}",
+    )
     found = rows(
         database,
         f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
         f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {REPORTS_OF_PAIR}",
     )
-    return _with_events(database, [row["report_id"] for row in found], texts=texts)
+    return numbers, _with_events(database, [row["report_id"] for row in found], texts=texts)
 
 
 def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:

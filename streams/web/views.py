@@ -74,8 +74,10 @@ async def signals(request: web.Request) -> web.Response:
 async def pair(request: web.Request) -> web.Response:
     site, drug, term = request.app[SITE], request.query.get("drug", ""), request.query.get("term", "")
     texts = site.settings.web_texts
-    found = await site.queries.run(lambda database: reports.of_pair(database, drug, term, texts=texts))
-    return page(request, "pair.html", drug=drug, term=term, reports=found, caveat=CAVEAT)
+    numbers, found = await site.queries.run(
+        lambda database: reports.of_pair(database, drug, term, texts=texts)
+    )
+    return page(request, "pair.html", drug=drug, term=term, reports=found, numbers=numbers, caveat=CAVEAT)
 
 
 async def login(request: web.Request) -> web.Response:

@@ -16,7 +16,7 @@ from tests.streams.web.conftest import Page, fill, reports
 VIEWS = {
     "/": 7,
     "/report?id=r3": 4,
-    "/pair?drug=sertraline&term=Nausea": 3,
+    "/pair?drug=sertraline&term=Nausea": 4,
     "/review?order=uncertainty": 7,
     "/review?order=seriousness": 7,
     "/review?order=random": 7,

@@ -107,6 +107,30 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
 
 
+async def test_the_page_of_a_pair_says_how_many_reports_have_it_and_how_many_count(
+    stored: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.web.reports.REPORTS_OF_PAIR", 7)
+    more = [
+        report("n0", 90, event(negated=True)), report("n1", 91, event(other_experiencer=True)),
+        report("n2", 92, event(), duplicate_of="r3"), report("n3", 93, event(pt="Insomnia")),
+    ]  # fmt: skip
+    fill(Path(stored.settings.database), more)
+    async with stored.served() as browser:
+        client = browser()
+        html = await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
+        assert "8 reports have this pair; the latest 7 of them follow. In the signals 5 count" in html
+        assert html.count("<article>") == 7
+        (signal,) = re.findall(r'term=Nausea">Nausea</a></td>\s*<td>(\d+)</td>', await signals_of(client))
+        assert signal == "5"
+        html = await (await client.get("/pair?drug=sertraline&term=Insomnia")).text()
+        assert "1 reports have this pair. In the signals 1 count" in html
+
+
+async def signals_of(client: Client) -> str:
+    return await (await client.get("/signals?drug=sertraline")).text()
+
+
 async def test_rates_are_up_to_the_last_report_that_is_not_deleted(stored: Page) -> None:
     gone = datetime.now(UTC) + timedelta(days=900)
     row = Rows()
