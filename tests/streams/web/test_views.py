@@ -107,6 +107,16 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
 
 
+async def test_a_known_use_is_marked_among_the_signals(stored: Page) -> None:
+    fill(
+        Path(stored.settings.database),
+        [report(f"n{i}", 90 + i, event("sertraline", "Depression")) for i in range(3)],
+    )
+    async with stored.served() as browser:
+        html = await signals_of(browser())
+    assert re.findall(r"(\w+)</a> <span class=.flag.>known use</span>", html) == ["Depression"]
+
+
 async def test_the_page_of_a_pair_says_how_many_reports_have_it_and_how_many_count(
     stored: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
