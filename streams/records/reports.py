@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, FailFast, Field, StringConstraints
+from pydantic import AfterValidator, FailFast, Field, FiniteFloat, StringConstraints
 
 from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
 
@@ -49,6 +49,14 @@ def _printable(text: str) -> str:
     return text
 
 
+def _in_calendar(time: datetime) -> datetime:
+    """Without a zone it is read as UTC; ValueError where it has no equivalent in UTC."""
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must have an equivalent in UTC") from None
+
+
 Id = Annotated[
     str,
     StringConstraints(min_length=1, max_length=256),
@@ -65,6 +73,9 @@ Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterVa
 Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
 DrugName = Annotated[str, StringConstraints(max_length=MAX_DRUG)]
 DrugNames = Annotated[tuple[DrugName, ...], Field(max_length=MAX_DRUGS, fail_fast=True)]
+#: A number that databases and `encode` can take; JSON has larger ones.
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+Time = Annotated[datetime, AfterValidator(_in_calendar)]
 MaskKind = Literal["user", "url", "email", "phone"]
 
 
@@ -73,8 +84,8 @@ class Origin:
     """The place of a source record on an input topic."""
 
     topic: str
-    partition: Annotated[int, Field(ge=0)]
-    offset: Annotated[int, Field(ge=0)]
+    partition: Number
+    offset: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +93,8 @@ class Masked:
     """A span of the text that stands in place of something which identifies a person."""
 
     kind: MaskKind
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(gt=0)]
+    start: Number
+    end: Annotated[Number, Field(gt=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +105,12 @@ class Report:
 
     id: Id
     text: Text
-    created_at: datetime | None = None
+    created_at: Time | None = None
     drug: DrugName | DrugNames | None = None
     """The drug that the report is about, or several, where the source states it (a review site does)."""
     source: str = ""
     """The input topic of the report."""
-    received_at: datetime | None = None
+    received_at: Time | None = None
     """The broker's timestamp of the source record; null where that has none."""
     releases: dict[str, str] = field(default_factory=dict)
     """Stage to release version, for each model that contributed to the record, in the order of the stages."""
@@ -111,11 +122,11 @@ class Report:
     """The producer's `created_at` had no time zone and was read as UTC."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Fields of the producer that the pipeline does not know, passed through; bounded in size."""
-    meta_dropped: int = 0
+    meta_dropped: Number = 0
     """How many such fields were left out because they exceeded the bound."""
     origin: Origin | None = None
     """The source record; null in records of versions that did not state it. See `streams.order`."""
-    generations: dict[str, Annotated[int, Field(ge=0)]] = field(default_factory=dict)
+    generations: dict[str, Number] = field(default_factory=dict)
     """Stage to release generation, like `releases`: offset + 1 of the announcement that made the release
     live, 0 where none did.
     """
@@ -168,7 +179,8 @@ class TaggedReport(ExpandedReport):
 
     def __post_init__(self) -> None:
         n = len(self.mentions)
-        if self.text and any(m.end > len(self.text) for m in self.mentions):
+        # Where the text was dropped, the spans are those of a text all the same.
+        if any(m.end > (len(self.text) or MAX_TEXT) for m in self.mentions):
             raise ValueError("a mention ends after the text")
         if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
             raise ValueError("a relation refers to a mention that does not exist")
@@ -191,7 +203,7 @@ class CodedEvent:
     llt: str | None
     pt: str | None
     soc: str | None
-    score: float
+    score: FiniteFloat
     """Cosine similarity to the best candidate."""
     nil: bool
     candidates: Annotated[tuple[Candidate, ...], FailFast()]
@@ -213,6 +225,11 @@ class CodedReport(TaggedReport):
 
     text: KeptText
     events: Annotated[tuple[CodedEvent, ...], FailFast()] = ()
+
+    def __post_init__(self) -> None:
+        super(CodedReport, self).__post_init__()
+        if not all(0 <= e.mention < len(self.mentions) for e in self.events):
+            raise ValueError("an event refers to a mention that does not exist")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

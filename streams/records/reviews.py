@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streams.records.reports import Id
+from streams.records.reports import Id, Number, Time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +23,9 @@ class ReviewedEvent:
     serious: bool = False
     review: Literal["accept", "reject", "correct"] | None = None
     """The decision that is valid; null before the first one and after an undo of it."""
-    start: int | None = None
+    start: Number | None = None
     """Of the corrected span; null, like `end`, for the span that the models found."""
-    end: int | None = None
+    end: Number | None = None
     drugs: Annotated[tuple[str, ...], Field(fail_fast=True)] | None = None
     """Corrected suspected drugs, by their nonproprietary names; null for those that the models found."""
 
@@ -46,15 +45,15 @@ class Review:
     so a change or a removal of an earlier one shows. It has no words of the report.
     """
 
-    sequence: Annotated[int, Field(ge=0)]
+    sequence: Number
     """0 for the first decision, then one more for each."""
     report_id: Id
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(gt=0)]
+    start: Number
+    end: Annotated[Number, Field(gt=0)]
     fingerprint: str
     """Of the text that was reviewed; a decision says nothing about another text of the report."""
     reviewer: str
-    decided_at: datetime
+    decided_at: Time
     action: Action
     before: ReviewedEvent
     after: ReviewedEvent
@@ -71,8 +70,8 @@ class Lease:
     """A request for a lease: that a session of the review page alone may decide an event for some time."""
 
     report_id: Id
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(gt=0)]
+    start: Number
+    end: Annotated[Number, Field(gt=0)]
     fingerprint: str
     """Of the text, as in a review."""
     holder: str

@@ -111,7 +111,7 @@ class PostgresDatabase:
                 (PAIRS, batch.rows.pairs), (REVIEWS, batch.rows.reviews), (OFFSETS, offsets),
             ):  # fmt: skip
                 if rows:
-                    self._connection.execute(_insert(table), [orjson.dumps(rows).decode()])
+                    self._connection.execute(_insert(table), [_document(rows)])
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         cursor = self._connection.cursor()
@@ -184,6 +184,17 @@ def _insert(table: Table) -> str:
         f"INSERT INTO {table.name} ({names}) "
         f"SELECT {names} FROM json_to_recordset(%s::json) AS given({types}){table.upsert()}"
     )
+
+
+def _document(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as JSON, without U+0000 in a text, which PostgreSQL does not store: no stage leaves one there,
+    but others may write to the topics.
+    """
+    document = orjson.dumps(rows).decode()
+    if "\\u0000" not in document:
+        return document
+    plain = [{n: v.replace("\0", "\ufffd") if isinstance(v, str) else v for n, v in r.items()} for r in rows]
+    return orjson.dumps(plain).decode()
 
 
 def _connected(url: str, password: str) -> psycopg.Connection[tuple[Any, ...]]:
