@@ -83,7 +83,13 @@ class Surveillance:
         self._fit_is_due = True
 
     def compute(self, now: datetime) -> Outcome:
-        """Counts the reports up to now."""
+        """Counts the reports up to now. Deletions between two of its queries would leave a pair with more
+        reports than its drug has.
+        """
+        with self.database.snapshot():
+            return self._compute(now)
+
+    def _compute(self, now: datetime) -> Outcome:
         windows, changed = {}, set[Pair]()
         for name in WINDOWS:
             population = self._options.population.within(name, now)

@@ -49,7 +49,9 @@ class Database(Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """In its block `rows` gives the tables as they were at one moment; ClickHouse cannot do that."""
+        """In its block `rows` and `query` give the tables as they were at one moment, where each query is
+        read to its end before the next one; ClickHouse cannot do that.
+        """
         ...
 
     def release(self) -> None:

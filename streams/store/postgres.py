@@ -165,7 +165,10 @@ class PostgresDatabase:
             while chunk := cursor.fetchall():
                 yield from chunk
                 cursor.execute(NEXT)
-            self._connection.rollback()
+            if self._in_snapshot:
+                cursor.execute("CLOSE asked")
+            else:
+                self._connection.rollback()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

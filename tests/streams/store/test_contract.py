@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from streams.order import revision_of
 from streams.records import Inbound, Origin, Summary
 from streams.settings import Settings
 from streams.signals.population import Population, count
+from streams.signals.surveillance import Options, Surveillance
 from streams.store.batches import Read, fold
 from streams.store.clickhouse import lease
 from streams.store.clickhouse.database import ClickHouseDatabase
@@ -304,3 +306,26 @@ def test_a_writer_that_has_lost_its_lease_is_refused_and_what_it_sent_is_older(
     assert successor.offsets() == {("events", 0): 2}
     suspended._lease.close()
     apply(successor, message(2, report("c", 3)))
+
+
+@pytest.mark.parametrize("address", ["postgresql"], indirect=True)
+def test_signals_are_those_of_one_moment(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deletions while they are computed, which take the margins away under the pairs that were counted."""
+    writer, reader = opened(write=True), opened()
+    made = [report(f"r{i}", i, event(), created_at=NOON) for i in range(4)]
+    made.append(report("o", 5, event("lithium", "Insomnia"), created_at=NOON))
+    apply(writer, *(message(i, one) for i, one in enumerate(made)))
+    later = NOON + timedelta(minutes=1)
+    expected = Surveillance(reader, Options(stratified=True)).compute(later).signals
+    query = type(reader).query
+
+    def while_it_is_deleted(database: Any, sql: str) -> tuple[list[str], Any]:
+        names, found = query(database, sql)
+        found = iter(list(found))
+        apply(writer, *(deletion(10 + i, f"r{i}", 20 + i) for i in range(4)))
+        return names, found
+
+    monkeypatch.setattr(reader, "query", partial(while_it_is_deleted, reader))
+    assert Surveillance(reader, Options(stratified=True)).compute(later).signals == expected != []
+    monkeypatch.undo()
+    assert Surveillance(reader, Options()).compute(later).signals == []
