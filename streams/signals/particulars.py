@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from streams.signals.population import WINDOWS, Population
 from streams.signals.statistics.criteria import CRITERIA
 from streams.signals.surveillance import FDR, Options, Outcome, Window
+from streams.signals.watch import WEEKS
 
 CRITERION_TEXTS = {
     "evans": "at least 3 reports, PRR ≥ 2 and chi-square with Yates' correction ≥ 4",
@@ -65,8 +66,8 @@ def _methods(options: Options, whole: Window) -> Iterator[tuple[str, str]]:
     yield (
         "Measures",
         (
-            "PRR, ROR, chi-square, information component, EBGM; Poisson MaxSPRT for the last weeks with "
-            f"alpha {options.alpha:g} for each pair"
+            f"PRR, ROR, chi-square, information component, EBGM; Poisson MaxSPRT over the last {WEEKS} "
+            f"weeks, a period that moves on every week, with alpha {options.alpha:g} of a pair in a period"
         ),
     )
     how, prior = "fitted to all pairs" if whole.prior_is_fitted else "not fitted: too few pairs", whole.prior

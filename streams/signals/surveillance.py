@@ -163,7 +163,7 @@ def _watch_state(watched: Watched, i: int) -> WatchState:
     return WatchState(
         weeks=tuple(watched.weeks), n=tuple(int(n) for n in watched.n[i]),
         expected=tuple(_rounded(e) for e in watched.expected[i]), ratio=_rounded(watched.ratio[i]),
-        critical=_rounded(watched.critical), signalled=bool(watched.signalled[i]),
+        critical=_rounded(watched.critical[i]), signalled=bool(watched.signalled[i]),
     )  # fmt: skip
 
 

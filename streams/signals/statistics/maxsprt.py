@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
-from scipy.special import lambertw
+from scipy.special import gammaln, lambertw
 
 from streams.signals.statistics.tables import Floats
 
@@ -54,7 +54,11 @@ def signal_probability(value: float, limit: float, relative_risk: float = 1.0, l
     alive, now, n = np.ones(1), 0.0, least
     while now < limit:
         end = min(_latest(n, value), limit)
-        step = scipy.stats.poisson.pmf(np.arange(n), (end - now) * relative_risk)
+        mean = (end - now) * relative_risk
+        # More than these have no probability that a double could add.
+        most = min(n, int(mean + 12 * np.sqrt(mean) + 40))
+        counts = np.arange(most)
+        step = np.exp(counts * np.log(mean) - mean - gammaln(counts + 1))
         alive = np.convolve(alive, step)[:n]
         now, n = end, n + 1
     return 1.0 - float(alive.sum())

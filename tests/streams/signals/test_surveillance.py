@@ -16,7 +16,7 @@ from streams.codec import decode, encode
 from streams.records import CodedReport, Signal
 from streams.signals.report import html
 from streams.signals.surveillance import CAVEAT, Options, Surveillance
-from streams.signals.watch import LEAST, sequential_test
+from streams.signals.watch import LEAST, WEEKS, sequential_test
 from streams.store.database import Database
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.signals.conftest import Fill
@@ -160,7 +160,31 @@ def test_a_week_in_which_a_pair_is_frequent_signals_and_stays_a_signal() -> None
     found = sequential_test(weeks, n, expected)
     # The first is no excess any more at the end; the second has too few reports for a signal.
     assert found.signalled.tolist() == [True, False, False]
-    assert found.ratio[0] < found.critical
+    assert found.ratio[0] < found.critical[0]
+
+
+def test_many_reports_in_the_last_week_signal_also_of_a_pair_that_is_frequent() -> None:
+    expected = np.repeat([[0.3], [0.7], [0.8], [2.0], [9.0], [70.0]], WEEKS, axis=1)
+    n = np.round(expected)
+    n[:, -1] = 5 * expected[:, -1] + 10
+    found = sequential_test([f"week {i}" for i in range(WEEKS)], n, expected)
+    assert found.signalled.all()
+    # The limits are 10, 10, 20, 50, 200 and 1000 expected reports.
+    np.testing.assert_allclose(found.critical, [3.06425, 3.06425, 3.28822, 3.54483, 3.86276, 4.16002], 1e-5)
+    n[:, -1] = expected[:, -1]
+    assert not sequential_test(["week"] * WEEKS, n, expected).signalled.any()
+
+
+def test_of_pairs_without_an_excess_few_signal_in_a_period_and_many_in_some_week_of_a_year() -> None:
+    """The shares that signals.md gives."""
+    rng, in_year = np.random.default_rng(0), []
+    for expected in (0.2, 2.0):
+        n = rng.poisson(expected, (500, 52 + WEEKS - 1)).astype(float)
+        periods = [n[:, i : i + WEEKS] for i in range(52)]
+        found = [sequential_test(["week"] * WEEKS, p, np.full_like(p, expected)).signalled for p in periods]
+        assert found[0].mean() < 0.05
+        in_year.append(np.any(found, axis=0).mean())
+    assert min(in_year) > 0.29 and max(in_year) < 0.38
 
 
 def test_the_command_prints_and_writes_the_signals(
