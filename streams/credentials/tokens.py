@@ -26,6 +26,12 @@ REQUEST_SECONDS = 10.0
 RENEWAL_SECONDS = 60.0
 #: Lifetime in seconds of a token whose answer does not state one.
 DEFAULT_LIFETIME = 60.0
+#: A clock that goes on while the machine is suspended (on Linux), as the lifetime of a token does.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def _now() -> float:
+    return time.clock_gettime(_CLOCK)
 
 
 class TokenError(KafkaError):  # type: ignore[misc]
@@ -68,7 +74,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
     same moment may both request a token.
     """
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: Client, clock: Callable[[], float] = _now) -> None:
         self._client = client
         self._clock = clock
         self._token: _Token | None = None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,20 @@ async def test_a_token_of_hours_is_renewed_a_minute_before_it_expires(server: To
     assert len(server.issued) == 1
     clock.now += 2
     await provider.token()
+    assert len(server.issued) == 2
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock that counts a suspension")
+async def test_a_token_that_expired_while_the_machine_was_suspended_is_not_used(
+    server: TokenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = ClientCredentials(Client(server.url, CLIENT, SECRET, SCOPE))
+    first = await provider.token()
+    read = time.clock_gettime
+    monkeypatch.setattr(
+        time, "clock_gettime", lambda clock: read(clock) + (200 if clock == time.CLOCK_BOOTTIME else 0)
+    )
+    assert await provider.token() != first
     assert len(server.issued) == 2
 
 
