@@ -67,7 +67,6 @@ class Rss:
                 while True:
                     async with asyncio.timeout(self.patience):
                         answer = await self._request(client, state)
-                    wait = self.every
                     if answer is None:
                         yield Step()
                     else:
@@ -76,9 +75,8 @@ class Rss:
                         feed = await asyncio.to_thread(_parse, body)
                         step = self._step(feed, headers, state)
                         state = step.position or state
-                        wait = max(wait, asked_pause(feed.feed.get("ttl")))
                         yield replace(step, position=_fitting(state))
-                    await asyncio.sleep(wait)
+                    await asyncio.sleep(max(self.every, state.get("pause", 0.0)))
 
     async def _request(
         self, client: aiohttp.ClientSession, state: Position
@@ -119,7 +117,8 @@ class Rss:
         return Step(
             items=tuple(posts),
             malformed=malformed,
-            position={name: headers.get(header, "") for name, header in names.items()} | {"seen": kept},
+            position={name: headers.get(header, "") for name, header in names.items()}
+            | {"seen": kept, "pause": asked_pause(feed.feed.get("ttl"))},
             at=max((p.created_at.timestamp() for p in posts if p.created_at), default=None),
         )
 

@@ -134,6 +134,21 @@ def test_a_feed_may_ask_for_a_pause_of_a_day_at_most(ttl: str | None, seconds: f
     assert asked_pause(ttl) == seconds
 
 
+async def test_the_pause_that_a_feed_asks_for_holds_while_it_is_unchanged_and_after_a_restart() -> None:
+    delivery = KeptDelivery()
+    async with Feed(World(entries(1))) as feed:
+        feed.bodies = [f"{HEAD}<ttl>60</ttl>{item(entries(1)[0])}</channel></rss>".encode()]
+        one = runner(made(feed), delivery)
+        async with running(one):
+            await until(lambda: len(delivery.sent) == 1 and feed.world.published == 1)
+        await one.checkpoint()
+        position = {**delivery.positions[-1][1], "etag": '"1"'}
+        async with running(runner(made(feed), delivery, position)):
+            await until(lambda: bool(feed.statuses))
+            await asyncio.sleep(0.2)
+    assert feed.statuses == [304]
+
+
 async def test_the_position_of_a_large_feed_fits_into_a_message_and_no_entry_is_sent_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
