@@ -6,6 +6,7 @@ https://docs.x.com/x-api/compliance/batch-compliance
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from streams.sources.protocols.connection import (
 from streams.sources.protocols.x import PREFIX, SERVER
 from streams.sources.source import Interrupted
 
+log = logging.getLogger(__name__)
 #: Ids in one part of the answer.
 AT_ONCE = 500
 #: Seconds to send the ids; a million of them are 20 MB.
@@ -80,10 +82,23 @@ class Compliance:
                     if status in ("failed", "expired"):
                         raise Interrupted("http", "the compliance job failed")
                     await asyncio.sleep(self.poll)
-                    job = await self._request(client.get(self._url(_field(job, "id"))))
+                    job = await self._state(client, job)
         except TimeoutError:
             raise Interrupted("silent", "the compliance job does not end") from None
         return _field(job, "download_url")
+
+    async def _state(self, client: aiohttp.ClientSession, job: dict[str, Any]) -> dict[str, Any]:
+        """The job as it is now, or the given one where that cannot be asked: a new job would need its hours
+        again, and be asked as often.
+        """
+        url = self._url(_field(job, "id"))
+        try:
+            with interruptions():
+                return await self._request(client.get(url))
+        except Interrupted as interruption:
+            log.info("the state of the compliance job is asked again: %s", interruption)
+            await asyncio.sleep(interruption.wait or 0.0)
+            return job
 
     async def _request(self, request: Any) -> dict[str, Any]:
         async with asyncio.timeout(REQUEST_SECONDS), request as response:

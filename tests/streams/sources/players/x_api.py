@@ -54,6 +54,8 @@ class XApi(StreamPlayer):
         self.unauthorised = 0
         self.last_line_end = b"\n"
         """Of the result of a compliance job."""
+        self.busy: list[tuple[int, dict[str, str]]] = []
+        """Statuses and headers of the next answers to a question for the state of a job."""
         self._numbers = count()
         stream = "/2/tweets/search/stream"
         self.app.add_routes(
@@ -134,6 +136,9 @@ class XApi(StreamPlayer):
 
     async def _job(self, request: web.Request) -> web.Response:
         self._check(request)
+        if self.busy:
+            status, headers = self.busy.pop(0)
+            return web.Response(status=status, headers=headers)
         id_ = request.match_info["id"]
         return web.json_response(
             {"data": self._state(id_, "complete" if id_ in self.uploads else "in_progress")}

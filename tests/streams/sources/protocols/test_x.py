@@ -190,6 +190,27 @@ async def test_a_compliance_job_that_fails_is_an_interruption_and_deletes_nothin
             [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
 
 
+@pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"}), (500, {})])
+async def test_a_compliance_job_goes_on_where_its_state_cannot_be_asked_once(
+    status: int, headers: dict[str, str]
+) -> None:
+    world = World([Happening(kind="delete", number=1)])
+    world.publish(1)
+    async with XApi(world) as api:
+        api.busy = [(status, headers)] * 2
+        ids = [f"x:{tweet_id(1)}"]
+        parts = [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(ids, 0.0)]
+    assert parts == [[Deletion(ids[0])]]
+    assert len(api.uploads) == 1
+
+
+async def test_a_compliance_job_whose_server_refuses_meanwhile_ends_the_source() -> None:
+    async with XApi(World([])) as api:
+        api.busy = [(401, {})]
+        with pytest.raises(SourceFailed):
+            [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
+
+
 @pytest.mark.parametrize("field", ["status", "upload_url", "download_url", "id"])
 async def test_a_compliance_job_without_a_field_is_an_interruption(field: str) -> None:
     async with XApi(World([])) as api:
