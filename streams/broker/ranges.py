@@ -14,9 +14,15 @@ from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, broker_name, partition_counts, require
 
-Bound = Literal["beginning", "end"] | int | datetime
+Bound = Literal["beginning", "end"] | int | Mapping[int, int] | datetime
+"""An offset of all partitions, or one of each by its number, or a time."""
 Progress = Callable[[int, int], None]
 """Called with the number of records done and the total."""
+
+
+class Stalled(TopicsError):
+    """The broker delivers nothing, though there are records."""
+
 
 #: Every number with this many digits fits into an offset (63 bits).
 OFFSET_DIGITS = 18
@@ -65,7 +71,7 @@ async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
     partition at most the last `most` offsets.
 
     Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the
-    broker lacks the topic or stops delivering.
+    broker lacks the topic, and Stalled when it stops delivering.
     """
     await require(settings, (topic,))
     counts = await partition_counts(settings)
@@ -94,7 +100,7 @@ async def read_between(
     """Yields the messages of each partition from its start (inclusive) to its stop (exclusive), in chunks.
 
     Assigns the partitions to the consumer. The end is detected from the consumer's position, because the last
-    message may have been removed by compaction. Raises TopicsError when the broker stops delivering.
+    message may have been removed by compaction. Raises Stalled when the broker stops delivering.
     """
     unfinished = {tp for tp in stops if starts[tp] < stops[tp]}
     if not unfinished:
@@ -115,7 +121,7 @@ async def read_between(
                 unfinished.discard(tp)
         if time.monotonic() - last_message > STALL_SECONDS:
             names = ", ".join(sorted({tp.topic for tp in unfinished}))
-            raise TopicsError(f"the broker has delivered nothing from {names} for {STALL_SECONDS:.0f} s")
+            raise Stalled(f"the broker has delivered nothing from {names} for {STALL_SECONDS:.0f} s")
 
 
 async def _resolve(
@@ -131,8 +137,10 @@ async def _resolve(
             milliseconds = int(bound.timestamp() * 1000)
             earliest = await consumer.offsets_for_times(dict.fromkeys(first, milliseconds))
             offsets = {tp: earliest[tp].offset if earliest.get(tp) else last[tp] for tp in first}
-        case _:
+        case int():
             offsets = dict.fromkeys(first, bound)
+        case _:
+            offsets = {tp: bound.get(tp.partition, first[tp]) for tp in first}
     return {tp: min(max(offsets[tp], first[tp]), last[tp]) for tp in first}
 
 

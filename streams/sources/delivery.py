@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaTimeoutError
 
 from streams.broker.consumer import running_client
 from streams.broker.ranges import read_chunks
@@ -46,10 +47,18 @@ class Delivery:
         await self._running.__aexit__(None, None, None)
 
     async def send(self, topic: str, key: str, value: bytes | None) -> asyncio.Future[Any]:
-        """A future that is done once the broker has confirmed the record."""
+        """A future that is done once the broker has confirmed the record. While the broker is away and the
+        producer's buffer full, this waits.
+        """
         name = broker_name(self._settings, topic)
-        sent: asyncio.Future[Any] = await self._producer.send(name, key=key.encode(), value=value)
-        return sent
+        while True:
+            try:
+                sent: asyncio.Future[Any] = await self._producer.send(name, key=key.encode(), value=value)
+            except KafkaTimeoutError:
+                # The producer has waited for 40 s and not taken the record. To end would lose what a source
+                # without a position, such as a pipe, has given already.
+                continue
+            return sent
 
     async def write_position(self, source: str, position: Position) -> None:
         """Keeps the position of a source; returns once it is confirmed."""

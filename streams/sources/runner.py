@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from aiokafka.errors import KafkaError
 from prometheus_client import Gauge
 
 from streams import metrics
+from streams.broker.ranges import Stalled
 from streams.inputs import as_input
 from streams.intake.items import AuthorDeletion, Deletion, Intake, Item, Post
 from streams.records import MAX_TEXT
@@ -116,14 +118,19 @@ class Runner:
 
     async def checkpoint(self, *, last: bool = False) -> None:
         """Waits until everything before the present position is confirmed, then writes it. Accounts that were
-        deleted may put it off, but not the `last` time.
+        deleted may put it off, but not the `last` time, and a broker that is away when they are searched for.
         """
         async with self._checkpointing:
             position, authors = self._position, self._authors[:]
             await self._window.confirm()
             if authors and not last and time.monotonic() < self._forgotten_at + FORGET_SECONDS:
                 return
-            await self._forget(authors)
+            try:
+                await self._forget(authors)
+            except (KafkaError, Stalled) as error:
+                log.warning("%s: accounts are not forgotten yet: %s", self.source.name, type(error).__name__)
+                self._forgotten_at = time.monotonic()
+                return
             del self._authors[: len(authors)]
             if position is not None and position != self._written:
                 await self._route.delivery.write_position(self.source.key, position)
@@ -210,13 +217,13 @@ class Runner:
         forget = self._route.forget_authors
         found = [self._route.intake.author_hashes(author) for author in authors] if forget else []
         known = [hashes for hashes in found if hashes]
-        self._count("unresolved", len(authors) - len(known))
         if forget is not None and known:
             ids = await forget(set().union(*known))
             for id_ in ids:
                 self._route.intake.forget(id_)
             self._count("deleted", len(ids))
             self._forgotten_at = time.monotonic()
+        self._count("unresolved", len(authors) - len(known))
 
     async def _pause(self, interruption: Interrupted) -> None:
         self._set_connected(False)

@@ -8,7 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
-from streams.broker.ranges import read_chunks
+from aiokafka.errors import KafkaError
+
+from streams.broker.ranges import Stalled, read_chunks
 from streams.intake.items import Item
 from streams.settings import Settings
 from streams.sources.source import Backoff, Interrupted, Position, Step
@@ -87,6 +89,10 @@ class Sweep:
                 # What the stream may have missed is still not asked for.
                 self.due.set()
                 raise
+            except (KafkaError, Stalled) as error:
+                # The broker is away: the streams of the process wait for it, and this must not end them.
+                self.due.set()
+                raise Interrupted("network", type(error).__name__) from None
             swept = began
             yield Step(position={"swept": swept})
             await asyncio.sleep(self.least)

@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaTimeoutError
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import decode, encode
@@ -49,6 +51,22 @@ async def test_a_position_that_was_deleted_or_is_not_readable_counts_as_none(
     await asyncio.to_thread(produce, settings.bootstrap[0], f"live.{CURSORS.name}", records)
     assert await read_positions(settings) == {"b": CURSOR.position}
     assert "its source starts anew" in caplog.text
+
+
+async def test_a_record_that_the_producer_did_not_take_while_the_broker_was_away_is_sent_again(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Delivery(settings) as delivery:
+        send, refusals = delivery._producer.send, [KafkaTimeoutError(), KafkaTimeoutError()]
+
+        async def full_at_first(*arguments: Any, **named: Any) -> Any:
+            if refusals:
+                raise refusals.pop()
+            return await send(*arguments, **named)
+
+        monkeypatch.setattr(delivery._producer, "send", full_at_first)
+        await delivery.write_position("bluesky", {"time_us": 1})
+    assert await read_positions(settings) == {"bluesky": {"time_us": 1}}
 
 
 async def test_waiting_for_a_send_does_not_cancel_it() -> None:

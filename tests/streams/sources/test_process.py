@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -22,7 +22,7 @@ from streams.sources.delivery import read_positions
 from streams.sources.process import SourceProcess
 from streams.sources.protocols.bluesky import Bluesky
 from streams.sources.protocols.ndjson import Ndjson
-from streams.sources.source import Source, SourceFailed
+from streams.sources.source import Interrupted, Source, SourceFailed
 from streams.sources.sweep import Sweep, kept_on
 from streams.topics import POSTS, TopicsError
 from tests.streams.polling import until
@@ -129,6 +129,15 @@ async def test_a_key_that_is_not_utf_8_does_not_end_a_sweep(settings: Settings) 
         for key in (b"x:\xff", b"x:1"):
             await producer.send_and_wait(topics.broker_name(settings, "posts"), b"{}", key)
     assert await kept_on(settings, POSTS)("x:") == ["x:1"]
+
+
+async def test_a_broker_that_is_away_at_the_time_of_a_sweep_interrupts_it_only() -> None:
+    options = Options(mastodon_servers=["https://a.example"])
+    sweep = make_sources(["mastodon"], options, Settings(broker="kafka://127.0.0.1:1"))[1]
+    async with aclosing(sweep.read(None)) as steps:
+        await anext(steps)
+        with pytest.raises(Interrupted, match="network: KafkaConnectionError"):
+            await anext(steps)
 
 
 async def test_a_sweep_asks_for_the_questions_of_which_only_the_summaries_are_left(

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
+from streams.broker.ranges import Stalled
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
 from streams.intake.filter import Filter, Terms
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import AuthorDeletion, Deletion, Item, Post
 from streams.records import MAX_TEXT, Report
+from streams.sources import runner as module
 from streams.sources.delivery import MAX_UNCONFIRMED
 from streams.sources.runner import RecentDeletions
 from streams.sources.source import Interrupted, SourceFailed, Step
@@ -188,6 +191,26 @@ async def test_accounts_are_searched_for_together_and_the_position_waits_for_it(
     await one.checkpoint(last=True)
     assert asked[1] == {f"hash of author {n}" for n in (1, 2, 3)}
     assert delivery.positions[-1][1] == {"n": 3}
+
+
+@pytest.mark.parametrize("away", [KafkaConnectionError(), Stalled("nothing is delivered")])
+async def test_a_broker_that_is_away_when_accounts_are_forgotten_puts_that_off(
+    away: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FORGET_SECONDS", 0.0)
+    errors, delivery = [away], KeptDelivery()
+
+    async def forget(authors: Collection[str]) -> list[str]:
+        if errors:
+            raise errors.pop()
+        return ["a"]
+
+    one = runner(Scripted(), delivery, intake=Hashing(), forget_authors=forget)
+    await one.take(step(AuthorDeletion("someone"), position={"n": 1}))
+    await one.checkpoint()
+    assert delivery.positions == []
+    await one.checkpoint()
+    assert [position for _, position, _ in delivery.positions] == [{"n": 1}]
 
 
 async def test_a_deleted_account_without_a_key_is_counted_as_unresolved() -> None:
