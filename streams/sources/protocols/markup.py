@@ -15,23 +15,30 @@ BLOCKS = frozenset(
 #: Cells of a table stand in one line.
 CELLS = frozenset({"td", "th"})
 HIDDEN = frozenset({"script", "style", "template", "title", "head"})
+#: Stands for the end of a line of the source, until all of it is read.
+_SOURCE_LINE = "\v"
 
 
 class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
-        self._hidden = 0
+        self.states_lines = False
+        """Whether there is markup of lines: then the line ends of the source are white space."""
+        self._hidden = self._preformatted = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in HIDDEN
+        self._preformatted += tag == "pre"
         if tag in BLOCKS:
+            self.states_lines = True
             self.parts.append("\n")
         elif tag in CELLS:
             self.parts.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden = max(0, self._hidden - (tag in HIDDEN))
+        self._preformatted = max(0, self._preformatted - (tag == "pre"))
         if tag in BLOCKS and tag != "br":
             self.parts.append("\n")
 
@@ -44,7 +51,7 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
-            self.parts.append(data)
+            self.parts.append(data if self._preformatted else data.replace("\n", _SOURCE_LINE))
 
 
 def text_of(html: str) -> str:
@@ -55,5 +62,6 @@ def text_of(html: str) -> str:
     parser.feed(html[:whole])
     parser.feed(html[whole:].replace("<", "&lt;"))
     parser.close()
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).split("\n"))
+    text = "".join(parser.parts).replace(_SOURCE_LINE, " " if parser.states_lines else "\n")
+    lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

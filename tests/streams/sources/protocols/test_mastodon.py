@@ -96,6 +96,26 @@ def test_private_statuses_are_left_out() -> None:
         ("", ""),
         ("Awake <![if !mso]>all<![endif]> night", "Awake all night"),
         ("Awake <![foo[all]]> night <![", "Awake night <!["),
+        ("<p>Zoloft made me\nvery dizzy</p>", "Zoloft made me very dizzy"),
+        (
+            "<div>\r\n  Zoloft gave me weight\r\n  gain.<br>\r\nAnd\na rash</div>",
+            "Zoloft gave me weight gain.\nAnd a rash",
+        ),
+        ("Zoloft made me\nvery dizzy<br>\nand sick", "Zoloft made me very dizzy\nand sick"),
+        ("<p>Zoloft made\n<b>me</b>\nvery&#10;dizzy</p>", "Zoloft made me very dizzy"),
+        ("<ul>\n<li>hair\nloss</li>\n<li>rash</li>\n</ul>", "hair loss\nrash"),
+        (
+            "<table>\n<tr>\n<td>Zoloft</td>\n<td>hair\nloss</td>\n</tr>\n<tr><td>Paxil",
+            "Zoloft hair loss\nPaxil",
+        ),
+        ("<p>a</p><pre>b\nc</pre>d\ne", "a\nb\nc\nd e"),
+        ("</pre><p>a\nb", "a b"),
+        ("<p>a\n\nb</p>", "a b"),
+        # Without markup of lines the text has its own.
+        ("Zoloft. Day 3\nAwake", "Zoloft. Day 3\nAwake"),
+        ("Day 3\r\n\r\nAwake <b>all</b> night", "Day 3\nAwake all night"),
+        ('Day 3\n<a href="https://a.example">Awake</a>', "Day 3\nAwake"),
+        ("Dose <5 mg\nAwake", "Dose <5 mg\nAwake"),
     ],
 )
 def test_html_becomes_text(html: str, text: str) -> None:
