@@ -130,7 +130,10 @@ async def send_to(name: str, records: Sequence[Any]) -> None:
     """Sends records to a topic, which `check_target` accepts, and waits for the confirmations."""
     settings = broker_settings()
     target = topics.broker_name(settings, name)
-    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    size = topics.request_bytes(settings)
+    producer = AIOKafkaProducer(
+        **settings.client(), acks="all", enable_idempotence=True, max_request_size=size
+    )
     async with running_client(producer):
         for start in range(0, len(records), SENDS_AT_A_TIME):
             chunk = records[start : start + SENDS_AT_A_TIME]
