@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
@@ -26,16 +26,31 @@ class Deletions:
     has all records.
     """
 
-    def __init__(
-        self,
-        tombstones: Mapping[bytes, Sequence[Place]],
-        beginnings: Mapping[int, int],
-        versions: Mapping[tuple[bytes, int], int] | None = None,
-    ) -> None:
-        """`versions`: key and partition to the offset of the last record with a value."""
-        self._tombstones = tombstones
+    def __init__(self, keys: Collection[bytes], beginnings: Mapping[int, int], start: int = 0) -> None:
+        """`start`: the first offset at which a record of the keys may be."""
+        self._keys = frozenset(keys)
         self._beginnings = beginnings
-        self._versions = versions or {}
+        self._reached: dict[int, int] = dict.fromkeys(beginnings, start)
+        """The offset of each partition up to which it was read."""
+        self._tombstones: dict[bytes, list[Place]] = {}
+        self._versions: dict[tuple[bytes, int], int] = {}
+        """Key and partition to the offset of the last record with a value."""
+
+    async def read_on(self, settings: Settings, topic: Topic[Any]) -> None:
+        """Reads what has come since the last call."""
+        if not self._keys:
+            return
+        chunks = read_chunks(settings, topic, dict(self._reached), "end", lambda done, total: None)
+        async for records in chunks:
+            for record in records:
+                self._reached[record.partition] = record.offset + 1
+                if record.key not in self._keys:
+                    continue
+                if record.value is None:
+                    place = Place(record.partition, record.offset)
+                    self._tombstones.setdefault(record.key, []).append(place)
+                else:
+                    self._versions[record.key, record.partition] = record.offset
 
     def follow(self, key: bytes, place: Place) -> bool:
         """Whether the record at a place was deleted later. A tombstone in another partition counts: the key
@@ -61,21 +76,11 @@ async def read_deletions(
     """What follows reports, keys and places on the topic. Raises TopicsError where the broker lacks the
     topic.
     """
-    keys = {key for key, _ in reports}
-    tombstones: dict[bytes, list[Place]] = {}
-    versions: dict[tuple[bytes, int], int] = {}
     beginnings = await _beginnings(settings, topic)
-    if keys:
-        start = _start(reports, sorted(beginnings))
-        async for records in read_chunks(settings, topic, start, "end", lambda done, total: None):
-            for record in records:
-                if record.key is None or record.key not in keys:
-                    continue
-                if record.value is None:
-                    tombstones.setdefault(record.key, []).append(Place(record.partition, record.offset))
-                else:
-                    versions[record.key, record.partition] = record.offset
-    return Deletions(tombstones, beginnings, versions)
+    start = _start(reports, sorted(beginnings)) if reports else 0
+    found = Deletions({key for key, _ in reports}, beginnings, start)
+    await found.read_on(settings, topic)
+    return found
 
 
 def _start(reports: Collection[tuple[bytes, Place]], partitions: list[int]) -> int:

@@ -39,9 +39,17 @@ async def committed_offsets(
     admin: Any, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """The committed offset of each partition, 0 where there is none; raises KafkaError."""
+    found = await committed_metadata(admin, group, partitions)
+    return {tp: offset for tp, (offset, _) in found.items()}
+
+
+async def committed_metadata(
+    admin: Any, group: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[int, str]]:
+    """`committed_offsets`, each with the metadata that was committed with it."""
     wanted = list(partitions)
     found = await _retried(lambda: admin.list_consumer_group_offsets(group, partitions=wanted))
-    return {tp: max(0, found[tp].offset) if tp in found else 0 for tp in wanted}
+    return {tp: (max(0, found[tp].offset), found[tp].metadata) if tp in found else (0, "") for tp in wanted}
 
 
 async def describe_group(admin: Any, group: str) -> tuple[str, list[Member]]:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 
 from aiokafka import TopicPartition
 
-from streams.broker.groups import committed_offsets
+from streams.broker.groups import committed_metadata
 from streams.broker.ranges import Progress, read_chunks
 from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, attempts_of
 from streams.dead_letters.redrive import REASONS, reason_of, redrive_group, source_topic
+from streams.dead_letters.sent import Ranges, hold, read
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import TopicsError, admin_client, broker_name, require
@@ -22,6 +23,11 @@ DESCRIBED = (
     "pv-stage", "pv-reason", "pv-detail", "pv-release", "pv-topic", "pv-partition", "pv-offset",
     ATTEMPTS, TRUNCATED, DIGEST,
 )  # fmt: skip
+
+
+Redriven = dict[tuple[str, int], tuple[int, Ranges]]
+"""For a reason and a partition the offset before which all letters were looked at, and what was left of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +99,12 @@ async def read_letter(settings: Settings, dead_topic: str, partition: int, offse
     raise TopicsError(f"{dead_topic}/{partition} has no letter at offset {offset}")
 
 
-def describe(letter: Inbound, redriven: dict[tuple[str, int], int] | None = None) -> Described:
-    """What the pipeline wrote about a letter; `redriven` has, for a reason and a partition, the offset before
-    which all letters were sent back.
-    """
+def describe(letter: Inbound, redriven: Redriven | None = None) -> Described:
+    """What the pipeline wrote about a letter."""
     headers = dict(letter.headers)
     texts = {name: printable((headers.get(name) or b"").decode(errors="replace")) for name in DESCRIBED}
     reason = reason_of(letter.headers)
+    before, left = (redriven or {}).get((reason, letter.partition), (0, []))
     try:
         written = datetime.fromtimestamp(letter.timestamp, UTC)
     except (ValueError, OverflowError, OSError):
@@ -113,7 +118,7 @@ def describe(letter: Inbound, redriven: dict[tuple[str, int], int] | None = None
         source=f"{texts['pv-topic']}/{texts['pv-partition']}@{texts['pv-offset']}",
         attempts=attempts_of(letter.headers),
         bytes=len(letter.value or b""),
-        waiting=letter.offset >= (redriven or {}).get((reason, letter.partition), 0),
+        waiting=letter.offset >= before or hold(left, letter.offset),
     )  # fmt: skip
 
 
@@ -122,14 +127,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-async def _redriven(settings: Settings, dead_topic: str) -> dict[tuple[str, int], int]:
-    """For a reason and a partition the offset before which all letters were sent back."""
+async def _redriven(settings: Settings, dead_topic: str) -> Redriven:
     name = broker_name(settings, dead_topic)
     async with admin_client(settings) as admin:
         (described,) = await admin.describe_topics([name])
         partitions = [TopicPartition(name, p["partition"]) for p in described["partitions"]]
-        found: dict[tuple[str, int], int] = {}
+        found: Redriven = {}
         for reason in REASONS:
-            offsets = await committed_offsets(admin, redrive_group(settings, reason), partitions)
-            found |= {(reason, tp.partition): offset for tp, offset in offsets.items()}
+            offsets = await committed_metadata(admin, redrive_group(settings, reason), partitions)
+            found |= {(reason, tp.partition): (offset, read(left)) for tp, (offset, left) in offsets.items()}
     return found

@@ -8,9 +8,10 @@ days by default), so that setting must not be shorter than the retention of the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -26,6 +27,7 @@ from streams.dead_letters.headers import (
     attempts_of,
     place_of,
 )
+from streams.dead_letters.sent import SentOffsets
 from streams.records import Headers
 from streams.settings import Settings
 from streams.topics import (
@@ -33,6 +35,7 @@ from streams.topics import (
     MAX_DEAD_MESSAGE,
     Topic,
     TopicsError,
+    admin_client,
     broker_name,
     group_id,
     partition_counts,
@@ -42,6 +45,8 @@ from streams.topics import (
 #: Stands for a missing reason, or one that a later version of the software gave.
 OTHER = "other"
 REASONS: tuple[str, ...] = (*get_args(Reason), OTHER)
+#: How often a letter is sent back where nothing else is asked for.
+MAX_ATTEMPTS = 3
 #: Letters between two commits; a crash repeats at most so many.
 CHUNK = 500
 #: Upper bound, in bytes, of what the record format adds to a message.
@@ -75,13 +80,13 @@ async def redrive(  # noqa: PLR0913  the options of the command
     *,
     reason: str | None,
     limit: int,
-    max_attempts: int = 3,
+    max_attempts: int = MAX_ATTEMPTS,
     outdated: bool = False,
     progress: Progress,
 ) -> Redriven:
     """Sends back up to `limit` letters (0: all) with a reason (None: any) that are in the topic at the start.
     Letters of deleted reports are not sent, and without `outdated` none that a later version has replaced, or
-    that are older than their topic.
+    that are older than their topic. With it, or above MAX_ATTEMPTS, what earlier runs have left is sent too.
 
     Each is sent at least once: after a crash up to CHUNK letters are sent again. Raises TopicsError if
     `dead_topic` is not a dead-letter topic, and ValueError for an unknown reason.
@@ -94,7 +99,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
     counts = await partition_counts(settings)
     partitions = [TopicPartition(broker_name(settings, dead_topic), p) for p in range(counts[dead_topic])]
     async with AsyncExitStack() as stack:
-        sent = {name: await _SentOffsets.open(settings, name, partitions, stack) for name in chosen}
+        sent = await _sent_offsets(settings, chosen, partitions, stack)
         reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
         size = 2 * MAX_DEAD_MESSAGE
         producer = AIOKafkaProducer(
@@ -103,10 +108,24 @@ async def redrive(  # noqa: PLR0913  the options of the command
         for client in (reader, producer):
             await stack.enter_async_context(running_client(client))
         run = _Run(topic, broker_name(settings, topic.name), sent, producer, limit, max_attempts)
-        run.deletions = await _deletions(settings, topic)
         run.sends_outdated = outdated
-        await run.send_all(reader, partitions, progress)
+        # Before the search for deletions, which may take minutes: it has no letter that comes meanwhile.
+        stops = await reader.end_offsets(partitions)
+        run.deletions = await _deletions(settings, topic)
+        await run.send_all(reader, stops, progress, partial(run.deletions.read_on, settings, topic))
     return Redriven(run.sent, run.exhausted, run.skipped, run.too_large, run.deleted, run.outdated)
+
+
+async def _sent_offsets(
+    settings: Settings, reasons: Sequence[str], partitions: Sequence[Any], stack: AsyncExitStack
+) -> dict[str, SentOffsets]:
+    """Of each reason what was sent before, as long as `stack` is open."""
+    admin = await stack.enter_async_context(admin_client(settings))
+    groups = {reason: redrive_group(settings, reason) for reason in reasons}
+    return {
+        reason: await SentOffsets.open(settings, admin, group, partitions, stack)
+        for reason, group in groups.items()
+    }
 
 
 async def _deletions(settings: Settings, topic: Topic[Any]) -> Deletions:
@@ -146,32 +165,6 @@ def redrive_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     return [*own, (ATTEMPTS, str(attempts_of(headers) + 1).encode())]
 
 
-class _SentOffsets:
-    """The committed offsets of one reason: all of its letters before them were sent back."""
-
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
-        self.offsets: dict[Any, int] = {}
-
-    @classmethod
-    async def open(
-        cls, settings: Settings, reason: str, partitions: Sequence[Any], stack: AsyncExitStack
-    ) -> _SentOffsets:
-        group = redrive_group(settings, reason)
-        consumer = kafka_consumer(settings, group_id=group, enable_auto_commit=False)
-        await stack.enter_async_context(running_client(consumer))
-        consumer.assign(partitions)
-        consumer.pause(*partitions)  # it only commits, and must not fetch
-        sent = cls(consumer)
-        sent.offsets = {tp: await consumer.committed(tp) or 0 for tp in partitions}
-        return sent
-
-    async def commit(self, offsets: Mapping[Any, int]) -> None:
-        """Commits the offsets, but never lowers one: an earlier run for this reason alone may be further."""
-        self.offsets |= {tp: max(offset, self.offsets[tp]) for tp, offset in offsets.items()}
-        await self._consumer.commit(dict(self.offsets))
-
-
 class _Run:
     """One run over a dead-letter topic, and its counts."""
 
@@ -179,13 +172,13 @@ class _Run:
         self,
         topic: Topic[Any],
         target: str,
-        sent_offsets: Mapping[str, _SentOffsets],
+        sent_offsets: Mapping[str, SentOffsets],
         producer: Any,
         limit: int,
         max_attempts: int,
     ) -> None:
         self.sent = self.exhausted = self.skipped = self.too_large = self.deleted = self.outdated = 0
-        self.deletions = Deletions({}, {})
+        self.deletions = Deletions((), {})
         self.sends_outdated = False
         self._topic = topic
         self._target = target
@@ -195,16 +188,28 @@ class _Run:
         self._limit = limit
         self._max_attempts = max_attempts
 
-    async def send_all(self, reader: Any, partitions: Sequence[Any], progress: Progress) -> None:
-        """Reads from the first letter that may not have been sent to the present end of the topic; letters
-        that arrive meanwhile are left for the next run.
+    async def send_all(
+        self,
+        reader: Any,
+        stops: Mapping[Any, int],
+        progress: Progress,
+        read_deletions: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Reads from the first letter that may not have been sent to `stops`; later letters are for the next
+        run. `read_deletions`: looks before each chunk for what was deleted or sent meanwhile.
         """
-        first, stops = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-        sent = {tp: min(s.offsets[tp] for s in self._sent_offsets.values()) for tp in partitions}
+        partitions = list(stops)
+        first, left = await reader.beginning_offsets(partitions), self._takes_left
+        for one in self._sent_offsets.values():
+            one.drop_expired(first)
+        sent = {
+            tp: min(s.first(tp, with_left=left) for s in self._sent_offsets.values()) for tp in partitions
+        }
         starts = {tp: max(first[tp], sent[tp]) for tp in partitions}
         total = sum(max(0, stops[tp] - starts[tp]) for tp in partitions)
         progress(0, total)
         async for letters in read_between(reader, starts, stops, CHUNK):
+            await read_deletions()
             offsets = await self._send_back(letters)
             await self._commit(offsets)
             progress(min(total, self._seen()), total)
@@ -233,21 +238,30 @@ class _Run:
         return offsets
 
     def _is_due(self, letter: Any) -> bool:
-        """Whether to send the letter back; otherwise it is counted."""
+        """Whether to send the letter back; otherwise it is counted, and left for a run with other options."""
+        tp = TopicPartition(letter.topic, letter.partition)
         sent = self._sent_offsets.get(reason_of(letter.headers))
-        if sent is None or letter.offset < sent.offsets[TopicPartition(letter.topic, letter.partition)]:
+        if sent is None or not sent.waits(tp, letter.offset, with_left=self._takes_left):
             self.skipped += 1
         elif attempts_of(letter.headers) >= self._max_attempts:
+            sent.leave(tp, letter.offset)
             self.exhausted += 1
         elif TRUNCATED in dict(letter.headers) or _size(letter) > self._topic.max_message_bytes:
             self.too_large += 1
         elif self._is_deleted(letter):
             self.deleted += 1
         elif self._is_outdated(letter):
+            sent.leave(tp, letter.offset)
             self.outdated += 1
         else:
+            sent.take(tp, letter.offset)
             return True
         return False
+
+    @property
+    def _takes_left(self) -> bool:
+        """Whether this run may send what runs without these options have left."""
+        return self.sends_outdated or self._max_attempts > MAX_ATTEMPTS
 
     def _is_deleted(self, letter: Any) -> bool:
         place = place_of(letter.headers)

@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition
 
 from streams import topics
 from streams.dead_letters import redrive as module
+from streams.dead_letters.browse import browse
 from streams.dead_letters.headers import Fault, Reason, dead_letter_headers
 from streams.dead_letters.redrive import CHUNK, Redriven, redrive
 from streams.records import Inbound
@@ -53,7 +54,9 @@ class Dead:
 
         asyncio.run(send())
 
-    def redrive(self, reason: str | None = None, limit: int = 0, outdated: bool = False) -> Redriven:
+    def redrive(
+        self, reason: str | None = None, limit: int = 0, outdated: bool = False, attempts: int = 3
+    ) -> Redriven:
         seen: list[tuple[int, int]] = []
         done = asyncio.run(
             redrive(
@@ -61,6 +64,7 @@ class Dead:
                 "posts.dead",
                 reason=reason,
                 limit=limit,
+                max_attempts=attempts,
                 outdated=outdated,
                 progress=lambda n, total: seen.append((n, total)),
             )
@@ -68,6 +72,11 @@ class Dead:
         assert seen == sorted(seen)
         assert all(n <= total for n, total in seen)
         return done
+
+    def waiting(self) -> int:
+        """The letters that were not sent back, as `pvstream dead` counts them."""
+        letters = asyncio.run(browse(self.settings, "posts.dead", progress=lambda n, total: None))
+        return letters.waiting.total()
 
     def sent_back(self) -> list[Any]:
         return processes.read_all(self.bootstrap, "posts")
@@ -141,6 +150,8 @@ def test_a_letter_that_fails_each_time_is_not_sent_back_a_fourth_time(dead: Dead
     assert dead.redrive() == Redriven(0, 1, 0)
     assert len(dead.sent_back()) == 3
     assert dead.redrive() == Redriven(0, 0, 0), "and is not read again"
+    assert dead.redrive(attempts=4).sent == 1, "unless more attempts are asked for"
+    assert dead.redrive(attempts=4) == Redriven(0, 0, 0)
 
 
 def test_a_letter_too_large_for_the_topic_does_not_stop_the_others(dead: Dead) -> None:
@@ -174,6 +185,30 @@ def test_a_letter_that_was_deleted_or_replaced_is_not_brought_back_and_one_sent_
     assert dead.keys_sent_back() == Counter({b"key-0": 2, b"key-4": 2, b"key-8": 4})
 
 
+def test_a_report_that_is_deleted_or_replaced_during_a_run_is_not_brought_back(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def produce(*values: Any) -> None:
+        processes.produce(dead.bootstrap, "posts", values)
+
+    produce(*((f"key-{i}".encode(), b"{") for i in range(6)))
+    places = {m.key: (m.partition, m.offset) for m in dead.sent_back()}
+    for i in range(6):
+        key = f"key-{i}".encode()
+        record = Inbound("posts", *places[key], key, b"{", 0.0)
+        dead.add((key, b"{", dead_letter_headers(record, "ner", Fault("poison", ""), "0123456789ab")))
+    commit, late = module.SentOffsets.commit, [(b"key-4", None), (b"key-5", b"{}")]
+
+    async def then_more_comes(sent: Any, offsets: Any) -> None:
+        await commit(sent, offsets)
+        if late:
+            await asyncio.to_thread(produce, late.pop(0), late.pop(0))
+
+    monkeypatch.setattr(module, "CHUNK", 3)
+    monkeypatch.setattr(module.SentOffsets, "commit", then_more_comes)
+    assert dead.redrive("poison") == Redriven(4, 0, 0, deleted=1, outdated=1)
+
+
 def test_a_letter_older_than_its_topic_is_sent_back_only_where_that_is_asked_for(dead: Dead) -> None:
     async def send() -> None:
         async with AIOKafkaProducer(bootstrap_servers=dead.bootstrap) as producer:
@@ -187,9 +222,35 @@ def test_a_letter_older_than_its_topic_is_sent_back_only_where_that_is_asked_for
     dead.add(letter(1, "poison"), letter(5, "poison"))
     assert dead.redrive() == Redriven(1, 0, 0, outdated=1)
     assert dead.keys_sent_back() == keys([5])
-    dead.add(letter(1, "poison"))
-    assert dead.redrive(outdated=True).sent == 1
+    assert dead.redrive() == Redriven(0, 0, 0)
+    assert dead.redrive(outdated=True).sent == 1, "also where an earlier run has left it"
     assert dead.keys_sent_back() == keys([1, 5])
+    assert dead.redrive(outdated=True) == Redriven(0, 0, 0)
+
+
+def test_what_runs_have_left_is_sent_once_by_a_later_one_and_nothing_else_again(dead: Dead) -> None:
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=dead.bootstrap) as producer:
+            for _ in range(16):
+                await producer.send_and_wait("posts", key=b"x", value=b"{", partition=1)
+
+    asyncio.run(send())
+    client = processes.admin(dead.bootstrap)
+    for future in client.delete_records([TopicPartition("posts", 1, 16)]).values():
+        future.result(30)
+    # Those of partition 1 are older than their topic: 1, 5, 9 and 13, and the last ones have another reason.
+    dead.add(*(letter(i, "bad_record" if i > 11 else "poison") for i in (1, 5, 2, 9, 6, 12, 13)))
+    assert dead.redrive("poison") == Redriven(2, 0, 2, outdated=3)
+    assert dead.waiting() == 5
+    assert dead.redrive() == Redriven(1, 0, 5, outdated=1)
+    assert dead.redrive("poison", limit=1, outdated=True).sent == 1
+    assert dead.waiting() == 3
+    dead.add(letter(1, "poison"), letter(10, "poison"))
+    assert dead.redrive() == Redriven(1, 0, 0, outdated=1)
+    assert dead.redrive(outdated=True).sent == 4
+    assert dead.redrive(outdated=True) == Redriven(0, 0, 0)
+    assert dead.keys_sent_back() == keys([1, 1, 2, 5, 6, 9, 10, 12, 13])
+    assert dead.waiting() == 0
 
 
 def test_a_run_that_ends_between_its_sends_and_its_commit_repeats_a_chunk_and_loses_nothing(
@@ -205,10 +266,10 @@ def test_a_run_that_ends_between_its_sends_and_its_commit_repeats_a_chunk_and_lo
             raise KeyboardInterrupt
         await commit(ledger, passed)
 
-    commit = module._SentOffsets.commit
+    commit = module.SentOffsets.commit
     with monkeypatch.context() as patch:
         patch.setattr(module, "CHUNK", 5)
-        patch.setattr(module._SentOffsets, "commit", fails_at_the_second)
+        patch.setattr(module.SentOffsets, "commit", fails_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             dead.redrive("poison")
     assert dead.redrive("poison").sent == 7

@@ -35,9 +35,13 @@ def test_a_letter_is_described_without_the_words_of_its_sender() -> None:
 
 def test_a_letter_waits_until_those_of_its_reason_were_sent_back() -> None:
     assert describe(letter()).waiting
-    assert describe(letter(), {("poison", 0): 5}).waiting
-    assert not describe(letter(), {("poison", 0): 6}).waiting
-    assert describe(letter(), {("bad_record", 0): 6, ("poison", 1): 6}).waiting
+    assert describe(letter(), {("poison", 0): (5, [])}).waiting
+    assert not describe(letter(), {("poison", 0): (6, [(3, 5)])}).waiting
+    assert describe(letter(), {("bad_record", 0): (6, []), ("poison", 1): (6, [])}).waiting
+
+
+def test_a_letter_that_a_redrive_has_left_waits() -> None:
+    assert describe(letter(), {("poison", 0): (9, [(2, 6)])}).waiting
 
 
 def test_a_letter_that_somebody_else_wrote_is_described_too() -> None:
