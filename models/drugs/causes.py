@@ -54,6 +54,18 @@ _SWITCHED = _words(
     r"\b (?:switch|swap|chang|mov|trad|replac)\w* \b | \b (?:went|go|gone|came|took|is|from) \b"
 )
 _REPLACED = _words(r"\b (?:to|2|onto|for|off) \b")
+#: Before and between two drugs of which the first replaces the second: "switched to A from B".
+_TO_NEW = _words(
+    r"\b (?:switch|swap|chang|mov|transition|went|go|going|gone)\w* \s+ (?:\S+\s+){0,3}? (?:to|over|onto) \s+"
+    r" (?:\S+\s+){0,2}? $"
+)
+_FROM_OLD = _words(r"\s+ (?:\S+\s+){0,3}? from \s+ (?:\S+\s+){0,2}?")
+#: Behind an effect that ended with the drug that was replaced, unlike "gone after two weeks".
+_WENT = _words(
+    r"""\s+ (?:(?:has|have|had|all|just|finally|completely|totally) \s+){0,2}
+      (?:went(?:\saway)?|gone|stopped|quit|ended|disappeared|vanished|resolved|subsided|lifted|cleared\sup) \b
+      (?! \s after)"""
+)
 #: Up to the effect: a reason for what was said before.
 _BECAUSE = _words(r"\b (?:because|bc|b/c|cause|cuz|coz|cos|due\sto|since|as) \s+ (?:\S+\s+){0,4} $")
 #: From the effect up to a drug that caused it.
@@ -70,6 +82,13 @@ _DIRECTLY_FROM = _words(
 #: Between an effect that another drug before it is taken for, and its cause.
 _DIRECTLY_ON = _words(r"\s+ (?:on|after|since) \s+ (?:(?:the|my|taking|starting|i\sstarted) \s+){0,2} \#?")
 _DIRECTLY_WITH = _words(r"\s+ (?:with|w/|on) \s+ (?:(?:the|my) \s+)? \#?")
+#: Between an effect and the drug that it began with, whatever drug is before both.
+_SINCE_BEGUN = _words(
+    r"""\s+ (?:(?:that|which) \s+)? (?:(?:started|began|got\s(?:worse|bad)|came|come|showed\sup) \s+)?
+      (?:(?:ever|right|only|just|soon|shortly) \s+)? (?:since|after|when|once) \s+
+      (?:(?:i|we|they|he|she|(?:my|the) \s \w+) \s+)? (?:add|start|begin|beg[au]n)\w* \s+
+      (?:(?:taking|on|the|me|my|low|dose|of|in|\d+\s?mg) \s+){0,3} \#?"""
+)
 _CLAUSE = _words(r"[,;] | \b (?:and|but|while) \b")
 _CHANGE = _words(
     r"\b (?:now|so|then|but|instead|switch\w*|swap\w*|chang\w*|moved?|went|put|add\w*|compared|than)\b"
@@ -99,6 +118,11 @@ _FINE = _words(
 )
 #: Directly before a drug that another one is told from.
 _NOT = _words(r"\b (?:not|never|unlike|rather\sthan|instead\sof) \s+ (?:(?:the|my) \s+)? $")
+#: Directly before a drug that another one is compared with, which is named next, and before a list of them.
+_COMPARED = _words(
+    r"""\b (?:compared|in\scomparison) \s (?:to|with) (?:(?:\s\S+){1,4}? \s (?:and|or|&))?
+      \s+ (?:(?:the|my) \s+)? $"""
+)
 _BREAK = _words(r"[,;.!?:(] | \s but \s")
 #: Between two drugs that are taken together, and nothing else.
 _TOGETHER = _words(
@@ -147,6 +171,8 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence
         words = text[end : min(effect.start, end + _FAR)]
         if i and (
             _is_against(words)
+            or (_is_compared(text, before[i]) and not _SENTENCE_END.search(words))
+            or (_is_old(text, before[i - 1], before[i]) and not _is_left(text, words, effect))
             or (_FINE.match(words) and _BREAK.search(words))
             or (
                 _is_added(text, before[i - 1], before[i])
@@ -179,6 +205,10 @@ def _is_denied(text: str, drug: NamedDrug) -> bool:
     return _NOT.search(text[max(0, drug.start - _NEAR) : drug.start]) is not None
 
 
+def _is_compared(text: str, drug: NamedDrug) -> bool:
+    return _COMPARED.search(text[max(0, drug.start - _NEAR) : drug.start]) is not None
+
+
 def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
     """The drug that the sentence calls the first or the second one, before or behind the effect."""
     if len({d.name for d in before}) < 2:  # noqa: PLR2004  an order is one of two
@@ -193,17 +223,23 @@ def _by_order(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug
 
 
 def _replaced(text: str, before: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
-    """The drug that was given up for another because of the effect."""
+    """The drug that was given up for another because of the effect, or whose effect went away with it."""
     if len(before) < 2:  # noqa: PLR2004  one drug for another
         return None
     old, new = before[-2:]
     change, reason = text[old.end : new.start], text[new.end : effect.start]
-    if old.name == new.name or max(len(change), len(reason)) > _FAR:
-        return None
-    if _SENTENCE_END.search(change) or _SENTENCE_END.search(reason):
+    if old.name == new.name or max(len(change), len(reason)) > _FAR or _SENTENCE_END.search(change):
         return None
     switched = _SWITCHED.search(text, max(0, old.start - _NEAR), new.start) and _REPLACED.search(change)
-    return old if switched and _BECAUSE.search(reason) else None
+    if not switched or len(_SENTENCE_END.findall(reason)) > 1:
+        return None
+    return old if _is_left(text, reason, effect) else None
+
+
+def _is_left(text: str, words: str, effect: Span) -> bool:
+    """Whether the effect is the reason for a change of drugs, or went away with it; `words`: between both."""
+    is_reason = not _SENTENCE_END.search(words) and _BECAUSE.search(words) is not None
+    return is_reason or _WENT.match(text, effect.end) is not None
 
 
 def _changed_before(text: str, after: Sequence[NamedDrug], effect: Span) -> NamedDrug | None:
@@ -222,11 +258,15 @@ def _is_named_behind(text: str, before: Sequence[NamedDrug], drug: NamedDrug, ef
     sentence, unless they stand directly between both.
     """
     words = text[effect.end : drug.start]
-    if len(words) >= _NEAR or _SENTENCE_END.search(words) or not _FROM.search(words) or _CHANGE.search(words):
+    if len(words) >= _NEAR or _SENTENCE_END.search(words) or not _FROM.search(words):
+        return False
+    last = before[-1].end if before else effect.start
+    if _SINCE_BEGUN.fullmatch(words):
+        return not _CAUSED.search(text, max(last, effect.start - _FAR), effect.start)
+    if _CHANGE.search(words):
         return False
     if not before or _DIRECTLY_FROM.fullmatch(words):
         return True
-    last = before[-1].end
     if _DIRECTLY_ON.fullmatch(words) and _is_against(text[last : min(effect.start, last + _FAR)]):
         return True
     return bool(
@@ -252,6 +292,8 @@ def _taken_together(
 def _are_joined(text: str, one: NamedDrug, other: NamedDrug, starts: Sequence[int]) -> bool:
     if other.start - one.end >= _NEAR or not _TOGETHER.fullmatch(text, one.end, other.start):
         return False
+    if _is_compared(text, one) and not _is_compared(text, other):
+        return False
     return bisect_left(starts, one.end) == bisect_left(starts, other.start)
 
 
@@ -261,6 +303,15 @@ def _is_added(text: str, one: NamedDrug, other: NamedDrug) -> bool:
         other.start - one.end < _NEAR
         and _TO_IT.fullmatch(text, one.end, other.start) is not None
         and _ADDED.search(text[max(0, one.start - _NEAR) : one.start]) is not None
+    )
+
+
+def _is_old(text: str, one: NamedDrug, other: NamedDrug) -> bool:
+    """Whether the first drug replaced the second."""
+    return (
+        other.start - one.end < _NEAR
+        and _FROM_OLD.fullmatch(text, one.end, other.start) is not None
+        and _TO_NEW.search(text[max(0, one.start - _NEAR) : one.start]) is not None
     )
 
 

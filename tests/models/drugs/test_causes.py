@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -31,6 +32,14 @@ POSTS = [
     ("<hot flashes> now that I went from {1} to {2}", (2,), True),
     ("<itch> on my arms, so I switched from {1} to {2}", (1,), False),
     ("<nausea>, after which I switched from {1} to {2}", (1,), False),
+    ("switched from {1} to {2} in March. The <shakes> went away within a week", (1,), True),
+    ("switched from {1} to {2}, <the shakes> have all gone, sleeping fine", (1,), True),
+    ("switched from {1} to {2}. The <nausea> stopped after two weeks", (2,), False),
+    ("switched to {1} from {2} and now the <constipation> is bad", (1,), False),
+    ("They moved me over to {1} from my old {2}. <Itch> ever since", (1,), False),
+    ("switched to {1} from {2} because of <the shakes>", (2,), False),
+    ("switched to {1} from {2} and <the shakes> went away", (2,), False),
+    ("Went to bed after {1}. Woke up from {2} with <a headache>", (2,), False),
     # an order
     ("moved from {1} to {2}. Old one: <sore arms>", (1,), True),
     ("moved from {1} to {2}. Old one: itch. New one: <sore arms>", (2,), True),
@@ -47,6 +56,10 @@ POSTS = [
     ("{1} (not {2}) gave me <hives>", (1,), True),
     ("not {1} this time. <Hives> all the same", (1,), False),
     ("I take {1} instead of {2} because of <hives>", (2,), False),
+    ("Compared to {1}, {2} makes me <crash> at five", (2,), True),
+    ("On {1} now. Compared with {2} I get <bad headaches>", (1,), False),
+    ("Compared to {1} and {2}, {3} makes me <crash> at five", (3,), True),
+    ("<Insomnia>, but nothing compared to {1} and my {2}", (1, 2), False),
     # taken together
     ("{1} + {2} = <pupils like saucers>", (1, 2), False),
     ("took {1} on top of my {2}. <Heart racing>", (1, 2), False),
@@ -68,6 +81,12 @@ POSTS = [
     ("{1} does nothing for the <headaches> I get from my {2}", (2,), True),
     ("{1} for <nausea> on {2}", (2,), True),
     ("{1} for my <headaches> after starting {2}", (2,), True),
+    ("{1}, {2}. <Gained 25> since they added the {2}", (2,), True),
+    ("On {1} and {2}. The <tremor> started after they added {2}", (2,), True),
+    ("I take {1} and got <a tremor> when I started {2}", (2,), True),
+    ("{1} made me <shake> even after I started {2}", (1,), True),
+    ("{1} left me with <a tremor> since I started on {2}", (1,), True),
+    ("{1}: <no sleep>, and then they added {2}", (1,), False),
     ("{1} gave me <headaches> on {2}", (1,), True),
     ("Itch with {1}, <weight gain> with {2}, and cramps with {3}.", (2,), True),
     ("{1} made me <dizzy> with {2} in my system", (1,), True),
@@ -81,7 +100,7 @@ def marked(post: str) -> tuple[str, list[NamedDrug], Span]:
         post = post.replace(mark, name)
     start, end = post.index("<"), post.index(">") - 1
     text = post.replace("<", "").replace(">", "")
-    drugs = [NamedDrug(text.index(n), text.index(n) + len(n), n) for n in names.values() if n in text]
+    drugs = [NamedDrug(m.start(), m.end(), n) for n in names.values() for m in re.finditer(n, text)]
     return text, drugs, Span(start, end)
 
 
