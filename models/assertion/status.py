@@ -1,13 +1,42 @@
-"""The assertion of a mention: by the status that a model gave it, else by the rules."""
+"""The assertion of a mention: by the status that a model gave it, else by the rules.
+
+The head takes what another person has for the writer's in some sentences that say so plainly ("I know someone
+who got lupus from it"), also with a high probability. There the rules decide.
+"""
 
 from __future__ import annotations
 
+import re
+
 from models.assertion.rules import assertion
-from models.types import HYPOTHETICAL, NEGATED, OTHER, Assertion, Mention
+from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
+
+#: Below this probability of the writer's own event, the rules say whether it is another person's.
+SURE = 0.9
+#: Characters before an effect in which the words are that say who has it.
+_REACH = 60
+#: Directly before an effect that the subject of the sentence has.
+_HAS = re.compile(
+    r"\b(?:got|gets?|getting|had|has|have|having|develop(?:s|ed|ing)?|experienc(?:e|es|ed|ing)"
+    r"|suffer(?:s|ed|ing)?(?:\s+from)?|started|starting|was|became)\s+"
+    r"(?:(?:an?|the|some|such|so|very|really|severe|serious|bad|terrible|horrible|massive|mild)\s+){0,3}$",
+    re.IGNORECASE,
+)
 
 
 def asserted(text: str, mention: Mention, *, clinical: bool = False) -> Assertion:
     """What `text` states about an effect; `clinical` as in `assertion`."""
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
-    return Assertion(mention.status == NEGATED, mention.status == HYPOTHETICAL, mention.status == OTHER)
+    other = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
+    return Assertion(mention.status == NEGATED, mention.status == HYPOTHETICAL, other)
+
+
+def _is_anothers(text: str, mention: Mention) -> bool:
+    """Whether the rules find another experiencer of an effect that a model took for the writer's, which is
+    not sure or is told by the words directly before the effect.
+    """
+    is_sure = mention.status_score is None or mention.status_score >= SURE
+    if is_sure and not _HAS.search(text, max(0, mention.start - _REACH), mention.start):
+        return False
+    return assertion(text, mention.start, mention.end).other_experiencer
