@@ -28,7 +28,7 @@ _NO_UNIT = r"(?<!\d )(?<![\d'\u2019])"
 _LINKS = (
     r"(?:\s+(?:levels?|counts?|readings?|numbers?))?"
     r"(?:\s*[:=<>~]|\s+(?:is|was|were|are|of|at|in the|around|about|only|just|now|low|high|hit|reached|reads?"
-    r"|(?:went|got|goes|up|down) to))*\s*"
+    r"|(?:went|got|goes|up|down|dropped|fell|rose|jumped|climbed|spiked) to))*\s*"
 )
 #: What follows a number that is no value: of "45 minutes" after a meal, of a change "30 points".
 _NO_VALUE = (
