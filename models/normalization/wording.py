@@ -2,7 +2,8 @@
 
 Of "tingling in arms, legs and hands" the tagger makes three mentions, and "legs" alone says nothing of what
 is wrong with them: it is coded as "tingling in legs". A mention that ends with a drug ("lost my period on
-testosterone") is coded without it, because a term may be about the drug.
+testosterone") or begins with one as a heading ("Ritalin - headaches") is coded without it, because a term may
+be about the drug.
 """
 
 from __future__ import annotations
@@ -41,6 +42,17 @@ _OF_THE_DRUG = re.compile(
     r"|came(?:\s+\w+)?|rebound\w*|hangover|hung\s?over|interact\w*|level\w*)$",
     re.IGNORECASE,
 )
+#: Between a drug that is a heading and its effect.
+_HEADING = re.compile(r"\s+-+>?\s*|\s*(?:[\u2013\u2014:=]|[-=]>)\s*")
+
+
+def start_without_drug(text: str, mention: Mention, mentions: Sequence[Mention]) -> int:
+    """Where the words of an effect start behind a drug that is their heading; `mentions` as below."""
+    for other in _between(mentions, mention.start, mention.start + 1):
+        heading = _HEADING.match(text, other.end, mention.end) if other.label == DRUG else None
+        if heading and any(c.isalnum() for c in text[heading.end() : mention.end]):
+            return heading.end()
+    return mention.start
 
 
 def end_without_drug(text: str, mention: Mention, mentions: Sequence[Mention]) -> int:

@@ -11,7 +11,7 @@ from models.drugs import bundled_lexicon
 from models.drugs.causes import NamedDrug, causes
 from models.drugs.nicknames import generic_of_nickname
 from models.normalization.readings import end_with_reading
-from models.normalization.wording import effect_of_part, end_without_drug
+from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -42,13 +42,15 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
 def query(report: TaggedReport, mention: Mention) -> Query:
     """The mention as the model reads it: in its surface form, acronyms are replaced by their long forms, and
     the value of what it measures is added ("blood sugar was" of "blood sugar was in the 40s"). A drug at its
-    end is left out, and a part of the body alone is read with the effect before it.
+    end or as its heading is left out, and a part of the body alone is read with the effect before it.
     """
-    is_coded, offset = mention.label in CODED_LABELS, mention.start
-    end = end_without_drug(report.text, mention, report.mentions) if is_coded else mention.end
-    surface = mention.text[: end - offset]
+    is_coded, offset, end = mention.label in CODED_LABELS, mention.start, mention.end
+    if is_coded:
+        offset = start_without_drug(report.text, mention, report.mentions)
+        end = end_without_drug(report.text, mention, report.mentions)
+    surface = report.text[offset:end]
     for expansion in sorted(report.expansions, key=_start, reverse=True):
-        if mention.start <= expansion.start and expansion.end <= end:
+        if offset <= expansion.start and expansion.end <= end:
             surface = (
                 surface[: expansion.start - offset] + expansion.long_form + surface[expansion.end - offset :]
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.normalization.wording import effect_of_part, end_without_drug
+from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
 from models.types import ADE, DRUG, Mention
 
 
@@ -86,6 +86,31 @@ def test_an_effect_is_coded_without_the_drug_behind_it(effect: str, drug: str, e
     all_ = mentions(text, effect, drug=drug)
     (own,) = (m for m in all_ if m.label == ADE)
     assert text[6 : end_without_drug(text, own, all_)] == expected
+
+
+@pytest.mark.parametrize(
+    ("effect", "drug", "expected"),
+    [
+        ("Ritalin - headaches", "Ritalin", "headaches"),
+        ("Adderall: angry", "Adderall", "angry"),
+        ("Vyvanse = no sleep", "Vyvanse", "no sleep"),
+        ("Intuniv -> asleep", "Intuniv", "asleep"),
+        ("Prozac \u2013 sweats", "Prozac", "sweats"),
+        # The drug is a part of the effect, or there is nothing else.
+        ("Zoloft withdrawal", "Zoloft", "Zoloft withdrawal"),
+        ("Zoloft-induced mania", "Zoloft", "Zoloft-induced mania"),
+        ("lithium toxicity", "lithium", "lithium toxicity"),
+        ("Lamictal Liver Toxicity", "Lamictal", "Lamictal Liver Toxicity"),
+        ("Zoloft - !", "Zoloft", "Zoloft - !"),
+    ],
+)
+def test_an_effect_is_coded_without_the_drug_that_is_its_heading(
+    effect: str, drug: str, expected: str
+) -> None:
+    text = f"I had {effect} then"
+    all_ = mentions(text, effect, drug=drug)
+    (own,) = (m for m in all_ if m.label == ADE)
+    assert text[start_without_drug(text, own, all_) : own.end] == expected
 
 
 def test_a_drug_that_is_no_part_of_the_mention_changes_nothing() -> None:
