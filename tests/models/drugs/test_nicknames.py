@@ -23,6 +23,8 @@ from models.tables import read_tsv
         # A maker makes other drugs too.
         ("Pfizer", "Pfizer's Chantix gave me nightmares", None),
         ("moderna", "Moderna gave me a fever", None),
+        ("Lexy", "Lexy makes me yawn", "escitalopram"),
+        ("Nitro", "Nitro gave me a headache", "nitroglycerin"),
         ("zoloft", "zoloft", None),
         ("the thing", "the thing", None),
         ("", "nothing", None),
