@@ -46,7 +46,7 @@ from models.normalization.readings import end_with_reading, in_words
         ("don't 40", "don't 40"),
         ("b12 is 140", "vitamin b12 low"),
         ("vitamin b12 of 400", "vitamin b12 of 400"),
-        ("vitamin d level dropped to 11", "vitamin d level low"),
+        ("vitamin d level dropped to 11", "vitamin d low"),
         ("vitamin d 2000 units", "vitamin d 2000 units"),
         ("ferritin 6", "ferritin low"),
         ("ferritin jumped to 1,800", "ferritin high"),
