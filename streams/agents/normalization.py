@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from models.assertion.status import asserted
 from models.drugs import bundled_lexicon
 from models.drugs.causes import NamedDrug, causes
+from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
 from models.normalization.readings import end_with_reading
 from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
@@ -133,11 +134,12 @@ def _event(suspects: Suspects, mention: int, coding: Coding) -> CodedEvent:
 
 def _drugs(report: TaggedReport) -> list[NamedDrug]:
     """The drugs that a post names. Where the tagger's lexicon does not have one, the bundled lexicon, which
-    may be newer, or a nickname gives its nonproprietary name.
+    may be newer, a nickname or a misspelling gives its nonproprietary name.
     """
 
     def known(name: str) -> str:
-        return bundled_lexicon().generic(name) or generic_of_nickname(name, report.text) or name
+        found = bundled_lexicon().generic(name) or generic_of_nickname(name, report.text)
+        return found or generic_of_misspelling(name) or name
 
     drugs = [m for m in report.mentions if m.label == DRUG]
     return [NamedDrug(m.start, m.end, m.generic or known(_name(report, m))) for m in drugs]
@@ -157,7 +159,7 @@ def _names(report: TaggedReport, mention: Mention) -> list[str]:
         [bundled_lexicon().generic(part.strip()) for part in re.split(mark, name)] for mark in ("/", "[/+-]")
     ]
     named = ([part for part in parts if part] for parts in found if len(parts) > 1 and all(parts))
-    return next(named, [name])
+    return next(named, [generic_of_misspelling(name) or name])
 
 
 def _start(expansion: Expansion) -> int:
