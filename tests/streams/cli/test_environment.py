@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -11,6 +14,13 @@ from tests.streams.cli.command_line import CommandLine
 def test_every_setting_and_the_variables_of_the_tests_are_accepted() -> None:
     names = [f"PV_{name.upper()}" for name in Settings.model_fields]
     check_environment(dict.fromkeys([*names, "PV_TEST_KAFKA", "PV_REQUIRE_KAFKA", "PATH", "pv_batch"], "1"))
+
+
+def test_every_variable_that_the_test_suite_reads_is_accepted() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].rglob("*.py")]
+    names = {name for source in sources for name in re.findall(r'environ\.get\("(PV_\w+)"', source)}
+    assert {"PV_TEST_DATA", "PV_TEST_DEVICE"} <= names
+    check_environment(dict.fromkeys(names, "1"))
 
 
 @pytest.mark.parametrize(
