@@ -1,4 +1,4 @@
-"""The five models: pure Python in and out, used in the same way by streaming, evaluation and training."""
+"""The models: pure Python in and out, used in the same way by streaming, evaluation and training."""
 
 import os
 

@@ -1,1 +1,1 @@
-"""Measurements of normalization on mentions that were written for reading."""
+"""Measurements of normalization: codes of mentions that were written for it, and names it has."""

@@ -1,1 +1,1 @@
-"""Measurements of the summarizer: speed, and what each contrastive loss contributes."""
+"""Measurements of the summarizer: speed, written messages, two releases, and each contrastive loss."""

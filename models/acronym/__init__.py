@@ -1,1 +1,1 @@
-"""Long forms of acronyms: definitions in the text, surface features, prototypes, optional m-network."""
+"""Long forms of acronyms: definitions in the text, else dictionary, cue words, prototypes and encoder."""

@@ -1,4 +1,6 @@
-"""The lexicon of drug names: generic names, brands and common misspellings."""
+"""The lexicon of drug names: generic names, brands and common misspellings; beside it nicknames, classes of
+drugs, what drugs are taken for, and which of several drugs a post blames.
+"""
 
 from __future__ import annotations
 

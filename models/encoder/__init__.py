@@ -1,1 +1,1 @@
-"""The transformer encoder that all models share, its split at a layer, and the nearest-neighbour index."""
+"""The transformer encoder that all models share: packed, split at a layer; and nearest neighbours."""

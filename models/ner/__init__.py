@@ -1,1 +1,1 @@
-"""Tagging of drugs, adverse events, indications and withdrawal symptoms in text (CONORM-NER)."""
+"""Tagging of drugs, adverse events, indications and symptoms in text, and their status (CONORM-NER)."""

@@ -1,4 +1,4 @@
-"""CONORM-NER (CONORM, section 3.1): drugs, adverse events, indications and withdrawal symptoms in a text."""
+"""CONORM-NER (CONORM, section 3.1): drugs, adverse events, indications and symptoms in a text."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Coding of mentions to a terminology, with the sentence as context (CONORM-EN)."""
+"""Coding of mentions to a terminology (CONORM-EN), or NIL; with the sentence where a release reads it."""

@@ -1,1 +1,1 @@
-"""Short questions from long ones: pointer decoder, question templates, reranker, medical entities."""
+"""Short questions from long ones: extracted and edited, or written by a decoder."""

@@ -1,1 +1,1 @@
-"""The embedded broker, the check that a broker answers, the log filter, and reading of topic ranges."""
+"""The embedded broker; consumers, groups and membership on any broker; reading of topic ranges."""

@@ -1,1 +1,1 @@
-"""Training of the acronym model: m-network (Seneviratne et al. 2022) and prototypes."""
+"""Training of the acronym model: an encoder or m-network (Seneviratne et al. 2022), and prototypes."""

@@ -1,1 +1,1 @@
-"""Training of normalization with dynamic context refining (CONORM-EN)."""
+"""Training of normalization: an encoder on lay phrases, or with dynamic context refining (CONORM-EN)."""

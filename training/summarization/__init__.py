@@ -1,1 +1,1 @@
-"""Training of the summarizer with entity-driven contrastive learning (ECL, Lu et al. 2024)."""
+"""Training of the summarizer: rankers and an editor, or a decoder with ECL (Lu et al. 2024)."""
