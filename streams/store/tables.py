@@ -48,7 +48,7 @@ REPORTS = Table(
         "summary": "text",
         "record_id": "text",
         "permalink": "text",  # address at the source
-        "author_known": "boolean",  # the source names an author; who it is, is not kept
+        "author_known": "boolean",  # the record has the hash of an author, which is not kept, or an address
         "deleted": "boolean",
         "origin_topic": "text",
         "origin_partition": "bigint",
