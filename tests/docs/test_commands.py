@@ -83,6 +83,10 @@ def options_of(name: str, *more: str) -> set[str]:
     return {option for p in found.params for option in (*p.opts, *p.secondary_opts)}
 
 
+def check_variable(name: str) -> None:
+    assert not name.startswith("PV_") or name.removeprefix("PV_").lower() in Settings.model_fields
+
+
 def check(words: Sequence[str], options: Sequence[str]) -> None:
     """Fails where a program, a command or an option does not exist."""
     match words:
@@ -92,7 +96,7 @@ def check(words: Sequence[str], options: Sequence[str]) -> None:
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
         case ["export", *assignments]:
             for assignment in assignments:
-                assert assignment.split("=")[0].removeprefix("PV_").lower() in Settings.model_fields
+                check_variable(assignment.split("=")[0])
         case ["pvstream", name, *more]:
             assert name in command_line().commands
             assert set(options) <= options_of(name, *more[:1])
@@ -110,7 +114,7 @@ def check(words: Sequence[str], options: Sequence[str]) -> None:
 def test_every_command_exists_with_its_options(command: Command) -> None:
     check(command.words, command.options)
     for name, _ in command.variables:
-        assert not name.startswith("PV_") or name.removeprefix("PV_").lower() in Settings.model_fields
+        check_variable(name)
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "Makefile"], ids=lambda path: path.name)
