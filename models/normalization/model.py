@@ -24,7 +24,7 @@ from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
-from models.normalization.readings import in_words
+from models.normalization.readings import NORMAL, in_words, only_reading
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
@@ -194,8 +194,9 @@ class NormalizationModel:
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         """The k best preferred terms of each mention, that of a name with the very words first, else one that
         is not of opposite polarity; NIL by the rule, where all have the opposite polarity, and where the
-        mention is the relief of a symptom and no name. Where that is NIL and the mention has numbers, it is
-        coded with these in words, if that is not NIL.
+        mention is the relief of a symptom and no name. Where that is NIL and the mention has numbers, or
+        it is nothing but a reading, it is coded with these in words, if that is not NIL. A reading within
+        normal limits is NIL.
         """
         if not batch:
             return []
@@ -204,9 +205,11 @@ class NormalizationModel:
         keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
         distinct = dict(zip(keys, asked, strict=True))
         codings = self._codings(distinct)
-        read = {key: _in_words(query) for key, query in distinct.items() if codings[key].nil}
+        levels = {key: only_reading(query.surface) for key, query in distinct.items()}
+        read = {key: _in_words(q) for key, q in distinct.items() if codings[key].nil or levels[key]}
         if again := {key: query for key, query in read.items() if query != distinct[key]}:
             codings |= {key: coding for key, coding in self._codings(again).items() if not coding.nil}
+        codings |= {key: replace(codings[key], nil=True) for key in levels if levels[key] == NORMAL}
         return [codings[key] for key in keys]
 
     def _codings(self, queries: Mapping[Any, Query]) -> dict[Any, Coding]:

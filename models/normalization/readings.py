@@ -1,12 +1,12 @@
 """Readings of what is measured, in words, for the comparison of directions in polarity.py: "blood sugar of
 45" is a low one, and "cholesterol went from 280 to 160" a lower one.
 
-A row of readings.tsv has the words for what is measured, the values that are low and high in every unit in
-use, and what the words are read as ("plts 22" as "platelets low"); between these values, and where units
-overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as blood pressure is written, the first
-number counts; a percent sign may follow that of a `percent` alone. For a `change` only "from ... to ..." is
-read. An arrow between two values ("210 -> 38") and arrows alone have a direction of anything, and so has a
-multiple of the upper limit of normal.
+A row of readings.tsv has the words for what is measured, the values that are low, high and normal in every
+unit in use, and what the words are read as ("plts 22" as "platelets low"); between these values, and where
+units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as blood pressure is written, the
+first number counts; a percent sign may follow that of a `percent` alone. For a `change` only "from ... to
+..." is read. An arrow between two values ("210 -> 38") and arrows alone have a direction of anything, and so
+has a multiple of the upper limit of normal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.tables import read_tsv
 
 #: Characters behind a mention in which a reading that begins in it may end.
 REACH = 40
-LOW, HIGH, LOWER, HIGHER = "low", "high", "lower", "higher"
+LOW, HIGH, NORMAL, LOWER, HIGHER = "low", "high", "normal", "lower", "higher"
 _NUMBER = r"(?<![\w.,/])(\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,3})?)"
 #: In front of short names: "12 hr 30" and "don't 40" have none.
 _NO_UNIT = r"(?<!\d )(?<![\d'\u2019])"
@@ -52,6 +52,12 @@ _VALUES = re.compile(rf"{_NUMBER}\s?[a-z%/]{{0,8}}\s?(?:\u2192|-{{1,2}}>|=>)\s?{
 _OF_LIMIT = re.compile(r"\d+(?:\.\d+)?\s?(?:x|times)\s?(?:the\s)?(?:uln|upper limits? of normal)\b", re.I)
 _ARROWS = {"\u2191": " increased ", "\u2193": " decreased "}
 _TRANSLATED = str.maketrans(_ARROWS)
+#: What may follow a value in a mention that is nothing but a reading.
+_BEHIND = re.compile(
+    r"\s?(?:/?(?:mm\s?hg|bpm|mg/dl|g/d?l|[mun]?mol/l|\u03bcmol/l|m?eq/l|i?u/l|ng/m?l|/min|[kf]|c))?"
+    r"(?:\s+(?:on\s+)?(?:ra|room air))?(?:\s+(?:stable|normal|wnl|regular))?[\s.,;)]*",
+    re.IGNORECASE,
+)
 #: Between a number and a unit of weight that is written at once, "20lbs".
 _JOINED = re.compile(r"(?<=\d)(?=(?:lbs?|kgs?|kilos?|pounds?)\b)")
 #: Without ASCII, other letters ("\u017f", "\u212a") and digits would be taken for those of the words.
@@ -62,11 +68,12 @@ Ranges = tuple[tuple[float, float], ...]
 
 
 class _Values(NamedTuple):
-    """The values of what is measured that are low and high, each from one number to another."""
+    """The values of what is measured that are low, high and normal, each from one number to another."""
 
     kind: str
     low: Ranges
     high: Ranges
+    normal: Ranges
     words: str
     """what is measured, in the words of the terminology"""
 
@@ -90,14 +97,20 @@ def in_words(text: str) -> str:
     return " ".join(_JOINED.sub(" ", text.translate(_TRANSLATED)).split())
 
 
+def only_reading(text: str) -> str | None:
+    """LOW, HIGH or NORMAL, where a text is nothing but a reading with that meaning."""
+    found = _readings().value.match(text)
+    return _level(found) if found and _BEHIND.fullmatch(text, found.end()) else None
+
+
 def end_with_reading(text: str, start: int, end: int) -> int:
     """Where the mention at `start:end` ends with the reading that begins in it and goes on behind it: of
     "blood sugar was" in the 40s, behind the 40s; else `end`.
     """
     within, readings = text[start : end + REACH], _readings()
-    for pattern, put in ((readings.change, _changed), (readings.value, _valued)):
+    for pattern, read in ((readings.change, _changed), (readings.value, _level)):
         for found in pattern.finditer(within):
-            if found.start() < end - start < found.end() and put(found) != found[0]:
+            if found.start() < end - start < found.end() and read(found) not in (None, found[0]):
                 return start + found.end()
     return end
 
@@ -116,15 +129,29 @@ def _changed(found: re.Match[str]) -> str:
 
 
 def _valued(found: re.Match[str]) -> str:
-    words, number, thousands, second, percent = found.groups()
-    values, value = _readings().values[" ".join(words.lower().split())], _number(number)
+    level = _level(found)
+    return f"{_values(found).words} {level}" if level in (LOW, HIGH) else found[0]
+
+
+def _level(found: re.Match[str]) -> str | None:
+    """What the value of a reading is; None where it says nothing."""
+    _, number, thousands, second, percent = found.groups()
+    values, value = _values(found), _number(number)
     if (values.kind == "pair") != bool(second) or (percent and values.kind != "percent"):
-        return found[0]
+        return None
     value *= _THOUSANDS.get((thousands or "").lower(), 1.0)
-    for direction, ranges, excluded in ((LOW, values.low, ">"), (HIGH, values.high, "<")):
-        if excluded not in found[0] and any(least <= value <= most for least, most in ranges):
-            return f"{values.words} {direction}"
-    return found[0]
+    for level, ranges, excluded in (
+        (LOW, values.low, ">"),
+        (HIGH, values.high, "<"),
+        (NORMAL, values.normal, "<>"),
+    ):
+        if not any(c in found[0] for c in excluded) and any(least <= value <= most for least, most in ranges):
+            return level
+    return None
+
+
+def _values(found: re.Match[str]) -> _Values:
+    return _readings().values[" ".join(found[1].lower().split())]
 
 
 def _number(written: str) -> float:
@@ -135,11 +162,12 @@ def _number(written: str) -> float:
 def _readings() -> _Readings:
     values: dict[str, _Values] = {}
     names: list[str] = []
-    for words, kind, low, high, read_as in _rows():
+    for words, kind, low, high, normal, read_as in _rows():
         named = words.split(", ")
         names += named
         if kind != "change":
-            values |= dict.fromkeys(named, _Values(kind, _ranges(low), _ranges(high), read_as))
+            ranges = [_ranges(written) for written in (low, high, normal)]
+            values |= dict.fromkeys(named, _Values(kind, *ranges, read_as))
     return _Readings(
         values,
         re.compile(
@@ -152,7 +180,8 @@ def _readings() -> _Readings:
 
 def _rows() -> list[list[str]]:
     path = Path(__file__).with_name("readings.tsv")
-    return [row[:5] for row in read_tsv(path, ("words", "reading", "low", "high", "read as"))]
+    columns = ("words", "reading", "low", "high", "normal", "read as")
+    return [row[: len(columns)] for row in read_tsv(path, columns)]
 
 
 def _any(names: list[str]) -> str:

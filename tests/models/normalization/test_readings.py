@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.normalization.readings import end_with_reading, in_words
+from models.normalization.readings import end_with_reading, in_words, only_reading
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,10 @@ from models.normalization.readings import end_with_reading, in_words
         ("sats 82%", "oxygen saturation low"),
         ("platelets 20%", "platelets 20%"),
         ("ALT 12x ULN", "ALT increased"),
+        ("international normalized ratio 9.4", "international normalised ratio high"),
+        ("alanine aminotransferase 612", "alanine aminotransferase high"),
+        ("absolute neutrophil count of 0.3", "neutrophils low"),
+        ("mean arterial pressure 48", "blood pressure low"),
         ("12 hr 30", "12 hr 30"),
         ("100 mg 3", "100 mg 3"),
         ("don't 40", "don't 40"),
@@ -67,3 +71,27 @@ def test_a_mention_ends_with_the_reading_that_begins_in_it() -> None:
     text = "my blood sugar was in the 40s again"
     assert text[3 : end_with_reading(text, 3, 18)] == "blood sugar was in the 40s"
     assert end_with_reading("nausea for 40 days", 0, 6) == len("nausea")
+    assert end_with_reading("potassium was 4.1 today", 0, 13) == len("potassium was 4.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("respirations 16", "normal"),
+        ("HR 72", "normal"),
+        ("BP 120/80 mmHg", "normal"),
+        ("potassium 4.1 mEq/L", "normal"),
+        ("oxygen saturation 97% on RA", "normal"),
+        ("Cr 0.9 stable", "normal"),
+        ("creatine kinase of 12,000", "high"),
+        ("sodium 118", "low"),
+        ("K 5.3", None),
+        ("BP 92/50", None),
+        ("SBP <120", None),
+        ("hypotension, BP 120/80", None),
+        ("HR 72 to 130", None),
+        ("rash", None),
+    ],
+)
+def test_a_text_is_only_a_reading_where_it_has_nothing_else(text: str, level: str | None) -> None:
+    assert only_reading(text) == level
