@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from models.drugs import bundled_lexicon
 from models.types import Span
 
 #: Clinicians' shorthand in small letters, the first of which may be a capital.
@@ -49,6 +50,32 @@ _IN_FRONT = {
         r"minutes|hours|years old)\b"
     ),
 }
+#: Between a name and its value.
+_TO_VALUE = (
+    r"(?:\s+(?:of|is|was|in|the|at|low|mid|high|dropp(?:ed|ing)|fell|down|up|to|now)\b)*\s*[:=<>~]*\s*"
+)
+#: Long forms that what follows decides, whatever else is near: values, parts of an examination, a drug.
+_BY_NEXT = tuple(
+    (names.split(), re.compile(follows, re.IGNORECASE), long_form)
+    for names, follows, long_form in (
+        ("RR", rf"{_TO_VALUE}\d{{1,2}}s?(?![\w%]|[.,/]\d|\s*\(9)", "respiratory rate"),
+        ("HR", rf"{_TO_VALUE}\d{{2,3}}(?:s|bpm)?(?![\w%]|[.,/]\d)", "heart rate"),
+        ("SBP", rf"{_TO_VALUE}\d{{2,3}}s?(?![\w%])", "systolic blood pressure"),
+        ("CK", rf"{_TO_VALUE}(?:\d{{3,}}|\d{{1,3}},\d{{3}})(?!\w)", "creatine kinase"),
+        ("MS", r"\s+(?:changes?|wax(?:ing|es|ed))\b", "mental status"),
+        (
+            "PE",
+            r"\s*:\s*(?:(?:gen|general|vss?|heent|skin|neck|heart|cor|cv|chest|lungs?|abd|abdomen|ext|neuro|nad|bp|temp"
+            r"|afebrile|alert|awake|well|comfortable|unremarkable|normal|wnl|nl|benign|rrr|ctab?|soft)\b)",
+            "physical examination",
+        ),
+        (
+            "d/c D/C DC",
+            r"\s+(?P<drug>[\w-]+)(?![\w-])(?!\s+(?:teaching|instructions?|counsel))",
+            "discontinue",
+        ),
+    )
+)
 _BRACKET = re.compile(r"\(([^()]{2,120})\)")
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _MAX_WORDS = 2
@@ -83,6 +110,15 @@ def _is_something_else(text: str, start: int, end: int) -> bool:
         return True
     is_titled = _TITLE.search(text, max(0, start - _TITLE_REACH), start) is not None
     return is_titled and _SURNAME.match(text, end) is not None
+
+
+def long_form_by_next(text: str, span: Span, entry: str, known: Sequence[str]) -> str | None:
+    """Which of the `known` long forms of a short form what follows decides; None where it decides nothing."""
+    for names, follows, long_form in _BY_NEXT:
+        found = follows.match(text, span.end) if entry in names and long_form in known else None
+        if found and ("drug" not in found.groupdict() or bundled_lexicon().generic(found["drug"])):
+            return long_form
+    return None
 
 
 def definitions(text: str, known: Mapping[str, Sequence[str]] = MappingProxyType({})) -> dict[str, str]:

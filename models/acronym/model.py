@@ -1,5 +1,5 @@
-"""What an acronym stands for: its definition in the text, else the long form of a dictionary that fits its
-sentence best. Unknown short forms are not expanded.
+"""What an acronym stands for: its definition in the text, else the long form of a dictionary that the words
+behind it decide, or that fits its sentence best. Unknown short forms are not expanded.
 
 Definitions: Schwartz and Hearst (2003), see definitions.py. Dictionary: a trained release scores the long
 forms by a head and by prototypes; the head uses surface features and the encoder, and the m-network of
@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from pydantic import TypeAdapter
 
-from models.acronym.definitions import definitions, short_forms
+from models.acronym.definitions import definitions, long_form_by_next, short_forms
 from models.acronym.questions import question
 from models.acronym.scorers import HEAD, Scorer, TrainedScorer, ZeroShotScorer
 from models.encoder.model import Encoder, encoder_of
@@ -113,7 +113,13 @@ class AcronymModel:
                 if occurrence.entry in defined:
                     long_form = LongForm(defined[occurrence.entry], 1.0)
                     expansions[report].append(occurrence.expansion(long_form, "text"))
-                elif occurrence.entry in self.dictionary and not in_capitals(occurrence.sentence):
+                elif occurrence.entry not in self.dictionary or in_capitals(occurrence.sentence):
+                    continue
+                elif by_next := long_form_by_next(
+                    text, occurrence.span, occurrence.entry, self.dictionary[occurrence.entry]
+                ):
+                    expansions[report].append(occurrence.expansion(LongForm(by_next, 1.0), "dictionary"))
+                else:
                     n_asked += len(self.dictionary[occurrence.entry]) > 1
                     if n_asked <= MOST_ASKED or len(self.dictionary[occurrence.entry]) == 1:
                         undefined.append(occurrence)

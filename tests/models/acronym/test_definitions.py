@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.acronym.definitions import best_long_form, definitions, short_forms
+from models.acronym.definitions import best_long_form, definitions, long_form_by_next, short_forms
 from models.acronym.model import CLINICAL
 from models.tables import read_tsv
 from models.types import Span
@@ -171,6 +171,42 @@ def test_short_forms_are_words_with_capitals(text: str, expected: list[str]) -> 
 def test_initials_of_a_person_parts_of_an_ecg_and_numbers_are_none(text: str, expected: list[str]) -> None:
     found = [text[s.start : s.end] for s in short_forms(text, Span(0, len(text)))]
     assert [short for short in found if short.isupper() and len(short) > 1] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SBP 70 after lisinopril", "systolic blood pressure"),
+        ("SBP in the 80s", "systolic blood pressure"),
+        ("SBP on ceftriaxone x 10 days", None),
+        ("HR dropped to 38", "heart rate"),
+        ("HR 0.72 (95% CI 0.6-0.9)", None),
+        ("RR 6, sats 84%", "respiratory rate"),
+        ("RR 1.5 (95% CI 1.1-2.0)", None),
+        ("CK of 12,000", "creatine kinase"),
+        ("CK 7 and CK 20", None),
+        ("MS changes on Dilaudid", "mental status"),
+        ("MS 4 mg IV", None),
+        ("PE: lungs clear", "physical examination"),
+        ("PE: heparin gtt", None),
+        ("d/c lisinopril given cough", "discontinue"),
+        ("d/c home on lisinopril", None),
+    ],
+)
+def test_what_follows_a_short_form_may_decide_its_long_form(text: str, expected: str | None) -> None:
+    short_form = text.split(maxsplit=1)[0].rstrip(":")
+    known = [
+        expected or "",
+        "systolic blood pressure",
+        "heart rate",
+        "respiratory rate",
+        "creatine kinase",
+        "mental status",
+        "physical examination",
+        "discontinue",
+    ]
+    assert long_form_by_next(text, Span(0, len(short_form)), short_form, known) == expected
+    assert long_form_by_next(text, Span(0, len(short_form)), short_form, ["hour"]) is None
 
 
 def test_short_forms_are_those_of_the_sentence() -> None:
