@@ -146,3 +146,26 @@ def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length(
     note = "She has taken amiodarone for two years and denies any chest pain,\ndizziness or [rash]."
     assert assertion_of(note, clinical=True) == NEGATED
     assert assertion_of(note) == ASSERTED
+
+
+@pytest.mark.parametrize(
+    ("marked", "is_told"),
+    [
+        ("Discussed SE of prednisone incl weight gain, [insomnia].", True),
+        ("Educated pt on s/sx of [serotonin syndrome] while on Zoloft and tramadol.", True),
+        ("Counseled re: risks of metformin, [lactic acidosis].", True),
+        ("Reviewed side effects of Chantix: [nausea].", True),
+        ("Discussed side effects she has had on Zoloft, incl [nausea].", False),
+        ("Counseled about diet; developed [nausea] on Ozempic.", False),
+        ("Reviewed labs: [hyponatremia] on sertraline.", False),
+        ("Discussed [rash] on amoxicillin with mom.", False),
+    ],
+)
+def test_what_a_patient_was_told_of_is_possible(marked: str, is_told: bool) -> None:
+    assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_told else ASSERTED)
+
+
+def test_a_plus_ends_what_is_denied() -> None:
+    assert assertion_of("Neg for chest pain, +[palpitations] on albuterol.", clinical=True) == ASSERTED
+    assert assertion_of("Denies pain; + [nausea] on Ozempic.", clinical=True) == ASSERTED
+    assert assertion_of("Denies pain, [nausea] on Ozempic.", clinical=True) == NEGATED
