@@ -47,6 +47,17 @@ def test_effects_right_behind_a_drug_of_a_list_are_its_own(
         ("All other drugs: PCN (sinusitis)", False),
         ("Allergies: none.\nPCN (sinusitis)", False),
         ("No known drug allergies, PCN (sinusitis)", False),
+        ("ALLERGIES: Sulfa - rash. PCN - hives.", True),
+        ("Allergies: sulfa (rash, itching). Latex (rash). PCN (hives).", True),
+        ("Drug allergies:\n\n1. Sulfa - rash\n2. PCN: hives", True),
+        ("ADRs: sulfa - rash; codeine. PCN -> hives", True),
+        ("ALLERGIES: Sulfa - rash. MEDS: PCN - sinusitis.", False),
+        ("ALLERGIES: Sulfa - rash.\nHOME MEDICATIONS\nPCN - sinusitis.", False),
+        ("ALLERGIES: Sulfa - rash. PMH: sinusitis. PCN - sinusitis.", False),
+        ("ALLERGIES: Sulfa - rash.\n\nPCN - sinusitis.", False),
+        ("ALLERGIES: none known. PCN - sinusitis.", False),
+        ("Had an allergic reaction in 2010. PCN - sinusitis.", False),
+        ("Allergies: sulfa - rash. Came today with a cold and fever. PCN - sinusitis", False),
     ],
 )
 def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, states: bool) -> None:
@@ -70,13 +81,15 @@ def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, states: bool
         ("Reaction to penicillin: rash (hives)", ["penicillin"], set()),
         ("Allergies: penicillin caused rash; hives in 2019", ["penicillin"], set()),
         ("Penicillin (rash), biopsy (hives)", ["Penicillin"], set()),
+        ("Allergies: penicillin; rash - hives", ["penicillin"], {"rash", "hives"}),
+        ("Allergies: penicillin; Lipitor - cramps", ["penicillin"], {"Lipitor - cramps"}),
         ("CONCLUSIONS : rash is an adverse effect of penicillin", ["penicillin"], set()),
     ],
 )
 def test_the_effects_of_what_is_no_known_drug_are_not_those_of_another(
     text: str, drugs: list[str], of_others: set[str]
 ) -> None:
-    effects = [e for e in ("rash", "hives", "cough", "itching") if e in text]
+    effects = [e for e in ("rash", "hives", "cough", "itching", "Lipitor - cramps") if e in text]
     found = listed(text, [_mention(text, d, DRUG) for d in drugs], [_mention(text, e, ADE) for e in effects])
     assert {effect.text for effect in found.of_others} == of_others
 
