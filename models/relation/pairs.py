@@ -1,5 +1,6 @@
 """Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones, but
-no drug with what it is taken for, what was there before it, or the effect of another drug of a list.
+no drug with what it is taken for, what was there before it or is not due to it, or the effect of another drug
+of a list.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from models.relation.listed import listed
-from models.relation.purpose import taken_for, was_before
+from models.relation.purpose import each_for_its_own, not_due, taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
 LABELS = (DRUG, ADE)
@@ -64,24 +65,27 @@ def pairs_of(
     pairs = []
     for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
         most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
-        drug_of, of_others, are_stated = listed(
-            texts[report], *([m.mention for m in own] for own in (drugs, effects))
-        )
+        mentions = [[m.mention for m in own] for own in (drugs, effects)]
+        drug_of, of_others, are_stated = listed(texts[report], *mentions)
+        uses = each_for_its_own(texts[report], *mentions, [effect.read for effect in effects])
+        treating = set(uses.values())
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
                 is_own = drug_of.get(effect.mention, drug.mention) is drug.mention
                 is_own = is_own and effect.mention not in of_others
-                if is_own and not _innocent(texts[report], drug, effect):
+                is_own = is_own and not (effect.mention in uses and drug.mention in treating)
+                stated = are_stated and effect.mention in drug_of
+                if is_own and (stated or not _innocent(texts[report], drug, effect, mentions[0])):
                     words_of = drug.last_word, effect.last_word
-                    stated = are_stated and effect.mention in drug_of
                     pairs.append(Pair(report, drug.position, effect.position, place, *words_of, stated))
     return pairs
 
 
-def _innocent(text: str, drug: SentenceMention, effect: SentenceMention) -> bool:
+def _innocent(text: str, drug: SentenceMention, effect: SentenceMention, drugs: Sequence[Mention]) -> bool:
     mentions = drug.mention, effect.mention
-    return taken_for(text, *mentions, effect.read) or was_before(text, *mentions)
+    is_use = taken_for(text, *mentions, effect.read, drugs)
+    return is_use or was_before(text, *mentions) or not_due(text, *mentions)
 
 
 def _nearest(

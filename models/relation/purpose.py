@@ -1,5 +1,5 @@
-"""Which effects of a sentence are what a drug in it is taken for, or were there before it, and not what it
-caused.
+"""Which effects of a sentence are what a drug in it is taken for, or were there before it, or are said not to
+be due to it, and not what it caused.
 
 "PE, heparin gtt" looks like "thrombocytopenia, heparin" to a tagger that was trained on case reports, which
 tell of what drugs cause. What a drug is a known treatment of counts as caused by it only where the words say
@@ -9,27 +9,36 @@ These words are the rows of triggers.tsv. Kinds of rows, by where they stand:
 
 - between a drug and an effect, whichever comes first: `caused`, and `caused_alone` with nothing else;
 - behind an effect, up to a drug: `from`, and `was_before`, for an effect of any drug that is not its effect;
+- behind an effect, up to a drug that did not cause it: `not_due`, and `doubted` with a `doubted_end` behind
+  the drug ("not amoxicillin related"), and `instead` in front of what caused it;
+- between an effect and a drug: `with`, where a `suffered` is in front of the effect or a `given_up` behind
+  the drug;
 - behind a drug, up to an effect: `gave`, `gave_alone` with nothing else, and `led` anywhere;
 - around an effect: `new` in front of it, `new_inside` as its first word, `more` in front of it where a
   `more_with` and a drug follow it, and `made_worse` behind it, with a drug in front;
 - around a drug that is not borne, was too much or is missed: `not_borne` and `stopped` in front of it,
   `too_much` behind it, and `when` in front of it with `was_stopped` behind it. The effect is its effect, but
   not with a `taken_for` in between: "allergic to prednisone for asthma";
+- `remedy` behind a drug that was given for an effect of another drug in front of it;
 - `for_else` behind a drug with `in_patient` in front of it: it is taken for something else.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
 from models.drugs.uses import bundled_uses
 from models.terminology.names import term_at_end
 from models.triggers import pattern_of, read_triggers
-from models.types import Mention
+from models.types import DRUG, Mention
 
 _FEW = r"(?:[\w'-]+\s+){0,3}"
+_DETERMINERS = r"(?:(?:the|his|her|their|any|this|study|use|of|oral|iv|home|therapy|with|treatment)\s+)*"
 #: What stands around the triggers of a kind: a pattern in front of them, and one behind them.
 _AROUND = {
     "caused": (r"\b", r"\b"),
@@ -51,7 +60,15 @@ _AROUND = {
     "taken_for": (r"\b", rf"\s+{_FEW}$"),
     "for_else": (r"(?:\s+(?!and\b|but\b)\w+){0,2}\s+", ""),
     "in_patient": (r"^\s+", r"\b"),
+    "with": (r"^\s+", rf"\s+{_FEW}$"),
+    "suffered": (r"\b", r"\s+(?:[\w-]+\s+){0,2}$"),
+    "given_up": (r"[^.\n]{0,40}?", ""),
     "was_before": (r"\b", ""),
+    "not_due": (r"\b", rf"\s+{_DETERMINERS}(?:[\w-]+(?:,|,?\s+(?:or|nor|and)\b|/)\s*)?{_DETERMINERS}$"),
+    "doubted": (r"\b", r"\s+$"),
+    "instead": (r"^[^.;]{0,40}?\b", rf"\s+{_FEW}$"),
+    "remedy": (rf"\s+(?:[\d.]+\s?\w*\s+)?{_FEW}", r"\b"),
+    "doubted_end": (r"[\s-]+", r"\b"),
 }
 
 
@@ -64,22 +81,35 @@ def _read() -> dict[str, re.Pattern[str]]:
 
 
 _SAYS = _read()
+#: Between what is treated and its drug, and the other way round.
+_ON_DRUG = re.compile(
+    r"\s*[(:]\s*|,?\s+(?:(?:\w+\s+)?(?:controlled|treated|managed|stable)\s+)?(?:on|with|w/|by)\s+(?:(?:his|her|home)\s+)?",
+    re.IGNORECASE,
+)
+_FOR_EFFECT = re.compile(r"(?:\s+[\w./-]+){0,4}?\s*(?:\bfor\s+(?:(?:his|her)\s+)?|[(:]\s*)", re.IGNORECASE)
+#: What else caused an effect: "insulin for steroid-induced hyperglycemia".
+_OF_ANOTHER = re.compile(r"\bfor\s+\w+\s?-\s?(?:induced|related|associated)\b", re.IGNORECASE)
+#: Between a drug that caused something and one that was given then.
+_AFTER_CAUSE = re.compile(r"[^,;.]{0,30}[,;.]\s*")
 #: Characters in front of an effect or a drug, or between both, in which such words are looked for.
 _BEFORE = 60
 #: Most characters from an effect to a drug behind it of which such words say something about the effect.
 _NEAR = 30
 
 
-def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
+def taken_for(text: str, drug: Mention, effect: Mention, read: str, drugs: Sequence[Mention] = ()) -> bool:
     """Whether `drug` treats `effect`, named `read`, and the `text` does not say that it caused it. False for
-    a drug without a generic name.
+    a drug without a generic name. `drugs`: those of the sentence, in order; one between both is the cause
+    where the other is given behind it ("itching after morphine, Benadryl given").
     """
     if drug.generic is None:
         return False
     term = term_at_end(read)
     if term is None or not bundled_uses().treats(drug.generic, term.pt):
         return False
-    between = _between(text, drug, effect)
+    between = _OF_ANOTHER.sub("", _between(text, drug, effect))
+    if _is_remedy(text, drug, effect, drugs):
+        return True
     if _says(between, "caused", "caused_alone") or _is_not_borne(text, drug, effect):
         return False
     before = text[max(0, effect.start - _BEFORE) : effect.start]
@@ -88,12 +118,58 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str) -> bool:
         caused = caused or _says_at(text, effect.end, "made_worse")
     else:
         caused = _says(between, "from") or (_says(before, "more") and _says(between, "more_with"))
+        caused = caused or (_says(between, "with") and _is_suffered(text, drug, before))
     return not (caused or _says_at(read, 0, "new_inside") or _says(before, "new"))
+
+
+def each_for_its_own(
+    text: str, drugs: Sequence[Mention], effects: Sequence[Mention], read: Sequence[str]
+) -> dict[Mention, Mention]:
+    """The drug that each effect is treated by, where the words between both say no more than that: "seizures
+    on Keppra, GERD (omeprazole), metformin for diabetes". `read`: the names of the effects.
+    """
+    names = dict(zip(effects, read, strict=True))
+    own: dict[Mention, Mention] = {}
+    for one, other in pairwise(sorted([*drugs, *effects], key=attrgetter("start"))):
+        drug, effect = (one, other) if one.label == DRUG else (other, one)
+        links = _FOR_EFFECT if drug is one else _ON_DRUG
+        is_linked = drug.label == DRUG and effect in names and links.fullmatch(text, one.end, other.start)
+        if is_linked and taken_for(text, drug, effect, names[effect]):
+            own[effect] = drug
+    return own
 
 
 def was_before(text: str, drug: Mention, effect: Mention) -> bool:
     """Whether the `text` says that an effect was there before the drug behind it, or stays in spite of it."""
     return effect.end <= drug.start and _says(text[effect.end : drug.start], "was_before")
+
+
+def not_due(text: str, drug: Mention, effect: Mention) -> bool:
+    """Whether the `text` says that an effect is not due to the drug behind it, or names it as the cause
+    instead of the drug in front of it ("doubt heparin related, likely sepsis").
+    """
+    is_behind = effect.end <= drug.start
+    start = effect.end if is_behind else max(0, drug.start - _BEFORE)
+    words = text[start : drug.start]
+    is_doubted = _says(words, "doubted") and _says_at(text, drug.end, "doubted_end")
+    if not (is_doubted or _says(words, "not_due")):
+        return False
+    return is_behind or _says(text[drug.end : effect.start], "instead")
+
+
+def _is_remedy(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mention]) -> bool:
+    """Whether a drug is given behind an effect with another drug, its cause, in between."""
+    place = bisect_left(drugs, drug.start, key=attrgetter("start"))
+    if not place or not _says_at(text, drug.end, "remedy"):
+        return False
+    other = drugs[place - 1]
+    is_cause = effect.end <= other.start and other.generic != drug.generic
+    return is_cause and _AFTER_CAUSE.fullmatch(text, other.end, drug.start) is not None
+
+
+def _is_suffered(text: str, drug: Mention, before: str) -> bool:
+    """Whether an effect with a drug is one that the patient had of it, or that it was given up for."""
+    return _says(before, "suffered") or _says_at(text, drug.end, "given_up")
 
 
 def _says(words: str, *kinds: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.drugs import DrugLexicon
-from models.relation.purpose import taken_for, was_before
+from models.drugs import bundled_lexicon
+from models.relation.purpose import each_for_its_own, not_due, taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
 
@@ -24,6 +24,10 @@ from models.types import ADE, DRUG, Mention
         ("Pain from surgery, given morphine", "morphine", "Pain"),
         ("Pain 2/2 fracture, received morphine", "morphine", "Pain"),
         ("Agitation worse overnight, given Haldol", "Haldol", "Agitation"),
+        ("Had agitation managed w/ lorazepam", "lorazepam", "agitation"),
+        ("Depression with sertraline 50 mg daily", "sertraline", "Depression"),
+        ("Seizures stopped with lorazepam", "lorazepam", "Seizures"),
+        ("Insulin drip for steroid-induced hyperglycemia", "Insulin", "hyperglycemia"),
     ],
 )
 def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect: str) -> None:
@@ -61,6 +65,9 @@ def test_what_a_drug_treats_is_what_it_is_taken_for(text: str, drug: str, effect
         ("He reacted to Benadryl with hives", "Benadryl", "hives"),
         ("Valproate resulted in seizures", "Valproate", "seizures"),
         ("Kaposi's sarcoma in a man on imatinib for chronic leukemia", "imatinib", "Kaposi's sarcoma"),
+        ("Had agitation w/ Ativan last admission", "Ativan", "agitation"),
+        ("Agitation w/ diazepam, drug stopped", "diazepam", "Agitation"),
+        ("Insomnia with the trazodone: avoid", "trazodone", "Insomnia"),
         ("Agitation, ABC-123 10 mg", "ABC-123", "Agitation"),
         ("Geodon 10 mg, odd feeling", "Geodon", "odd feeling"),
     ],
@@ -87,13 +94,91 @@ def test_an_effect_before_a_drug_is_not_its_effect(text: str, drug: str, effect:
     assert was_before(text, named, Mention(at, at + len(effect), effect, ADE, 1.0)) is was
 
 
+@pytest.mark.parametrize(
+    ("text", "is_denied"),
+    [
+        ("Rash unrelated to amoxicillin", True),
+        ("The rash was not felt to be related to amoxicillin", True),
+        ("Rash unlikely to be due to the amoxicillin", True),
+        ("Rash not caused by cefepime or amoxicillin", True),
+        ("Rash, doubt amoxicillin related", True),
+        ("Rash is not amoxicillin-induced", True),
+        ("Rash related to amoxicillin", False),
+        ("Rash not only due to amoxicillin", False),
+        ("Rash not due to food but to amoxicillin", False),
+        ("Rash unrelated to the dose of amoxicillin", False),
+        ("Rash not clearly due to amoxicillin", False),
+        ("Rash, not better, likely from amoxicillin", False),
+        ("Fever unrelated to amoxicillin, likely a rash", True),
+        ("Fever related to amoxicillin, likely a rash", False),
+        ("Fever unrelated to amoxicillin, which caused a rash", False),
+    ],
+)
+def test_an_effect_that_is_said_not_to_be_due_to_a_drug_is_none_of_it(text: str, is_denied: bool) -> None:
+    rash = Mention(text.lower().index("rash"), text.lower().index("rash") + 4, "rash", ADE, 1.0)
+    assert not_due(text, _drug(text, "amoxicillin"), rash) is is_denied
+
+
+@pytest.mark.parametrize(
+    ("text", "is_remedy"),
+    [
+        ("Itching after morphine, Benadryl 25 mg given", True),
+        ("Itching after morphine. Benadryl IV w/ good relief", True),
+        ("Itching after morphine and Benadryl given", False),
+        ("Itching after morphine, rash after Benadryl", False),
+        ("Itching after Benadryl given, then morphine", False),
+    ],
+)
+def test_what_is_given_for_the_effect_of_another_drug_did_not_cause_it(text: str, is_remedy: bool) -> None:
+    drugs = sorted((_drug(text, name) for name in ("morphine", "Benadryl")), key=lambda drug: drug.start)
+    benadryl = next(drug for drug in drugs if drug.text == "Benadryl")
+    assert taken_for(text, benadryl, Mention(0, 7, "Itching", ADE, 1.0), "Itching", drugs) is is_remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "drugs", "effects", "own"),
+    [
+        (
+            "PMH: seizures on Keppra, GERD (omeprazole)",
+            ["Keppra", "omeprazole"],
+            ["seizures", "GERD"],
+            {"seizures": "Keppra", "GERD": "omeprazole"},
+        ),
+        (
+            "Metformin 500 mg daily for diabetes, hypertension well controlled on amlodipine",
+            ["Metformin", "amlodipine"],
+            ["diabetes", "hypertension"],
+            {"diabetes": "Metformin", "hypertension": "amlodipine"},
+        ),
+        (
+            "Rash on lamotrigine, seizures on Keppra",
+            ["lamotrigine", "Keppra"],
+            ["Rash", "seizures"],
+            {"seizures": "Keppra"},
+        ),
+        ("Diabetes on prednisone", ["prednisone"], ["Diabetes"], {}),
+        ("Hypertension worse on lisinopril", ["lisinopril"], ["Hypertension"], {}),
+    ],
+)
+def test_each_disease_of_an_enumeration_has_its_own_drug(
+    text: str, drugs: list[str], effects: list[str], own: dict[str, str]
+) -> None:
+    named = [Mention(text.index(e), text.index(e) + len(e), e, ADE, 1.0) for e in effects]
+    found = each_for_its_own(text, [_drug(text, d) for d in drugs], named, effects)
+    assert {effect.text: drug.text for effect, drug in found.items()} == own
+
+
 def test_an_acronym_is_judged_by_its_long_form() -> None:
     assert _taken_for("PE, heparin gtt", "heparin", "PE", "pulmonary embolism")
     assert not _taken_for("PE, heparin gtt", "heparin", "PE", "physical examination")
 
 
 def _taken_for(text: str, drug: str, effect: str, read: str | None = None) -> bool:
-    start, at = text.index(drug), text.index(effect)
-    generic = DrugLexicon.load().generic(drug)
-    named = Mention(start, start + len(drug), drug, DRUG, 1.0, generic)
-    return taken_for(text, named, Mention(at, at + len(effect), effect, ADE, 1.0), read or effect)
+    at = text.index(effect)
+    mention = Mention(at, at + len(effect), effect, ADE, 1.0)
+    return taken_for(text, _drug(text, drug), mention, read or effect)
+
+
+def _drug(text: str, name: str) -> Mention:
+    start = text.index(name)
+    return Mention(start, start + len(name), name, DRUG, 1.0, bundled_lexicon().generic(name))
