@@ -166,8 +166,8 @@ def _readings() -> _Readings:
         named = words.split(", ")
         names += named
         if kind != "change":
-            ranges = [_ranges(written) for written in (low, high, normal)]
-            values |= dict.fromkeys(named, _Values(kind, *ranges, read_as))
+            ranges = _Values(kind, _ranges(low), _ranges(high), _ranges(normal), read_as)
+            values |= dict.fromkeys(named, ranges)
     return _Readings(
         values,
         re.compile(

@@ -65,18 +65,19 @@ def pairs_of(
     pairs = []
     for place, (report, (drugs, effects)) in enumerate(zip(reports, found, strict=True)):
         most = max(1, MOST_PAIRS // n_drugs[report]) if n_pairs[report] > MOST_PAIRS else len(effects)
-        mentions = [[m.mention for m in own] for own in (drugs, effects)]
-        drug_of, of_others, are_stated = listed(texts[report], *mentions)
-        uses = each_for_its_own(texts[report], *mentions, [effect.read for effect in effects])
+        text, named = texts[report], [m.mention for m in drugs]
+        events = [m.mention for m in effects]
+        drug_of, of_others, are_stated = listed(text, named, events)
+        uses = each_for_its_own(text, named, events, [m.read for m in effects])
         treating = set(uses.values())
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
             for effect in _nearest(drug, by_place, most):
                 is_own = drug_of.get(effect.mention, drug.mention) is drug.mention
                 is_own = is_own and effect.mention not in of_others
-                is_own = is_own and not (effect.mention in uses and drug.mention in treating)
                 stated = are_stated and effect.mention in drug_of
-                if is_own and (stated or not _innocent(texts[report], drug, effect, mentions[0])):
+                is_treated = effect.mention in uses and drug.mention in treating
+                if is_own and (stated or not (is_treated or _innocent(text, drug, effect, named))):
                     words_of = drug.last_word, effect.last_word
                     pairs.append(Pair(report, drug.position, effect.position, place, *words_of, stated))
     return pairs
