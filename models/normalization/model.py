@@ -194,9 +194,9 @@ class NormalizationModel:
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         """The k best preferred terms of each mention, that of a name with the very words first, else one that
         is not of opposite polarity; NIL by the rule, where all have the opposite polarity, and where the
-        mention is the relief of a symptom and no name. Where that is NIL and the mention has numbers, or
-        it is nothing but a reading, it is coded with these in words, if that is not NIL. A reading within
-        normal limits is NIL.
+        mention is the relief of a symptom and no name. A mention that is nothing but a reading is coded by
+        its words, and is NIL within normal limits; where another with numbers is NIL, it is coded with these
+        in words, if that is not NIL.
         """
         if not batch:
             return []
@@ -204,10 +204,11 @@ class NormalizationModel:
         # Without a sentence equal words have equal codings: they are coded once.
         keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
         distinct = dict(zip(keys, asked, strict=True))
-        codings = self._codings(distinct)
         levels = {key: only_reading(query.surface) for key, query in distinct.items()}
-        read = {key: _in_words(q) for key, q in distinct.items() if codings[key].nil or levels[key]}
-        if again := {key: query for key, query in read.items() if query != distinct[key]}:
+        first = {key: _in_words(q) if levels[key] else q for key, q in distinct.items()}
+        codings = self._codings(first)
+        read = {key: _in_words(query) for key, query in first.items() if codings[key].nil}
+        if again := {key: query for key, query in read.items() if query != first[key]}:
             codings |= {key: coding for key, coding in self._codings(again).items() if not coding.nil}
         codings |= {key: replace(codings[key], nil=True) for key in levels if levels[key] == NORMAL}
         return [codings[key] for key in keys]
