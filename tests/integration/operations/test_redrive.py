@@ -16,6 +16,7 @@ from streams.dead_letters import redrive as module
 from streams.dead_letters.browse import browse
 from streams.dead_letters.headers import Fault, Reason, dead_letter_headers
 from streams.dead_letters.redrive import CHUNK, Redriven, redrive
+from streams.dead_letters.sent import SentOffsets
 from streams.records import Inbound
 from streams.settings import Settings
 from tests.integration import processes
@@ -197,7 +198,7 @@ def test_a_report_that_is_deleted_or_replaced_during_a_run_is_not_brought_back(
         key = f"key-{i}".encode()
         record = Inbound("posts", *places[key], key, b"{", 0.0)
         dead.add((key, b"{", dead_letter_headers(record, "ner", Fault("poison", ""), "0123456789ab")))
-    commit, late = module.SentOffsets.commit, [(b"key-4", None), (b"key-5", b"{}")]
+    commit, late = SentOffsets.commit, [(b"key-4", None), (b"key-5", b"{}")]
 
     async def then_more_comes(sent: Any, offsets: Any) -> None:
         await commit(sent, offsets)
@@ -205,7 +206,7 @@ def test_a_report_that_is_deleted_or_replaced_during_a_run_is_not_brought_back(
             await asyncio.to_thread(produce, late.pop(0), late.pop(0))
 
     monkeypatch.setattr(module, "CHUNK", 3)
-    monkeypatch.setattr(module.SentOffsets, "commit", then_more_comes)
+    monkeypatch.setattr(SentOffsets, "commit", then_more_comes)
     assert dead.redrive("poison") == Redriven(4, 0, 0, deleted=1, outdated=1)
 
 
@@ -266,10 +267,10 @@ def test_a_run_that_ends_between_its_sends_and_its_commit_repeats_a_chunk_and_lo
             raise KeyboardInterrupt
         await commit(ledger, passed)
 
-    commit = module.SentOffsets.commit
+    commit = SentOffsets.commit
     with monkeypatch.context() as patch:
         patch.setattr(module, "CHUNK", 5)
-        patch.setattr(module.SentOffsets, "commit", fails_at_the_second)
+        patch.setattr(SentOffsets, "commit", fails_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             dead.redrive("poison")
     assert dead.redrive("poison").sent == 7
