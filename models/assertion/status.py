@@ -15,12 +15,19 @@ from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
 SURE = 0.9
 #: Characters before an effect in which the words are that say who has it.
 _REACH = 60
+_DEGREE = (
+    r"(?:(?:an?|the|some|such|so|very|really|severe|serious|bad|terrible|horrible|massive|mild)\s+){0,3}$"
+)
 #: Directly before an effect that the subject of the sentence has.
 _HAS = re.compile(
-    r"\b(?:got|gets?|getting|had|has|have|having|develop(?:s|ed|ing)?|experienc(?:e|es|ed|ing)"
-    r"|suffer(?:s|ed|ing)?(?:\s+from)?|started|starting|was|became)\s+"
-    r"(?:(?:an?|the|some|such|so|very|really|severe|serious|bad|terrible|horrible|massive|mild)\s+){0,3}$",
-    re.IGNORECASE,
+    rf"\b(?:got|gets?|getting|had|has|have|having|started|starting|was|became)\s+{_DEGREE}", re.IGNORECASE
+)
+#: The same in the words of a case report, whose patient the head rightly takes for the one who is meant, so
+#: that somebody else must be named.
+_DEVELOPED = re.compile(
+    r"\b(?:my|friends?|someone|somebody|people|others)\b.*"
+    rf"\b(?:develop(?:s|ed|ing)?|experienc(?:e|es|ed|ing)|suffer(?:s|ed|ing)?(?:\s+from)?)\s+{_DEGREE}",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -37,6 +44,7 @@ def _is_anothers(text: str, mention: Mention) -> bool:
     not sure or is told by the words directly before the effect.
     """
     is_sure = mention.status_score is None or mention.status_score >= SURE
-    if is_sure and not _HAS.search(text, max(0, mention.start - _REACH), mention.start):
+    before = text[max(0, mention.start - _REACH) : mention.start]
+    if is_sure and not (_HAS.search(before) or _DEVELOPED.search(before)):
         return False
     return assertion(text, mention.start, mention.end).other_experiencer

@@ -65,6 +65,9 @@ def test_what_others_are_said_to_have_is_not_the_writers_however_sure_the_model_
         "My doctor laughed when my hair had <fallen out>",
         "You look like a crazy person when you complain of <pain>",
         "the man on the phone said my ALT was <high>",
+        "We report a woman who developed <photo-onycholysis>",
+        "subsequently the patient developed <jaundice>",
+        "Four weeks earlier she had developed <hepatopathy>",
     ],
 )
 def test_what_the_writer_has_stays_the_writers_where_the_model_is_sure(marked: str) -> None:
