@@ -17,9 +17,16 @@ from torch.nn.functional import normalize
 from models.encoder.added_tokens import extend_embedding, extended_embedding, first_added
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PackedBert
+from models.encoder.weights import ADAPTER, WEIGHTS, check_base
+from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
 from models.text import sentences
 from models.types import Query, Span
 
+#: Matrices and rows of [S] and [E]; the adapter of S_context is in the release's ADAPTER.
+DCR = "dcr.safetensors"
+#: The adapter of S_isolated, if it was trained.
+ISOLATED = "isolated.safetensors"
 #: Characters on each side of a mention that are tokenized, per piece of the window.
 CHARACTERS_PER_PIECE = 16
 
@@ -182,3 +189,27 @@ def refining_of(stored: dict[str, Tensor], dimension: int) -> DynamicContextRefi
             raise ValueError(f"{name} is {tuple(stored[name].shape)}, not ({dimension}, {dimension})")
     refining.load_state_dict({name: stored[name].float() for name in ("M_K", "M_Q")})
     return refining
+
+
+def load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
+    """S_context with its trained parts, and S_isolated, which is its base or has an adapter; the two may have
+    different bases. Raises ReleaseError where S_context was not trained or a base is another one.
+    """
+    manifest, settings = release.manifest, release.manifest.configuration
+    context_base = settings.get("context_base", manifest.base)
+    bases = {context_base: settings.get("context_base_sha256"), manifest.base: manifest.base_sha256}
+    for base, digest in bases.items():
+        check_base(base, digest, release.version)
+    parts = {n: release.file(n) if n in manifest.files else None for n in (ADAPTER, WEIGHTS, ISOLATED)}
+    if parts[ADAPTER] is None and parts[WEIGHTS] is None:
+        raise ReleaseError(f"{release.version}: {DCR} without a trained S_context")
+    common: dict[str, Any] = {"device": device, "dtype": dtype, "max_pieces": settings["max_pieces"]}
+    isolated = Encoder.for_inference(manifest.base, adapter=parts[ISOLATED], **common)
+    context = Encoder.for_inference(context_base, adapter=parts[ADAPTER], weights=parts[WEIGHTS], **common)
+    stored = read_tensors(release.file(DCR))
+    return Refiner(
+        isolated,
+        context_encoder(context, stored["tokens"], settings["window"]),
+        refining_of(stored, isolated.dimension),
+        settings.get("context_share", 1.0),
+    )

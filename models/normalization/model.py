@@ -17,9 +17,8 @@ from pydantic import TypeAdapter
 
 from models import terminology
 from models.encoder.model import Encoder, encoder_of
-from models.encoder.weights import ADAPTER, WEIGHTS, check_base
-from models.normalization import context_refining, patient_phrases
-from models.normalization.context_refining import Refiner
+from models.normalization import patient_phrases
+from models.normalization.context_refining import DCR, Refiner, load_refiner
 from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
@@ -34,10 +33,6 @@ from models.types import Coding, Query
 
 #: Nearest lowest-level terms that are searched per candidate: preferred terms have several of them.
 TERMS_PER_CANDIDATE = 12
-#: Matrices and rows of [S] and [E]; the adapter of S_context is in the release's ADAPTER.
-DCR = "dcr.safetensors"
-#: The adapter of S_isolated, if it was trained.
-ISOLATED = "isolated.safetensors"
 #: Patients' phrases with their preferred terms, and the vectors: of coded mentions, and written phrases.
 PHRASES, PHRASE_VECTORS = "phrases.tsv", "phrases.safetensors"
 TAUGHT, TAUGHT_VECTORS = "taught.tsv", "taught.safetensors"
@@ -96,7 +91,7 @@ class NormalizationModel:
     ) -> NormalizationModel:
         """Raises ReleaseError when base, terminology, vectors or phrases do not fit together."""
         configuration = release.manifest.configuration
-        refiner = _load_refiner(release, device, dtype) if DCR in release.manifest.files else None
+        refiner = load_refiner(release, device, dtype) if DCR in release.manifest.files else None
         encoder = refiner.isolated if refiner else encoder_of(release, device=device, dtype=dtype)
         terms = terminology.load(release.file("terminology.tsv"))
         vectors = PackedVectors.from_tensors(read_tensors(release.file("vectors.safetensors")))
@@ -326,27 +321,3 @@ def _load_phrases(
     if table == TAUGHT:
         return Phrases(texts, pts, vectors, -2.0, configuration["taught_penalty"])
     return Phrases(texts, pts, vectors, configuration["phrases_at_least"])
-
-
-def _load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
-    """S_context with its trained parts, and S_isolated, which is its base or has an adapter; the two may have
-    different bases.
-    """
-    manifest, settings = release.manifest, release.manifest.configuration
-    context_base = settings.get("context_base", manifest.base)
-    bases = {context_base: settings.get("context_base_sha256"), manifest.base: manifest.base_sha256}
-    for base, digest in bases.items():
-        check_base(base, digest, release.version)
-    parts = {n: release.file(n) if n in manifest.files else None for n in (ADAPTER, WEIGHTS, ISOLATED)}
-    if parts[ADAPTER] is None and parts[WEIGHTS] is None:
-        raise ReleaseError(f"{release.version}: {DCR} without a trained S_context")
-    common: dict[str, Any] = {"device": device, "dtype": dtype, "max_pieces": settings["max_pieces"]}
-    isolated = Encoder.for_inference(manifest.base, adapter=parts[ISOLATED], **common)
-    context = Encoder.for_inference(context_base, adapter=parts[ADAPTER], weights=parts[WEIGHTS], **common)
-    stored = read_tensors(release.file(DCR))
-    return Refiner(
-        isolated,
-        context_refining.context_encoder(context, stored["tokens"], settings["window"]),
-        context_refining.refining_of(stored, isolated.dimension),
-        settings.get("context_share", 1.0),
-    )

@@ -16,16 +16,8 @@ from models import terminology
 from models.encoder.base_files import base_digest
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.normalization import patient_phrases
-from models.normalization.context_refining import stored_tensors
-from models.normalization.model import (
-    DCR,
-    ISOLATED,
-    PHRASE_VECTORS,
-    PHRASES,
-    TAUGHT,
-    TAUGHT_VECTORS,
-    NormalizationModel,
-)
+from models.normalization.context_refining import DCR, ISOLATED, stored_tensors
+from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS, NormalizationModel
 from models.normalization.packed_vectors import PackedVectors
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, Score, TrainingData

@@ -13,7 +13,8 @@ from rich.console import Console
 from models import terminology
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
-from models.normalization.model import DCR, ISOLATED, NormalizationModel
+from models.normalization.context_refining import DCR, ISOLATED
+from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, TrainingData
 from models.releases.tensors import read_tensors
