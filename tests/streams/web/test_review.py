@@ -1,4 +1,4 @@
-"""The review queue: access, forms, leases, decisions, the chain, and what comes of it in the store."""
+"""The review queue: leases, decisions, the chain, and what comes of it in the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from pydantic import SecretStr
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Review
@@ -22,11 +21,8 @@ from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 from streams.store.database import open_database
 from streams.store.follow import Follower
-from streams.web.access import Access, AccessError
 from tests.streams.store.messages import event, message, report
 from tests.streams.web.conftest import Client, Page
-
-TOKEN, READER = "t" * 16, "r" * 16
 
 
 def fields(html: str) -> dict[str, str]:
@@ -41,6 +37,11 @@ async def given(client: Client) -> dict[str, str]:
     answer = await client.get("/review")
     assert answer.status == 200
     return fields(await answer.text())
+
+
+async def secret(client: Client) -> str:
+    html = await (await client.get("/login")).text()
+    return str(re.findall(r'name="csrf" value="(\w+)"', html)[0])
 
 
 async def sent(client: Client, path: str, data: dict[str, str]) -> int:
@@ -63,77 +64,6 @@ def stored_rows(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
     found = list(database.query(sql)[1])
     database.close()
     return found
-
-
-async def test_a_form_without_its_secret_or_of_another_site_is_refused(brokered: Page) -> None:
-    async with brokered.served() as browser:
-        client = browser()
-        form = await given(client)
-        wrong = form | {"action": "accept", "csrf": "0" * 64}
-        assert await sent(client, "/review", wrong) == 403
-        assert await sent(client, "/review/undo", wrong) == 403
-        assert await sent(client, "/login", wrong | {"name": "eve"}) == 403
-        other = {"Sec-Fetch-Site": "cross-site"}
-        answer = await client.post("/review", data=form | {"action": "accept"}, headers=other)
-        assert answer.status == 403
-        assert (await client.get("/", headers={"Host": "evil.example"})).status == 200  # the session is known
-        assert (await browser().get("/", headers={"Host": "evil.example"})).status == 403
-
-
-@pytest.mark.parametrize("host", ["[::1", "[x]", "evil.example"])
-async def test_a_host_that_is_not_this_machine_is_refused_without_an_error(stored: Page, host: str) -> None:
-    async with stored.served() as browser:
-        assert (await browser().get("/", headers={"Host": host})).status == 403
-        assert (await browser().get("/", headers={"Host": "[::1]:8080"})).status == 200
-
-
-async def test_tokens_give_roles(brokered: Page) -> None:
-    tokens = {"web_token": SecretStr(TOKEN), "web_reader_token": SecretStr(READER)}
-    async with brokered.served(**tokens) as browser:
-        nobody, reader, reviewer = browser(), browser(), browser()
-        assert (await nobody.get("/", allow_redirects=False)).headers["Location"] == "/login"
-        assert (await nobody.post("/review", data={})).status == 403
-        assert (await nobody.get("/live", allow_redirects=False)).status == 303
-        assert await sent(nobody, "/login", {"token": "x" * 16, "name": "eve"}) == 403
-        assert await sent(reader, "/login", {"token": READER, "name": "ann"}) == 303
-        assert (await reader.get("/")).status == 200
-        assert (await reader.get("/review")).status == 403
-        assert await sent(reviewer, "/login", {"token": TOKEN, "name": "bob"}) == 303
-        form = await given(reviewer)
-        forged = form | {"action": "accept", "csrf": await secret(reader)}
-        assert await sent(reader, "/review", forged) == 403
-        assert await sent(reviewer, "/review", form | {"action": "accept"}) == 303
-
-
-async def test_who_opens_the_form_first_can_sign_in_under_a_name(stored: Page) -> None:
-    async with stored.served() as browser:
-        client = browser()
-        assert await sent(client, "/login", {"csrf": await secret(client), "name": "ann"}) == 303
-        assert "ann, reviewer" in await (await client.get("/")).text()
-
-
-async def secret(client: Client) -> str:
-    html = await (await client.get("/login")).text()
-    return str(re.findall(r'name="csrf" value="(\w+)"', html)[0])
-
-
-async def test_only_a_trusted_proxy_names_users(stored: Page) -> None:
-    header = {"web_user_header": "X-User", "web_reviewers": "bob"}
-    async with stored.served(**header) as browser:
-        client = browser()
-        assert (await client.get("/")).status == 403
-        assert "ann, reader" in await (await client.get("/", headers={"X-User": "ann"})).text()
-        assert "bob, reviewer" in await (await client.get("/", headers={"X-User": "bob"})).text()
-    async with stored.served(**header, web_proxies="192.0.2.1") as browser:
-        assert (await browser().get("/", headers={"X-User": "bob"})).status == 403
-
-
-def test_an_open_page_is_refused_on_an_outer_address() -> None:
-    with pytest.raises(AccessError):
-        Access(Settings(web_host="0.0.0.0"))
-    assert Access(Settings(web_host="0.0.0.0", web_token=SecretStr(TOKEN))).by_token
-    with pytest.raises(ValueError, match="PV_WEB_TOKEN"):
-        Settings(web_token=SecretStr("short"))
 
 
 async def test_two_reviewers_at_once_never_get_the_same_event(brokered: Page) -> None:
@@ -324,32 +254,3 @@ async def test_a_chain_that_is_not_whole_is_named_to_the_reviewer(brokered: Page
             await producer.send_and_wait("reviews", b"{}", key=b"r5", partition=0)
         answer = await client.get("/review")
         assert answer.status == 503 and "the decisions are not whole: reviews/0@0" in await answer.text()
-
-
-#: A form with one field, whose part has a header.
-PART = b'--b\r\nContent-Disposition: form-data; name="token"\r\n%s\r\n\r\n\\udcff\r\n--b--\r\n'
-
-
-@pytest.mark.parametrize(
-    ("kind", "body"),
-    [
-        ("application/x-www-form-urlencoded", b"csrf=\xff"),
-        ("application/x-www-form-urlencoded; charset=none", b"csrf=1"),
-        ("multipart/form-data", b"x"),
-        ("multipart/form-data; boundary=b", b"--b\r\n\r\nx"),
-        ("multipart/form-data; boundary=b", PART % b"Content-Transfer-Encoding: x"),
-        ("multipart/form-data; boundary=b", PART % b"Content-Type: text/plain; charset=unicode_escape"),
-        ("application/x-www-form-urlencoded; charset=unicode_escape", b"token=\\udcff"),
-    ],
-)
-async def test_bytes_that_are_no_form_and_no_cookie_are_refused_without_an_error(
-    stored: Page, kind: str, body: bytes
-) -> None:
-    async with stored.served() as browser:
-        client = browser()
-        answer = await client.post("/login", data=body, headers={"Content-Type": kind})
-        assert (answer.status, await answer.text()) == (400, "the form cannot be read")
-        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
-        writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: pvstream=\xff.a.b\r\n\r\n")
-        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        writer.close()
