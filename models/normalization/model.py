@@ -19,11 +19,11 @@ from models import terminology
 from models.encoder.model import Encoder, encoder_of
 from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, Refiner, load_refiner
+from models.normalization.measurements import NORMAL, in_words, only_reading
 from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
-from models.normalization.readings import NORMAL, in_words, only_reading
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError

@@ -10,7 +10,7 @@ of its clause. `more` may be more of a loss, while `rise` together with `less` g
 a symptom is relief, and so is `better` of a name; a symptom that has ended did happen. `skip` are expressions
 that contain a modifier without its meaning.
 
-What is read in numbers ("blood sugar of 45", "from 280 to 160") is put into words first, by readings.py.
+What is read in numbers ("blood sugar of 45", "from 280 to 160") is put into words first, by measurements.py.
 
 Other words with hyper- and hypo- are more and less of what follows, by its first four letters. What a
 preferred term calls increased or decreased counts as a thing in this comparison, although the table lacks it.
@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from models.normalization.readings import in_words
+from models.normalization.measurements import in_words
 from models.once import once
 from models.tables import read_tsv
 

@@ -11,7 +11,7 @@ from models.drugs import bundled_lexicon
 from models.drugs.causes import NamedDrug, causes
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
-from models.normalization.readings import end_with_reading
+from models.normalization.measurements import end_with_reading
 from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from streams.batch.provenance import received_at
 from streams.codec import BadRecord, decode
 from streams.dead_letters.headers import Fault, describe_error
-from streams.inputs import read_report
+from streams.input_reports import read_report
 from streams.order import own_origin, tombstone_headers
 from streams.records import Inbound
 from streams.topics import INPUTS, Topic

@@ -149,8 +149,8 @@ def ingest(
 
     Lines that are not valid reports are refused and listed by their numbers; the exit code is then 1.
     """
-    from streams.cli.console import InputFile, run_ingest
-    from streams.inputs import read_report
+    from streams.cli.ingest import InputFile, run_ingest
+    from streams.input_reports import read_report
     from streams.pipe import standard_input
     from streams.topics import INPUTS
 
@@ -191,7 +191,7 @@ def tail(
     json: Annotated[bool, typer.Option("--json", help="print the records unchanged, one per line")] = False,
 ) -> None:
     """Prints the records of a topic as they arrive."""
-    from streams.cli.console import run_latest, run_tail, run_until_end
+    from streams.cli.topic_output import run_latest, run_tail, run_until_end
     from streams.topics import by_name
 
     if until_end and not latest:

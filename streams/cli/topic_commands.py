@@ -26,7 +26,7 @@ def topics(
 
     The exit code is 1 if the pipeline cannot work with one of the topics.
     """
-    from streams.cli.console import run_topics
+    from streams.cli.topic_output import run_topics
 
     works = asyncio.run(run_topics(out, broker_settings(), create=create))
     raise typer.Exit(0 if works else 1)

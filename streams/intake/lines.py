@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streams.codec import BadRecord
-from streams.inputs import read_object, report_of
+from streams.input_reports import read_object, report_of
 from streams.intake.intake import Privacy, drugs_without_person
 from streams.intake.masking import MAX_MASKED, mask
 from streams.records import MAX_TEXT, Report

@@ -6,7 +6,7 @@ from typing import Any
 
 from streams.broker.ranges import Progress, read_chunks
 from streams.codec import BadRecord
-from streams.inputs import read_report
+from streams.input_reports import read_report
 from streams.intake.duplicates import Window
 from streams.intake.masking import unmasked_parts
 from streams.records import Inbound

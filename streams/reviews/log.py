@@ -11,7 +11,7 @@ from streams.codec import BadRecord, decode
 from streams.records import SECOND, Review, ReviewedEvent
 from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, linked, verify
-from streams.reviews.head import KeptHead
+from streams.reviews.chain_head import KeptHead
 from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.topics import REVIEWS

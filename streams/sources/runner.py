@@ -18,7 +18,7 @@ from prometheus_client import Gauge
 
 from streams import metrics
 from streams.broker.ranges import Stalled
-from streams.inputs import as_input
+from streams.input_reports import as_input
 from streams.intake.items import AuthorDeletion, Deletion, Intake, Item, Post
 from streams.records import MAX_TEXT
 from streams.sources.delivery import Delivery, Window

@@ -21,7 +21,7 @@ from subprocess import TimeoutExpired
 PRELOADED = [
     __name__,
     "streams.__main__",
-    "streams.cli.console",
+    "streams.cli.topic_output",
     "streams.agents.pipeline",
     "streams.worker",
     "streams.cli.demo.console",

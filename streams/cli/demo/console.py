@@ -16,11 +16,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from streams.cli.console import REFUSALS_SHOWN
 from streams.cli.demo.live import interrupted
 from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
+from streams.cli.ingest import REFUSALS_SHOWN
 
 
 async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Outcome:

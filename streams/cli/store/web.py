@@ -113,7 +113,7 @@ def verify() -> None:
 
     The end of the chain is compared with the last decision that this machine has kept in PV_STATE.
     """
-    from streams.reviews.head import KeptHead
+    from streams.reviews.chain_head import KeptHead
 
     settings = broker_settings()
     decisions = asyncio.run(_read(settings)).reviews

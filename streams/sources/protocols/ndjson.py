@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from streams.codec import BadRecord
-from streams.inputs import read_object, report_of
+from streams.input_reports import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.pipe import PipeThread
 from streams.sources.protocols.connection import MAX_LINE, language_code

@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from streams import topics
-from streams.inputs import as_input
+from streams.input_reports import as_input
 from streams.settings import Settings
 from streams.topics import POSTS
 from tests.integration import processes

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from streams.broker.embedded import EmbeddedBroker
-from streams.inputs import as_input
+from streams.input_reports import as_input
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
 from streams.intake.forget import forget_authors

@@ -17,9 +17,9 @@ from streams import topics
 from streams.broker.deletions import read_deletions
 from streams.broker.embedded import EmbeddedBroker
 from streams.broker.ranges import read_chunks
-from streams.cli.console import run_tail
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
+from streams.cli.topic_output import run_tail
 from streams.intake.forget import _send
 from streams.reviews.tail import Tail
 from streams.settings import Settings

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streams import metrics
-from streams.inputs import as_input, read_report
+from streams.input_reports import as_input, read_report
 from streams.intake import intake as intake_module
 from streams.intake.authors import AuthorKeys
 from streams.intake.filter import Terms, drug_terms

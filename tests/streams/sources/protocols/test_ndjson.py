@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.inputs import read_report
+from streams.input_reports import read_report
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
 from streams.intake.filter import Filter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.normalization.readings import end_with_reading, in_words, only_reading
+from models.normalization.measurements import end_with_reading, in_words, only_reading
 
 
 @pytest.mark.parametrize(

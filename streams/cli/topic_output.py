@@ -1,16 +1,13 @@
-"""What the commands ingest, tail and topics do and print while they run."""
+"""What the commands tail and topics print."""
 
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from streams import topics
@@ -18,86 +15,12 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
 from streams.cli.display import plain_text, render
-from streams.cli.feed import Tally, admit, counting_arrivals
-from streams.cli.ingest import RateLimit, Refusal, Sender, read_reports
 from streams.cli.terminal import progress_bar
 from streams.codec import BadRecord, decode
-from streams.inputs import read_report
 from streams.order import Latest, read_revision
-from streams.pipe import PipeThread
-from streams.records import Inbound, Report
+from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import Topic
-
-#: Refused lines that are printed one by one; the others are only counted.
-REFUSALS_SHOWN = 20
-#: Lines of a file that are read at a time.
-LINES_AT_A_TIME = 256
-
-
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """Lines for an input topic."""
-
-    topic: str
-    lines: BinaryIO
-    size: int | None
-    """Bytes; None for standard input."""
-    parse: Callable[[bytes], Report] = read_report
-    """The report in a line."""
-
-
-async def run_ingest(console: Console, file: InputFile, settings: Settings, rate: float) -> int:
-    """Sends a file to its topic, at most `rate` reports per second (0: no limit); returns the number of
-    refused lines.
-    """
-    await topics.require(settings, (topics.by_name(file.topic),))
-    tally = Tally()
-    async with AsyncExitStack() as stack:
-        # An embedded broker drops what is not read in time: there the reports wait for capacity.
-        if embedded := await topics.is_embedded(settings):
-            await stack.enter_async_context(counting_arrivals(settings, tally))
-        return await _ingest(console, file, Sender(settings), RateLimit(rate), tally if embedded else None)
-
-
-async def _ingest(
-    console: Console, file: InputFile, connection: Sender, limit: RateLimit, tally: Tally | None
-) -> int:
-    sent = refused = 0
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"{file.topic}: 0 sent", total=file.size)
-        async with connection as sender:
-            async for item in _read(file):
-                if isinstance(item, Refusal):
-                    refused += 1
-                    if refused <= REFUSALS_SHOWN:
-                        progress.console.print(
-                            f"line {item.line} refused: {item.reason}", highlight=False, markup=False
-                        )
-                    continue
-                await limit.wait()
-                if tally is not None:
-                    await admit(tally, file.topic, item)
-                await sender.send(file.topic, item)
-                sent += 1
-                done = file.lines.tell() if file.size else None
-                text = f"{file.topic}: {sent} sent, {refused} refused"
-                progress.update(bar, description=text, completed=done)
-    console.print(f"{file.topic}: {sent} sent and confirmed, {refused} lines refused")
-    return refused
-
-
-async def _read(file: InputFile) -> AsyncIterator[Report | Refusal]:
-    """Reads a file many lines at a time, and a pipe line by line, because its next line may come late.
-
-    Reads in a thread: waiting for a line must not block the producer.
-    """
-    lines, n = read_reports(file.lines, file.parse), LINES_AT_A_TIME if file.size else 1
-    with PipeThread() as thread:
-        while items := await thread.call(lambda: list(islice(lines, n))):
-            for item in items:
-                yield item
 
 
 async def run_tail(

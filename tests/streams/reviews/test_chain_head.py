@@ -13,7 +13,7 @@ import pytest
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Review, ReviewedEvent
 from streams.reviews.chain import BrokenChain
-from streams.reviews.head import Head, KeptHead
+from streams.reviews.chain_head import Head, KeptHead
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 

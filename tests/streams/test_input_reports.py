@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.codec import BadRecord
-from streams.inputs import MAX_META_BYTES, MAX_META_FIELDS, as_input, read_report
+from streams.input_reports import MAX_META_BYTES, MAX_META_FIELDS, as_input, read_report
 from streams.records import Masked, Report
 
 MOMENT = datetime(2026, 3, 4, 9, 15, 30, tzinfo=UTC)

@@ -1,12 +1,12 @@
 """Readings of what is measured, in words, for the comparison of directions in polarity.py: "blood sugar of
 45" is a low one, and "cholesterol went from 280 to 160" a lower one.
 
-A row of readings.tsv has the words for what is measured, the values that are low, high and normal in every
-unit in use, and what the words are read as ("plts 22" as "platelets low"); between these values, and where
-units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as blood pressure is written, the
-first number counts; a percent sign may follow that of a `percent` alone. For a `change` only "from ... to
-..." is read. An arrow between two values ("210 -> 38") and arrows alone have a direction of anything, and so
-has a multiple of the upper limit of normal.
+A row of measurements.tsv has the words for what is measured, the values that are low, high and normal in
+every unit in use, and what the words are read as ("plts 22" as "platelets low"); between these values, and
+where units overlap (a blood sugar of 22), a value says nothing. Of a `pair`, as blood pressure is written,
+the first number counts; a percent sign may follow that of a `percent` alone. For a `change` only "from ...
+to ..." is read. An arrow between two values ("210 -> 38") and arrows alone have a direction of anything,
+and so has a multiple of the upper limit of normal.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _readings() -> _Readings:
 
 
 def _rows() -> list[list[str]]:
-    path = Path(__file__).with_name("readings.tsv")
+    path = Path(__file__).with_name("measurements.tsv")
     columns = ("words", "reading", "low", "high", "normal", "read as")
     return [row[: len(columns)] for row in read_tsv(path, columns)]
 
