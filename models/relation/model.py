@@ -30,7 +30,7 @@ from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.pairs import LABELS, Pair, SentenceMention, pairs_of
-from models.relation.reading import Sentence, apart, is_event, is_note, split
+from models.relation.reading import Sentence, apart, is_event, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting, voting_of
@@ -269,8 +269,7 @@ class RelationModel:
         relations: list[list[Relation]] = [[] for _ in texts]
         for pair, (share, neighbours) in zip(pairs, voted, strict=True):
             event = events.get(pair.sentence, 1.0)
-            note = is_note(read[kept[pair.sentence]].read)
-            if pair.is_stated or self.voting.related(share, event, note=note):
+            if pair.is_stated or self.voting.related(share, event):
                 score = 1.0 if pair.is_stated else round(share * event, 4)
                 relations[pair.report].append(Relation(pair.head, pair.tail, score, neighbours))
         return relations

@@ -24,29 +24,24 @@ class Voting:
     no `event_threshold`, where that share times the probability of an event is higher"""
     event_threshold: float | None = None
     """and where the probability that its sentence reports an event is higher"""
-    note_threshold: float | None = None
-    """in place of `event_threshold` in the sentences of notes, see `reading.is_note`"""
 
-    def related(self, share: float, event: float, *, note: bool = False) -> bool:
+    def related(self, share: float, event: float) -> bool:
         """Whether a pair with this share of the votes, in a sentence that reports an event with this
         probability, is related.
         """
-        least = self.event_threshold
-        if note and self.note_threshold is not None:
-            least = self.note_threshold
-        if least is None:
+        if self.event_threshold is None:
             return share * event > self.threshold
-        return share > self.threshold and event > least
+        return share > self.threshold and event > self.event_threshold
 
 
 def voting_of(release: Release) -> Voting:
-    """The votes of a release; one without `words_share`, `threshold` and thresholds of events leaves words
-    and pairs to the neighbours alone.
+    """The votes of a release; one without `words_share`, `threshold` and `event_threshold` leaves words and
+    pairs to the neighbours alone.
     """
     configuration = release.manifest.configuration
     vote = configuration.get("vote", "majority")
     if vote not in ("majority", "similarity"):
         raise ReleaseError(f"{release.version}: unknown vote {vote!r}")
-    names = ("words_share", "threshold", "event_threshold", "note_threshold")
+    names = ("words_share", "threshold", "event_threshold")
     further = {name: configuration[name] for name in names if name in configuration}
     return Voting(configuration["k_words"], configuration["k_pairs"], vote, **further)

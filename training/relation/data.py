@@ -22,7 +22,6 @@ from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import tags_of
 from models.relation.neighbours import Numbers
 from models.relation.pairs import LABELS
-from models.relation.reading import is_note
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common import adapter
@@ -71,15 +70,12 @@ class Corpus(NamedTuple):
     """without an event, for training"""
     valid_negatives: list[GoldText]
     """without an event, for validation"""
-    valid_notes: list[GoldText]
-    """telegraphic notes of the teaching corpus, with and without an event, for validation"""
 
 
 def read(data: Path, split: str, seed: int, limit: int = 0, teaching: float = 0.0) -> Corpus:
     """Training and validation sentences of a split (10 %, as in the paper), none of which is tested.
-    `teaching`: share of the teaching corpus' clinical sentences that is read in addition, those without an
-    effect too, because their drugs are all marked; a tenth of the notes among them is for validation, the
-    rest is trained on. Raises CorpusError for a corpus without sentences.
+    `teaching`: share of the teaching corpus' clinical sentences that is trained on in addition, those without
+    an effect too, because their drugs are all marked. Raises CorpusError for a corpus without sentences.
     """
     train, test = split_texts(data / "ade", split)
     negatives, _ = split_negatives(data / "ade", split)
@@ -92,11 +88,7 @@ def read(data: Path, split: str, seed: int, limit: int = 0, teaching: float = 0.
     train_negatives, valid_negatives = hold_out(negatives, share, seed)
     last = limit or None
     taught = sample(gold_texts("clinical", "train", labels=LABELS), teaching, seed) if teaching else []
-    _, notes = hold_out([t for t in taught if is_note(word_texts(t.text))], 0.1, seed)
-    held = {t.id for t in notes}
-    taught = [t for t in taught if t.id not in held]
-    parts = rest[:last] + taught[:last], valid, train_negatives, valid_negatives, notes
-    return Corpus(parts[0], *(part[:last] for part in parts[1:]))
+    return Corpus(rest[:last] + taught[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
 
 
 def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:

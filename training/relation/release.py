@@ -44,7 +44,7 @@ from training.relation.heads.sentence import (
     texts_of,
     write_event_head,
 )
-from training.relation.heads.threshold import choose_event_threshold, choose_note_threshold
+from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import head_of
 from training.relation.settings import Objective, Settings, SupportSizes
 from training.relation.spaces.cldr import PairSpace, UpperSpace
@@ -59,8 +59,6 @@ KINDS: dict[Objective, str] = {
     "cldr": "relations by CLDR, entities in the plain encoder's space",
     "clgs": "relations by CLGS, entities in the plain encoder's space",
 }
-#: Settings of the votes that only a release with a sentence head has.
-EVENT = ("event_threshold", "note_threshold")
 #: Batch size of the search for pairs in sentences.
 READ_AT_ONCE = 1024
 #: The texts that the reference of a release is made from.
@@ -234,7 +232,6 @@ def make(
             model.sentence_head = read_event_head(trainer.folder, model.spaces.encoder.dimension)
         if model.sentence_head is not None:
             choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
-            choose_note_threshold(model, corpus.valid_notes)
         return _published(trainer, objective, sizes, model, corpus, data, root)
 
 
@@ -257,7 +254,7 @@ def _published(
         "vote": model.voting.vote,
         "words_share": model.voting.words_share,
         "threshold": model.voting.threshold,
-        **{name: value for name in EVENT if (value := getattr(model.voting, name)) is not None},
+        **({} if model.voting.event_threshold is None else {"event_threshold": model.voting.event_threshold}),
         "training": asdict(settings),
         "training_seconds": round(trainer.seconds),
         "support": asdict(sizes),

@@ -112,16 +112,6 @@ def test_a_sentence_must_exceed_the_threshold_of_an_event_and_a_pair_that_of_the
     assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == [0, 0]
 
 
-def test_a_sentence_of_a_note_must_exceed_the_threshold_for_notes_and_no_other_does(
-    model: RelationModel,
-) -> None:
-    """EVENT is written as in a note, NONE is not."""
-    gated = with_sentence_head(model, separating(model))
-    for event_threshold, note_threshold, found in ((1.0, 0.4, [1, 0]), (-1.0, 1.0, [0, 1])):
-        gated.voting = replace(gated.voting, event_threshold=event_threshold, note_threshold=note_threshold)
-        assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == found
-
-
 def test_the_sentence_head_reads_only_sentences_with_a_pair_that_the_votes_relate(
     model: RelationModel,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.relation.pairs import SentenceMention
-from models.relation.reading import apart, is_note, naming, split
+from models.relation.reading import apart, naming, split
 from models.types import ADE, DRUG, Expansion, Mention, Span
 
 TEXT = "Pt had GIB on ASA. BP ok."
@@ -69,17 +69,3 @@ def test_of_mentions_in_one_acronym_the_first_effect_stays() -> None:
     )
     assert apart([first, second, third, fourth]) == [second, fourth]
     assert apart([second, first]) == [second]
-
-
-@pytest.mark.parametrize(
-    ("text", "note"),
-    [
-        ("Rash after amoxicillin, stopped.", True),
-        ("Clozapine-induced agranulocytosis", True),
-        ("The rash resolved after withdrawal.", False),
-        ("Rash WAS seen after amoxicillin.", False),
-        ("", True),
-    ],
-)
-def test_a_note_has_no_small_words_of_prose(text: str, note: bool) -> None:
-    assert is_note(text.split()) is note

@@ -56,7 +56,7 @@ def texts_of(corpus: Corpus, found: Sequence[GoldText], settings: Settings) -> l
     hard = {t.id for t in found}
     rest = [t for t in corpus.negatives if t.id not in hard]
     random.Random(settings.seed).shuffle(rest)
-    known = {t.id for t in corpus.train + corpus.valid_notes}
+    known = {t.id for t in corpus.train}
     return [
         *corpus.train,
         *(t for t in taught_texts(settings) if t.id not in known),

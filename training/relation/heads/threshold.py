@@ -36,50 +36,32 @@ def choose_event_threshold(
     without an event (`negatives`), both in the corpus' proportion; prints the scores of each. The model,
     which has a sentence head, uses it from then on.
     """
+    own, none = _probabilities(model, valid), _probabilities(model, negatives)
     weight = PROPORTION * len(valid) / max(1, len(negatives))
-    best = _best("threshold of the event", model, (valid, negatives), weight)
+    gold = sum(len(t.relations) for t in valid)
+    table, found = Table("threshold of the event", *PAIR_SCORES, "false relations per 1000"), {}
+    for threshold in THRESHOLDS:
+        parts = own.right, own.wrong, none.wrong
+        kept, others, of_none = (sum(p > threshold for p in part) for part in parts)
+        score = f1(kept, round(kept + others + weight * of_none), gold)
+        found[threshold] = score.f1
+        per_1000 = 1000 * of_none / max(1, len(negatives))
+        cells = (score.f1, score.precision, score.recall, per_1000)
+        table.add_row(str(threshold), *(f"{v:.4f}" for v in cells))
+    console.print(table)
+    best = max(reversed(THRESHOLDS), key=lambda threshold: found[threshold])
     model.voting = replace(model.voting, event_threshold=best)
     return best
 
 
-def choose_note_threshold(model: RelationModel, notes: Sequence[GoldText]) -> float | None:
-    """The same for the sentences of notes, of which as many have no relation as in `notes`; None, and nothing
-    is changed, without any.
-    """
-    if not notes:
-        return None
-    parts = [t for t in notes if t.relations], [t for t in notes if not t.relations]
-    best = _best("threshold of the event in notes", model, parts, 1.0)
-    model.voting = replace(model.voting, note_threshold=best)
-    return best
-
-
-def _best(
-    title: str, model: RelationModel, parts: tuple[Sequence[GoldText], Sequence[GoldText]], weight: float
-) -> float:
-    """The best threshold on texts with and without an event, of which each of the latter counts `weight`."""
-    own, none = (_probabilities(model, part) for part in parts)
-    gold = sum(len(t.relations) for t in parts[0])
-    table, found = Table(title, *PAIR_SCORES, "false relations per 1000"), {}
-    for threshold in THRESHOLDS:
-        kept, others, of_none = (sum(p > threshold for p in p_) for p_ in (own.right, own.wrong, none.wrong))
-        score = f1(kept, round(kept + others + weight * of_none), gold)
-        found[threshold] = score.f1
-        per_1000 = 1000 * of_none / max(1, len(parts[1]))
-        cells = (score.f1, score.precision, score.recall, per_1000)
-        table.add_row(str(threshold), *(f"{v:.4f}" for v in cells))
-    console.print(table)
-    return max(reversed(THRESHOLDS), key=lambda threshold: found[threshold])
-
-
 def _probabilities(model: RelationModel, texts: Sequence[GoldText]) -> _Found:
     """The probability that its sentence reports an event, for each relation that the votes find."""
-    head, voting, sentences = model.sentence_head, model.voting, [t.text for t in texts]
-    model.voting = replace(voting, event_threshold=_EVERY_SENTENCE, note_threshold=None)
+    head, sentences = model.sentence_head, [t.text for t in texts]
+    model.voting = replace(model.voting, event_threshold=_EVERY_SENTENCE)
     scored = model.predict(sentences)
     model.sentence_head = None
     voted = model.predict(sentences)
-    model.sentence_head, model.voting = head, voting
+    model.sentence_head = head
     found = _Found([], [])
     for text, with_head, without in zip(texts, scored, voted, strict=True):
         gold = gold_relations(text)

@@ -16,7 +16,7 @@ from models.relation.voting import Voting
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.corpora import GoldMention, GoldText
 from training.relation.data import TAGS, UNKNOWN, Example
-from training.relation.heads.threshold import choose_event_threshold, choose_note_threshold
+from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import choose_share, fitted_head
 from training.relation.knn_scores import Queries
 from training.relation.support_set import Part, WordRows
@@ -97,14 +97,3 @@ def test_the_threshold_keeps_most_relations_and_fewest_false_ones() -> None:
     assert choose_event_threshold(model, texts([0.9, 0.78], TEXT), texts([0.2], none)) == 0.75
     assert choose_event_threshold(model, texts([0.9, 0.78, 0.68], TEXT), texts([0.63], none)) == 0.65
     assert sum(len(t.relations) for t in model.predict(["and 0.64", "and 0.66"])) == 1
-
-
-def test_notes_get_a_threshold_of_their_own_and_the_other_stays() -> None:
-    none = replace(TEXT, mentions=(), relations=())
-    model: Any = Scored()
-    model.voting = replace(Scored.voting, event_threshold=0.9)
-    assert choose_note_threshold(model, []) is None
-    notes = [replace(TEXT, text=f"Aspirin caused rash. {event}") for event in (0.9, 0.42)]
-    notes.append(replace(none, text="Aspirin caused rash. 0.28"))
-    assert choose_note_threshold(model, notes) == 0.4
-    assert (model.voting.event_threshold, model.voting.note_threshold) == (0.9, 0.4)
