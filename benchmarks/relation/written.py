@@ -27,6 +27,7 @@ PARTS = {
     "sentences": ("clinical_4",),
     "telegraphic notes": ("clinical_13",),
     "notes of another writer": ("clinical_19",),
+    "notes of a third writer": ("clinical_32",),
 }
 
 
