@@ -152,6 +152,7 @@ def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length(
     ("marked", "is_told"),
     [
         ("Discussed SE of prednisone incl weight gain, [insomnia].", True),
+        ("Ketoconazole with warfarin could mean a [GI bleed].", True),
         ("Educated pt on s/sx of [serotonin syndrome] while on Zoloft and tramadol.", True),
         ("Counseled re: risks of metformin, [lactic acidosis].", True),
         ("Reviewed side effects of Chantix: [nausea].", True),
