@@ -198,12 +198,14 @@ def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:
 
 def _read_triggers(*, clinical: bool) -> _Triggers:
     """By first character the kinds and their triggers of posts or of clinical sentences, in the order of the
-    file.
+    file. Raises ValueError for a trigger that begins with a group, which nothing would find.
     """
     left_out = _IN_POSTS if clinical else _IN_CLINICAL
     by_first: dict[str, list[tuple[str, str]]] = {}
     for row_kind, trigger in read_triggers(Path(__file__).with_name("triggers.tsv"), _KINDS):
         kind = row_kind.removeprefix(_CLINICAL_ONLY)
+        if trigger.startswith("("):
+            raise ValueError(f"triggers.tsv: {trigger!r} does not begin with a character of its words")
         if kind not in left_out and (kind == row_kind or clinical):
             by_first.setdefault(trigger.removeprefix("\\")[0], []).append((kind, trigger))
     return {first: _compiled(pairs) for first, pairs in by_first.items()}

@@ -65,6 +65,7 @@ def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
     "sentence",
     [
         "A woman with no history of mania developed a [manic episode] on fluoxetine.",
+        "A woman with no history of liver disease was admitted with [hepatitis].",
         "Four courses without any complication had passed before he experienced [hypersensitivity].",
         "No other possible cause of the [gynaecomastia] was found.",
         "He had [neutropenia] 0.5 x 10(9)/L.",
