@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
@@ -137,6 +138,8 @@ def _from_tags(id_: str, rows: Sequence[tuple[str, str]]) -> GoldText:
         end = position + len(token)
         if tag != "O":
             prefix, name = tag.split("-", 1)
+            if prefix not in {"B", "I"}:
+                raise ValueError(f"{tag!r} begins with neither B nor I")
             label = PSYTAR_LABELS[name]
             last = mentions[-1] if mentions else None
             if prefix == "I" and last and last.label == label and last.end == position - 1:
@@ -155,28 +158,41 @@ def read_ade(directory: Path) -> dict[str, GoldText]:
 
 
 def _ade(path: Path) -> dict[str, GoldText]:
-    texts = {}
+    texts: dict[str, GoldText] = {}
     for row in json.loads(path.read_text(encoding=ENCODING)):
-        starts, position = [], 0
-        for token in row["tokens"]:
-            starts.append(position)
-            position += len(token) + 1
-        mentions = tuple(
-            GoldMention(
-                starts[e["start"]],
-                starts[e["end"] - 1] + len(row["tokens"][e["end"] - 1]),
-                ADE_LABELS[e["type"]],
-            )
-            for e in row["entities"]
-        )
-        relations = tuple(
-            (r["tail"], r["head"]) if mentions[r["head"]].label == ADE else (r["head"], r["tail"])
-            for r in row["relations"]
-        )
-        texts[str(row["orig_id"])] = GoldText(
-            f"ade-{row['orig_id']}", " ".join(row["tokens"]), mentions, relations
-        )
+        id_ = str(row["orig_id"])
+        if id_ in texts:
+            raise CorpusError(f"{path} has two sentences {id_}")
+        try:
+            texts[id_] = _from_entities(id_, row)
+        except ValueError as error:
+            raise CorpusError(f"{path}, sentence {id_}: {error}") from None
     return texts
+
+
+def _from_entities(id_: str, row: dict[str, Any]) -> GoldText:
+    """Raises ValueError for an entity or a relation outside of its sentence, and for a relation that is not
+    between a drug and an effect: a negative place would be one from the end.
+    """
+    starts, position, tokens = [], 0, row["tokens"]
+    for token in tokens:
+        starts.append(position)
+        position += len(token) + 1
+    mentions: list[GoldMention] = []
+    for e in row["entities"]:
+        first, last = e["start"], e["end"] - 1
+        if not 0 <= first <= last < len(tokens):
+            raise ValueError(f"an entity of the tokens {first} to {last + 1} of {len(tokens)}")
+        mentions.append(GoldMention(starts[first], starts[last] + len(tokens[last]), ADE_LABELS[e["type"]]))
+    relations = []
+    for pair in ((r["head"], r["tail"]) for r in row["relations"]):
+        by_label = {mentions[i].label: i for i in pair if 0 <= i < len(mentions)}
+        if by_label.keys() != {DRUG, ADE}:
+            raise ValueError(
+                f"a relation of the entities {pair[0]} and {pair[1]}, which are no drug and effect"
+            )
+        relations.append((by_label[DRUG], by_label[ADE]))
+    return GoldText(f"ade-{id_}", " ".join(tokens), tuple(mentions), tuple(relations))
 
 
 def read_ade_fold(directory: Path, fold: int) -> tuple[list[GoldText], list[GoldText]]:
@@ -195,8 +211,9 @@ def read_ade_negatives(path: Path) -> list[GoldText]:
 
 
 def read_negative_abstracts(path: Path) -> list[str]:
-    """The PubMed id of each line of `read_ade_negatives`."""
-    return [line.split(" NEG ", 1)[0] for line in path.read_text(encoding=ENCODING).splitlines()]
+    """The PubMed id of each line of `read_ade_negatives`. Raises CorpusError."""
+    with in_form(path):
+        return [line.split(" NEG ", 1)[0] for line in path.read_text(encoding=ENCODING).splitlines()]
 
 
 def read_ade_abstracts(directory: Path) -> dict[str, str]:

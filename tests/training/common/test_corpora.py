@@ -23,6 +23,7 @@ from training.common.corpora import (
     read_ade_abstracts,
     read_ade_fold,
     read_ade_negatives,
+    read_negative_abstracts,
     read_psytar,
     read_psytar_codes,
 )
@@ -107,6 +108,52 @@ def test_ade_keeps_overlapping_entities_and_every_relation_as_drug_and_effect(tm
     assert text.text == "Lithium toxicity after caf\u00e9 lithium ."
     assert surfaces(text) == [("Lithium toxicity", ADE), ("Lithium", DRUG), ("lithium", DRUG)]
     assert text.relations == ((1, 0), (2, 0))
+
+
+@pytest.mark.parametrize("tag", ["S-ADR", "E-ADR", "L-ADR", "b-ADR"])
+def test_a_psytar_tag_of_another_scheme_is_no_begin_of_a_mention(tmp_path: Path, tag: str) -> None:
+    with pytest.raises(CorpusError, match=f"'{tag}' begins with neither B nor I"):
+        read_psytar(written(tmp_path, f"rash\t{tag}\n"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"entities": [{"type": "Drug", "start": -1, "end": 1}]}, "an entity of the tokens -1 to 1 of 3"),
+        ({"entities": [{"type": "Drug", "start": 2, "end": 0}]}, "an entity of the tokens 2 to 0 of 3"),
+        ({"entities": [{"type": "Drug", "start": 1, "end": 1}]}, "an entity of the tokens 1 to 1 of 3"),
+        ({"entities": [{"type": "Drug", "start": 2, "end": 4}]}, "an entity of the tokens 2 to 4 of 3"),
+        ({"relations": [{"head": -1, "tail": 0}]}, "a relation of the entities -1 and 0, "),
+        ({"relations": [{"head": 1, "tail": 1}]}, "a relation of the entities 1 and 1, "),
+        ({"relations": [{"head": 1, "tail": 2}]}, "a relation of the entities 1 and 2, "),
+    ],
+)
+def test_ade_places_outside_of_their_sentence_are_refused(
+    tmp_path: Path, changed: dict[str, object], said: str
+) -> None:
+    """A negative place would be one from the end, and an entity with its ends exchanged another one."""
+    entities = [{"type": "Drug", "start": 0, "end": 1}, {"type": "Adverse-Effect", "start": 2, "end": 3}]
+    row = {"orig_id": 7, "tokens": ["Aspirin", "and", "rash"], "entities": entities, "relations": []}
+    path = tmp_path / "sentences.json"
+    path.write_text(json.dumps([row | changed]), encoding="utf-8")
+    with pytest.raises(CorpusError) as refused:
+        read_ade(tmp_path)
+    assert str(refused.value).startswith(f"{path}, sentence 7: {said}")
+
+
+def test_two_ade_sentences_of_one_id_are_refused(tmp_path: Path) -> None:
+    row = {"orig_id": 7, "tokens": ["A"], "entities": [], "relations": []}
+    (tmp_path / "sentences.json").write_text(json.dumps([row, row]), encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"sentences\.json has two sentences 7$"):
+        read_ade(tmp_path)
+
+
+@pytest.mark.parametrize("read", [read_ade_negatives, read_negative_abstracts])
+def test_negatives_that_are_not_utf_8_are_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "negatives.txt"
+    path.write_bytes(b"1 NEG caf\xe9\n")
+    with pytest.raises(CorpusError, match="UnicodeDecodeError"):
+        read(path)
 
 
 def test_a_fold_names_its_training_and_test_sentences(corpus: Path) -> None:
