@@ -105,9 +105,14 @@ def own_texts(path: Path) -> Iterator[str]:
             text = json.loads(line)["text"]
         except (ValueError, KeyError, TypeError):
             text = None
-        if not isinstance(text, str):
+        if not is_text(text):
             raise typer.BadParameter(f"{path}, line {number} is no JSON object with a text")
         yield text
+
+
+def is_text(value: object) -> bool:
+    """Whether a value of JSON is a text of whole characters: it may have half of one, as a cut text has."""
+    return isinstance(value, str) and value.encode(errors="replace").decode() == value
 
 
 def read_psytar(path: Path) -> list[GoldText]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import typer
 
 from models.releases.manifest import TrainingData
 from models.types import LABELS
-from training.common.corpora import GoldCoding, GoldText, json_lines
+from training.common.corpora import GoldCoding, GoldText, is_text, json_lines
 from training.teaching.markup import FLAGS, NONE, Mark, MarkedText
 from training.teaching.readers import coded_marks, gold_text
 
@@ -26,10 +27,10 @@ def read_reviewed(path: Path) -> dict[str, MarkedText]:
     for number, line in json_lines(path):
         try:
             row = json.loads(line)
-            marked = MarkedText(row["text"], tuple(_mark(mark, row["text"]) for mark in row["marks"]))
+            id_, marked = row["id"], _marked(row["text"], row["marks"])
         except (ValueError, KeyError, TypeError) as error:
             raise typer.BadParameter(f"{path}, line {number}: no reviewed text ({error})") from None
-        found[f"{ID}{row['id']}"] = marked
+        found[f"{ID}{id_}"] = marked
     return found
 
 
@@ -52,6 +53,16 @@ def reviewed_codings(marked: dict[str, MarkedText]) -> list[GoldCoding]:
 def reviewed_source(count: int) -> TrainingData:
     """The texts as manifests name them; whose they are only the operator knows."""
     return TrainingData(name=f"reports decided by reviewers, {count} texts", licence="the operator's own")
+
+
+def _marked(text: str, marks: Iterable[dict[str, object]]) -> MarkedText:
+    """The marks in text order; raises ValueError also where two overlap."""
+    if not is_text(text):
+        raise ValueError("the text is none of whole characters")
+    ordered = sorted((_mark(mark, text) for mark in marks), key=lambda mark: mark.start)
+    if any(one.end > other.start for one, other in pairwise(ordered)):
+        raise ValueError("marks that overlap")
+    return MarkedText(text, tuple(ordered))
 
 
 def _mark(mark: dict[str, object], text: str) -> Mark:

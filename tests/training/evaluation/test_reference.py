@@ -56,6 +56,7 @@ def test_a_file_without_texts_is_refused_in_one_line_and_null_is_no_text(
         b'{"text": " "}\n': "has no text",
         b'{"text": "rash"}\n{"text": null}\n': "line 2 is no JSON object with a text",
         b'{"text": "rash"\n': "line 1 is no JSON object with a text",
+        b'{"text": "cut \\ud83d"}\n': "line 1 is no JSON object with a text",
         b'{"id": "a"}\n': "line 1 is no JSON object with a text",
         b'{"text": "\xe4"}\n': "is not UTF-8",
     }

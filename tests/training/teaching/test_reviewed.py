@@ -175,7 +175,13 @@ def test_a_text_with_a_line_separator_is_one_line(separator: str, tmp_path: Path
 
 
 def test_another_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    for line in ("no JSON", "{}", '{"id": "a", "text": "b", "marks": [{}]}', "[]"):
+    mark = '{"start": 0, "end": 2, "label": "ADE", "flag": null, "term": null, "numbers": []}'
+    other = mark.replace("0", "1", 1)
+    for line in (
+        "no JSON", "{}", '{"id": "a", "text": "b", "marks": [{}]}', "[]", '{"text": "b", "marks": []}',
+        '{"id": "a", "text": 5, "marks": []}', '{"id": "a", "text": "\\ud83d", "marks": []}',
+        f'{{"id": "a", "text": "abc", "marks": [{mark}, {other.replace("2", "3")}]}}',
+    ):  # fmt: skip
         path = tmp_path / "file.jsonl"
         path.write_text(line)
         with pytest.raises(typer.BadParameter, match="line 1"):
