@@ -27,11 +27,13 @@ def run_program(main: Callable[..., None]) -> None:
 
 def _reported_errors() -> tuple[type[Exception], ...]:
     """Imported only when a program has failed: they live in modules that take seconds to import."""
+    from safetensors import SafetensorError  # noqa: PLC0415  also of a disk that is full
+
     from models.releases.manifest import ReleaseError  # noqa: PLC0415
     from models.terminology import TerminologyError  # noqa: PLC0415
     from training.common.checkpoint import CheckpointError  # noqa: PLC0415
 
-    return UserError, ReleaseError, TerminologyError, CheckpointError, OSError
+    return UserError, ReleaseError, TerminologyError, CheckpointError, SafetensorError, OSError
 
 
 def help_text(docstring: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import pytest
 import typer
+from safetensors.torch import save_file
 
 from models.releases.manifest import ReleaseError
 from training.common.corpora import CorpusError
@@ -49,4 +50,21 @@ def test_what_the_user_can_act_on_is_one_line(
     assert ended.value.code == 1
     assert said.startswith("error: ")
     assert said.endswith(line)
+    assert said.count("\n") == 1
+
+
+def save(data: Annotated[Path, typer.Option()]) -> None:
+    save_file({}, data / "weights.safetensors")
+
+
+def test_weights_that_cannot_be_written_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full is no error of the system to the library that writes them."""
+    monkeypatch.setattr(sys, "argv", ["save", "--data", "nowhere"])
+    with pytest.raises(SystemExit) as ended:
+        run_program(save)
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert said.startswith("error: ") and "I/O error: " in said
     assert said.count("\n") == 1
