@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from aiokafka import TopicPartition
@@ -71,7 +72,7 @@ async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
     partition at most the last `most` offsets.
 
     Records that arrive during the call are not read. Joins no consumer group. Raises TopicsError when the
-    broker lacks the topic, and Stalled when it stops delivering.
+    broker lacks the topic, or an offset is probably a date; Stalled when the broker stops delivering.
     """
     await require(settings, (topic,))
     counts = await partition_counts(settings)
@@ -81,6 +82,7 @@ async def read_chunks(  # noqa: PLR0913, PLR0917  a range, and how much of it
         consumer.assign(partitions)
         consumer.pause(*partitions)
         first, last = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
+        _check_dates(topic, start, stop, last)
         starts = await _resolve(consumer, start, first, last)
         stops = await _resolve(consumer, stop, first, last)
         if most is not None:
@@ -122,6 +124,15 @@ async def read_between(
         if time.monotonic() - last_message > STALL_SECONDS:
             names = ", ".join(sorted({tp.topic for tp in unfinished}))
             raise Stalled(f"the broker has delivered nothing from {names} for {STALL_SECONDS:.0f} s")
+
+
+def _check_dates(topic: Topic[Any], start: Bound, stop: Bound, last: Mapping[Any, int]) -> None:
+    """Raises TopicsError for an offset behind all records that could be meant as a date: `20260301`."""
+    for bound in (start, stop):
+        if isinstance(bound, int) and bound > max(last.values(), default=0):
+            with suppress(ValueError):
+                day = date.fromisoformat(str(bound))
+                raise TopicsError(f"{topic.name} has no offset {bound}; if it is a date, write {day}")
 
 
 async def _resolve(
