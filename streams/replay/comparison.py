@@ -49,6 +49,14 @@ class Comparison:
         return (self.base,) if self.other is None else (self.base, self.other)
 
     @property
+    def in_gold(self) -> int:
+        """Number of records of the gold that came out of a chain or became a dead letter in one."""
+        known = self.gold.records if self.gold else {}
+        results = [chain.result for chain in self.chains]
+        outputs = {o.id for result in results for o in result.outputs}
+        return len(known.keys() & (outputs | {d.key for result in results for d in result.dead}))
+
+    @property
     def agreement(self) -> float:
         """Share of the compared reports with the same decisions in both chains; 1 if there are none."""
         return 1 - len(self.differences) / self.compared if self.compared else 1.0
@@ -88,6 +96,8 @@ def as_json(comparison: Comparison, *, text: bool = False) -> dict[str, Any]:
         ],
         "scores": [asdict(s) for s in comparison.scores],
     }
+    if comparison.gold is not None:
+        content["gold"] = {"records": len(comparison.gold.records), "in_range": comparison.in_gold}
     if comparison.other is not None:
         content |= {
             "compared": comparison.compared,

@@ -53,6 +53,9 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         releases = ", ".join(f"{stage} {version}" for stage, version in chain.releases.items())
         rows.append((f"{name}: releases", releases))
         rows.append((f"{name}: dead letters", str(len(chain.result.dead))))
+    if comparison.gold is not None:
+        of = len(comparison.gold.records)
+        rows.append(("Gold", f"{comparison.in_gold} of its {of} records are in the range"))
     if comparison.other is not None:
         changed = f"{len(comparison.differences)} of {comparison.compared} reports"
         rows.append(("Different decisions", f"{changed}; agreement {comparison.agreement:.1%}"))

@@ -20,7 +20,7 @@ from streams.replay.comparison import Chain, Comparison, Source, as_json, compar
 from streams.replay.diff import NOT_KEPT
 from streams.replay.gold import Gold
 from streams.replay.markup import describe, highlighted
-from streams.replay.run import ReplayResult
+from streams.replay.run import DeadLetter, ReplayResult
 from streams.replay.style import STYLE
 from tests.streams.replay.test_diff import DRUG, ITCH, RASH, SOURCE, TEXT, coded, gold_of, spans
 
@@ -91,6 +91,17 @@ def test_the_facts_say_how_many_reports_are_decided_otherwise() -> None:
     found = dict(report.facts(comparison(coded("a", ITCH), coded("a", RASH))))
     assert found["Records"] == "1"
     assert found["Different decisions"] == "1 of 1 reports; agreement 0.0%"
+
+
+def test_the_facts_say_how_much_of_the_gold_is_in_the_range() -> None:
+    """Gold with other ids gives no scores, which would look like a replay without gold."""
+    gold = gold_of({"id": "a", "mentions": []}, {"id": "b", "summary": "x"}, {"id": "A", "mentions": []})
+    letter = DeadLetter("b", "posts", 0, 0, "ner", "poison", "ValueError")
+    one = Chain({"ner": "b" * 12}, ReplayResult([coded("a", ITCH)], [letter]))
+    found = compare(Source("posts", "beginning", "end", 2), one, gold=gold)
+    assert dict(report.facts(found))["Gold"] == "2 of its 3 records are in the range"
+    assert as_json(found)["gold"] == {"records": 3, "in_range": 2}
+    assert "Gold" not in dict(report.facts(comparison(coded("a", ITCH), None)))
 
 
 def test_a_page_has_no_script_and_no_external_resource() -> None:
