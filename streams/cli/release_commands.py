@@ -124,21 +124,21 @@ def releases(
 def _add_workers(rows: Sequence[ListedRelease], addresses: Iterable[str]) -> None:
     """Adds each worker's address to the releases that it runs; raises OSError."""
     for address in addresses:
-        for task, state in _run_by(address).items():
-            for row in rows:
-                if row.task == task and row.version == state["version"]:
-                    row.workers.append(address)
+        versions = _run_by(address)
+        for row in rows:
+            if row.version == versions.get(row.task):
+                row.workers.append(address)
 
 
-def _run_by(address: str) -> dict[str, Any]:
-    """Task to the state of its model, as a worker reports it; raises OSError naming the address."""
+def _run_by(address: str) -> dict[str, str]:
+    """Task to the version of its model, as a worker reports it; raises OSError naming the address."""
     import http.client
     import urllib.request
 
     try:
         with urllib.request.urlopen(f"http://{address}/releases", timeout=5) as response:
-            return {task: dict(state) for task, state in orjson.loads(response.read()).items()}
-    except (OSError, ValueError, TypeError, AttributeError, http.client.HTTPException) as error:
+            return {task: state["version"] for task, state in orjson.loads(response.read()).items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, http.client.HTTPException) as error:
         raise OSError(f"no worker answers at {address}: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import shutil
 import socketserver
 import threading
@@ -249,6 +250,30 @@ class NotHttp(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.recv(1)
         self.request.sendall(b"220 mail.example.org ready\r\n")
+
+
+class OtherService(http.server.BaseHTTPRequestHandler):
+    """Answers with JSON of its own."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"status": {"ready": true}}')
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Logs nothing."""
+
+
+def test_another_service_is_no_worker(pvstream: CommandLine) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), OtherService) as server:
+        serving = threading.Thread(target=server.handle_request)
+        serving.start()
+        try:
+            answer = pvstream("releases", "--worker", f"127.0.0.1:{server.server_address[1]}")
+        finally:
+            serving.join()
+    assert answer.code == 1
+    assert "no worker answers at" in answer.error_line
 
 
 def test_a_server_without_http_is_reported_in_one_line(pvstream: CommandLine) -> None:
