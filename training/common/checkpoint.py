@@ -10,17 +10,23 @@ import fcntl
 import hashlib
 import os
 import random
+import struct
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import torch
 
 FILE = "checkpoint.pt"
 LOCK = ".lock"
 #: What reading a damaged file ends with, by where the damage is.
-_DAMAGED = (RuntimeError, EOFError, UnpicklingError, ValueError, LookupError, TypeError, AttributeError)
+_DAMAGED = (
+    RuntimeError, EOFError, UnpicklingError, ValueError, LookupError, TypeError, AttributeError, BadZipFile,
+    struct.error, zlib.error,
+)  # fmt: skip
 #: The locked files of this process, which has them until it ends: closing one ends its lock.
 _locked: dict[Path, int] = {}
 
@@ -107,7 +113,10 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _stored(path: Path) -> dict[str, Any]:
     try:
-        stored: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+        # It has the checksums of its parts, which torch does not compare.
+        with ZipFile(path) as parts:
+            whole = parts.testzip() is None
+        stored: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu") if whole else {}
         whole = stored.keys() >= {"settings", "state"}
     except OSError as error:
         # Where the damage is in the directory of the file, it is told to seek to nowhere.

@@ -243,3 +243,15 @@ def test_a_state_that_is_damaged_anywhere_is_named(tmp_path: Path) -> None:
     torch.save([1], path)
     with pytest.raises(CheckpointError, match="is damaged"):
         stored_run(tmp_path)
+
+
+def test_other_weights_than_those_that_were_saved_are_no_state(tmp_path: Path) -> None:
+    """Such a file loads: a run would go on with numbers that no epoch has made."""
+    checkpoint, path = Checkpoint(tmp_path, {}), tmp_path / FILE
+    checkpoint.save({"epoch": 1, "more": torch.full((200,), 1.5)})
+    whole = path.read_bytes()
+    at = whole.index(torch.full((200,), 1.5).numpy().tobytes())
+    for length in (1, 400):
+        path.write_bytes(whole[: at + 3] + bytes(length) + whole[at + 3 + length :])
+        with pytest.raises(CheckpointError, match="is damaged"):
+            checkpoint.load()
