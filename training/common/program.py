@@ -5,6 +5,7 @@ help.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
@@ -15,9 +16,25 @@ import typer
 
 from models.encoder.capabilities import Need, refusal
 
+
+def checked_folder(folder: Path) -> Path:
+    """The folder; before hours of training raises typer.BadParameter where it could not be written at their
+    end.
+    """
+    place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise typer.BadParameter(f"{place} is no folder that this user may write to", param_hint="--output")
+    return folder
+
+
 DeviceName = Literal["auto", "cpu", "cuda"]
 # Options that all programs have.
-Output = Annotated[Path, typer.Option(help="root folder of the releases; the new one is written below it")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        help="root folder of the releases; the new one is written below it", callback=checked_folder
+    ),
+]
 Run = Annotated[
     Path | None, typer.Option(help="folder of checkpoints; a run that was stopped resumes from it")
 ]

@@ -21,7 +21,7 @@ from models.encoder.capabilities import Need
 from training.common.loop import TrainingLoop
 from training.common.precision import resolved
 from training.common.pretrained import write_weights
-from training.common.program import Device, Run, check_base, device_of, program
+from training.common.program import Device, Run, check_base, checked_folder, device_of, program
 from training.common.program_help import run_program
 from training.evaluation.relation import SPLITS
 from training.pretraining.settings import Settings
@@ -44,6 +44,7 @@ def main(
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     if output.is_dir():
         raise typer.BadParameter(f"{output} is a folder; --output names a file")
+    checked_folder(output.parent)
     place = device_of(device)
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))

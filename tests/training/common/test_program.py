@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from models.releases.store import BUNDLED
-from training.common.program import device_of, program
+from training.common.program import RELEASES, Output, device_of, program
 
 calls: list[tuple[object, ...]] = []
 
@@ -52,6 +52,30 @@ def test_help_bounds_and_missing_options_are_typers(monkeypatch: pytest.MonkeyPa
     assert all(part in text for part in ("Paints.", "--hue", "of the wheel", "--no-dark", "in metres"))
     assert run("--size", "2", "--hue", "11")[0] == 2
     assert run("--hue", "1")[0] == 2
+
+
+@program
+def train(output: Output = RELEASES) -> None:
+    calls.append((output,))
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    calls.clear()
+    app = typer.Typer()
+    app.command()(train)
+    assert CliRunner().invoke(app, []).exit_code == 0
+    assert CliRunner().invoke(app, ["--output", "new/below"]).exit_code == 0
+    assert calls == [(RELEASES,), (Path("new/below"),)]
+    Path("file").touch()
+    for given in ("file", "file/below"):
+        answer = CliRunner().invoke(app, ["--output", given])
+        assert answer.exit_code == 2
+        assert "is no folder that this user may write to" in answer.output
+    assert len(calls) == 2
 
 
 def test_a_program_is_called_by_keyword_from_code_too() -> None:
