@@ -17,7 +17,7 @@ from models.scores import Counts, Measure, accuracy_at, ratio
 from models.terminology import Term
 from models.types import Coding, Query
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
-from training.common.corpora import GoldCoding, read_psytar_codes
+from training.common.corpora import ENCODING, GoldCoding, in_form, read_psytar_codes
 from training.evaluation.coding import end_to_end, removed_terms
 from training.evaluation.coding.end_to_end import END_TO_END
 from training.evaluation.coding.removed_terms import REMOVED_TERMS
@@ -75,8 +75,10 @@ def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
 
 
 def read_sider(path: Path) -> list[Term]:
-    """Lowest-level and preferred names of side effects (SIDER 4.1): for evaluation only, never shipped."""
-    with path.open(encoding="utf-8", newline="") as file:
+    """Lowest-level and preferred names of side effects (SIDER 4.1): for evaluation only, never shipped.
+    Raises CorpusError.
+    """
+    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
         return [Term(row["llt"], row["pt"], "-") for row in csv.DictReader(file)]
 
 
