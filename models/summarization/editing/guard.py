@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.summarization.editing.intent import NEGATION, NUMBER, Intent
+from models.summarization.editing.intent import NEGATION, NUMBER, Intent, content
 from models.summarization.editing.openings import CUES, INFORMATION, KINDS, LISTED, Plan, all_asked, listed
 from models.summarization.editing.slots import Slot
 from models.summarization.extraction.insertion import allergic_to
@@ -36,6 +36,12 @@ _CODE = re.compile(r"[a-z]+\d\w*|\d+[a-z]{2}\w*")
 #: "Treatment without surgery" is not any treatment.
 _WITHOUT = re.compile(r"\b(?:without|w/o)\b", re.IGNORECASE)
 _INFORMATION = re.compile(r"\b(?:info|information|literature|articles?)\b", re.IGNORECASE)
+#: What information is wanted about, up to a name: "nutrition in" lupus.
+_TOPIC = (
+    r"\b(?:info\w*|literature|articles?|details?|materials?|brochures?|books?|more)\s+"
+    r"(?:on|about|regarding|concerning)\s+((?:[\w'\u2019/-]+\s+){1,6}?)"
+    r"(?:for|of|in|on|into)\s+(?:(?:an?|the|my|his|her|our)\s+)?"
+)
 #: A yes-no question that asks for more than yes or no.
 _OPEN = re.compile(
     r"(?:is|are) there\b|(?:can|could|would|will|do|does|have) (?:you|u|any(?:one|body)|some(?:one|body))\b|"
@@ -102,6 +108,7 @@ def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = 
     fits = all(_fits(KINDS[kind], slot, intent.message) for kind in plan.kinds) and _is_about(
         intent, slot, limits
     )
+    fits = fits and (INFORMATION not in plan.kinds or _keeps_the_topic(intent, plan, slot, keys))
     if not fits or not _names_all(intent.drugs, keys):
         return False
     if not intent.asks and slot.probability < _UNASKED and slot.source == "name":
@@ -115,6 +122,21 @@ def allowed(intent: Intent, plan: Plan, slot: Slot, text: str, limits: Limits = 
         most = _most_lost(intent, plan, slot, limits)
         return _keeps_the_question(intent, plan, text, most) and _is_this_kind(intent, plan)
     return _keeps_the_statement(intent, plan, keys, limits)
+
+
+def _keeps_the_topic(intent: Intent, plan: Plan, slot: Slot, keys: frozenset[str]) -> bool:
+    """Whether a question for information keeps what of the name in its slot a clause asks about, and whose it
+    is: "mortality in" lupus.
+    """
+    name = r"\s+".join(map(re.escape, slot.text.split()))
+    for term in dict.fromkeys((*intent.terms, *(f.text for f in intent.names))):
+        behind = rf"\b{name}\s+(?:for|of|in)\s+(?:[\w'\u2019-]+\s+){{0,2}}?{re.escape(term)}"
+        if not set(word_keys(term)) & keys and re.search(behind, intent.clause, re.IGNORECASE):
+            return False
+    found = re.search(rf"{_TOPIC}{name}(?!\w)", intent.clause, re.IGNORECASE)
+    asked = content(found[1]) - keys if found else ()
+    cues = [*(CUES[kind] for kind in plan.kinds), *(words for noun, _, words in LISTED if noun in plan.nouns)]
+    return all(any(cue.fullmatch(word) for cue in cues) for word in asked)
 
 
 def _without_name(intent: Intent, slot: Slot) -> str:

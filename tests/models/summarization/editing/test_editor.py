@@ -161,6 +161,14 @@ LOOSE = Limits(asked=2, stated=5, stated_kind=0.4, helping=0.6, outside=0.3, lis
             "Where can I find information on gout?",
         ),
         ("I need information on gout without surgery.", {"information": 0.9}, None),
+        # What is asked about an illness is no less than the illness.
+        ("Please send information on clinical trials for gout.", {"information": 0.9}, None),
+        ("Please send information about nutrition in my gout.", {"information": 0.9}, None),
+        (
+            "Please send information on the illness of gout.",
+            {"information": 0.9},
+            "Where can I find information on gout?",
+        ),
         # A word that asks is no topic.
         ("My MS is called inherited. Is it inherited?", {"inheritance": 0.9}, None),
         # A name, a number or a negation is never lost, and a question for yes or no loses no word.
