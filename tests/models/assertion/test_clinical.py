@@ -167,6 +167,19 @@ def test_what_a_patient_was_told_of_is_possible(marked: str, is_told: bool) -> N
     assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_told else ASSERTED)
 
 
+@pytest.mark.parametrize(
+    ("marked", "is_general"),
+    [
+        ("[Lactic acidosis] is a well-known adverse effect of metformin.", True),
+        ("[Pigmentary disorders] are recognised side effects of minocycline.", True),
+        ("[Agranulocytosis] is a known complication of clozapine; our patient developed it.", False),
+        ("He had a [rash], which is a known side effect of phenytoin.", False),
+    ],
+)
+def test_what_is_said_of_a_drug_in_general_is_possible(marked: str, is_general: bool) -> None:
+    assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_general else ASSERTED)
+
+
 def test_a_plus_ends_what_is_denied() -> None:
     assert assertion_of("Neg for chest pain, +[palpitations] on albuterol.", clinical=True) == ASSERTED
     assert assertion_of("Denies pain; + [nausea] on Ozempic.", clinical=True) == ASSERTED
