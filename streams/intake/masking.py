@@ -51,6 +51,9 @@ _TRAILING = ".,;:!?)]}>\"'\u2026\u00bb\u201d\u2019*"
 #: A text without seven digits close to each other has no phone number. Between them may be any signs, also
 #: those without width that applications put there.
 _DIGITS = re.compile(r"(?:\d\W{0,3}){7}")
+#: Narrow spaces, which French has in numbers, and signs without width: PhoneNumberMatcher ends a number at
+#: them, but not at a space.
+_SPACES = dict.fromkeys([*range(0x2000, 0x2010), *range(0x202A, 0x2030), *range(0x205F, 0x2070), 0xFEFF], " ")
 
 
 def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...]]:
@@ -111,6 +114,7 @@ def _phones(text: str, regions: Sequence[str]) -> Iterator[tuple[MaskKind, int, 
     if not _DIGITS.search(text):
         return
     end = 0
+    text = text.translate(_SPACES)  # each for one sign, so that the places stay
     spans = {
         (m.start, m.end)
         for region in (regions or ("ZZ",))

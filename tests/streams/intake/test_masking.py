@@ -35,6 +35,9 @@ REGIONS = ("US", "GB")
         ("+33 1 42 68 53 00", "[phone]"),
         # With the sign for minus, and with spaces without width.
         ("415\u2212555\u22122671 or 415\u200b555\u200b2671", "[phone] or [phone]"),
+        # With the narrow and thin spaces of French typography, and with marks of direction inside.
+        ("+33\u202f6\u202f12\u202f34\u202f56\u202f78, 415\u2009555\u20092671", "[phone], [phone]"),
+        ("call +1 (\u2066415\u2069) 555-2671, 415\u200e-555\ufeff-2671", "call [phone], [phone]"),
         ("@a https://b.org c@d.net", "@user [url] [email]"),
         ("wa.me/14155552671, 415-555-2671@b.com or 415-555-2671", "[url], [email] or [phone]"),
         # A number that begins in a URL, and one that ends in it.
