@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from streams.store.csv_line import csv_line
+from streams.store.csv_line import csv_line, no_formula
 from streams.store.database import Database
 from streams.store.rows import REJECTED
 from streams.store.tables import quoted
@@ -40,9 +40,6 @@ PERSON = re.compile(
     r"child|kid|baby|toddler|brother|sister|grand\w+|aunt|uncle|cousin|niece|nephew|patient)\b",
     re.IGNORECASE,
 )
-#: A cell that begins so is a formula to a spreadsheet, by OWASP's page on CSV injection: also after a line
-#: break, and with the full-width signs of Chinese and Japanese keyboards.
-FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def cases(
@@ -123,5 +120,4 @@ def _term(event: Mapping[str, Any]) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return no_formula("" if value is None else str(value))

@@ -1,4 +1,4 @@
-"""A line of CSV."""
+"""A line of CSV, and texts in it that are no formulas."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from io import StringIO
 from typing import Any
 
 END = "\r\n"
+#: A cell that begins so is a formula to a spreadsheet, by OWASP's page on CSV injection: also after a line
+#: break, and with the full-width signs of Chinese and Japanese keyboards.
+FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def csv_line(cells: Iterable[Any]) -> str:
@@ -18,3 +21,8 @@ def csv_line(cells: Iterable[Any]) -> str:
     line = StringIO()
     csv.writer(line, lineterminator=END).writerow(cells)
     return line.getvalue().removesuffix(END) + "\n"
+
+
+def no_formula(text: str) -> str:
+    """The text, with an apostrophe before it where a spreadsheet would read a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -63,7 +63,12 @@ def query(
     sql: Annotated[str, typer.Argument(help="one SELECT over the tables reports, events and pairs")],
     limit: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of rows printed; 0: all")] = 100,
     json: Annotated[bool, typer.Option("--json", help="print the rows as JSON Lines")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV")] = False,
+    as_csv: Annotated[
+        bool,
+        typer.Option(
+            "--csv", help="print the rows as CSV, with an apostrophe before what would be a formula"
+        ),
+    ] = False,
 ) -> None:
     """Runs one SELECT on the database of PV_DATABASE, read only."""
     with reading(read_settings()) as database:
@@ -74,9 +79,10 @@ def query(
         for row in shown:
             sys.stdout.write(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode() + "\n")
     elif as_csv:
-        from streams.store.csv_line import csv_line
+        from streams.store.csv_line import csv_line, no_formula
 
-        lines = [names, *([_plain(cell) for cell in row] for row in shown)]
+        cells = ((_plain(cell) for cell in row) for row in [names, *shown])
+        lines = ([no_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in cells)
         sys.stdout.writelines(csv_line(line) for line in lines)
     else:
         _print(names, shown)
