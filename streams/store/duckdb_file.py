@@ -100,6 +100,8 @@ class DuckDatabase:
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():
             cursor = self._opened().execute(sql)
+            if cursor is None:
+                raise DatabaseError("there is no statement")
             names = [column[0] for column in cursor.description or ()]
         return names, _fetched(cursor)
 

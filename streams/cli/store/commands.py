@@ -76,8 +76,7 @@ def query(
         shown = list(islice(rows, limit + 1 if limit else None))
     more, shown = bool(limit) and len(shown) > limit, shown[: limit or None]
     if json:
-        for row in shown:
-            sys.stdout.write(orjson.dumps(dict(zip(names, row, strict=True)), default=str).decode() + "\n")
+        sys.stdout.writelines(_json_lines(names, shown))
     elif as_csv:
         from streams.store.csv_line import csv_line, no_formula
 
@@ -112,6 +111,20 @@ def reading(settings: Settings) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def _json_lines(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    """Raises typer.BadParameter where two columns have one name: an object would have one of them."""
+    if again := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise typer.BadParameter(f"two columns are named {again[0]!r}; rename one", param_hint="--json")
+    for row in rows:
+        cells = dict(zip(names, map(_json_cell, row), strict=True))
+        yield orjson.dumps(cells, default=str, option=orjson.OPT_NON_STR_KEYS).decode() + "\n"
+
+
+def _json_cell(cell: Any) -> Any:
+    """An integer that has more than 64 bits, which DuckDB knows, as a text, as decimal numbers are."""
+    return str(cell) if isinstance(cell, int) and not -(2**63) <= cell < 2**64 else cell
 
 
 def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:

@@ -36,3 +36,17 @@ def test_csv_has_no_formula_and_json_has_the_texts_as_they_are(query: CommandLin
     assert row == ["'=1+1", "'@user took -5", "-5", "-0.5", "a=1", ""]
     found = json.loads(query("query", "--json", TEXTS).out)
     assert (found["t"], found["u"], found["n"]) == ("=1+1", "@user took -5", -5)
+
+
+def test_json_has_every_value_that_the_database_gives(query: CommandLine) -> None:
+    sql = "SELECT histogram(x) AS h, 1000000000000000000::HUGEINT * 1000 AS s FROM (VALUES (7), (7)) AS t(x)"
+    found = json.loads(query("query", "--json", sql).out)
+    assert found == {"h": {"7": 2}, "s": "1000000000000000000000"}
+    refused = query("query", "--json", "SELECT 1 AS a, 2 AS a")
+    assert (refused.code, refused.out) == (2, "") and "two columns are named 'a'" in refused.one_line
+
+
+@pytest.mark.parametrize("sql", ["", "/* SELECT 1 */"])
+def test_a_query_without_a_statement_ends_with_one_line(query: CommandLine, sql: str) -> None:
+    answer = query("query", sql)
+    assert answer.code and answer.error_line.endswith("there is no statement")
