@@ -49,8 +49,12 @@ def watch(
     next week the test begins anew with a later period.
     """
     began = _monday(now) - timedelta(weeks=WEEKS - 1)
-    by_week = strata(database, replace(population, start=began, stop=now, first=True), pairs, WEEK)
-    return sequential_test(by_week.names, by_week.n, by_week.expected, alpha)
+    found = strata(database, replace(population, start=began, stop=now, first=True), pairs, WEEK)
+    weeks = [str((began + timedelta(weeks=i)).date()) for i in range(WEEKS)]
+    n, expected = np.zeros((len(pairs), WEEKS)), np.zeros((len(pairs), WEEKS))
+    with_reports = [weeks.index(week) for week in found.names]
+    n[:, with_reports], expected[:, with_reports] = found.n, found.expected
+    return sequential_test(weeks, n, expected, alpha)
 
 
 def sequential_test(weeks: list[str], n: Floats, expected: Floats, alpha: float = ALPHA) -> Watched:

@@ -153,6 +153,15 @@ def test_the_report_is_self_contained_escaped_and_carries_the_caveat(stored: Dat
         assert part in page
 
 
+def test_a_week_without_a_report_is_a_week_of_the_watch(stored: Database, fill: Fill) -> None:
+    days = (80, 80, 3, 2)
+    fill([report(f"r{i}", i, event(), created_at=NOON - timedelta(day)) for i, day in enumerate(days)])
+    (found,) = Surveillance(stored, Options()).compute(NOON).signals
+    assert found.watch is not None and len(found.watch.weeks) == WEEKS
+    assert (found.watch.weeks[0], found.watch.weeks[-1]) == ("2025-12-08", "2026-03-02")
+    assert found.watch.n == (2, *[0] * (WEEKS - 3), 1, 1) and sum(found.watch.expected) == 4
+
+
 def test_a_week_in_which_a_pair_is_frequent_signals_and_stays_a_signal() -> None:
     weeks = [f"week {i}" for i in range(4)]
     n = np.array([[0, 6, 0, 0], [0, LEAST - 1, 0, 0], [1, 1, 1, 1]], float)
