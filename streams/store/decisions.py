@@ -51,8 +51,9 @@ def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review
     decisions = _new(database, decisions)
     batch.rows.reviews += [_row(decision) for decision in decisions]
     changed = {row["id"] for row in batch.rows.reports}
-    _load(database, batch, sorted({d.report_id for d in decisions} - changed))
-    concerned = changed | {d.report_id for d in decisions}
+    decided = {decision.report_id for decision in decisions if decision.reading != SECOND}
+    _load(database, batch, sorted(decided - changed))
+    concerned = changed | decided
     latest = _latest([*_kept(database, sorted(concerned)), *batch.rows.reviews])
     if not latest:
         return

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from streams.codec import encode
+from streams.codec import decode, encode
 from streams.records import CodedReport, Inbound, Review, ReviewedEvent
 from streams.reviews.cases import cases
 from streams.reviews.gold import gold_lines
@@ -240,3 +240,14 @@ def test_the_tables_behind_the_kafka_engine_keep_the_latest_result(opened: Open)
     client.insert("events_queue", [["{", "no JSON"]], ["record", "_error"])
     found = client.query("SELECT id, source_offset FROM events_latest FINAL ORDER BY id").result_rows
     assert [tuple(row) for row in found] == [("a", 5), ("b", 4)]
+
+
+def test_a_second_reading_changes_no_pair_also_without_a_first_one_that_can_be_read(opened: Open) -> None:
+    database = opened(write=True)
+    follower, made = Follower(Settings(), database), named("a", 1, event())
+    follower.apply([message(0, made)])
+    given = decision(0, made, KEPT, 1)
+    second = replace(decode(Review, given.value), reading=2)
+    follower.apply([replace(given, value=encode(second))])
+    asked = ("SELECT pt FROM events", "SELECT pt FROM pairs", "SELECT reading FROM reviews")
+    assert [list(database.query(sql)[1]) for sql in asked] == [[("Nausea",)], [("Nausea",)], [(2,)]]
