@@ -68,6 +68,7 @@ class FakePorts:
     async def send(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
     ) -> Awaitable[Any]:
+        assert key is not None or value is not None, "the client of Kafka refuses it"
         self.sent.append((topic, key, value, headers))
         self.log.append(f"send {topic}")
         return asyncio.ensure_future(self._deliver(topic))

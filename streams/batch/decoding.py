@@ -46,10 +46,13 @@ def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
 
 def _fault_of_tombstone(source: Topic[Any], record: Inbound) -> Fault | None:
     """A key that is longer than any id deletes nothing, and the sink might refuse it at every attempt; so it
-    might headers that no stage wrote.
+    might headers that no stage wrote. Without a key it is dropped, because a dead letter needs a key or a
+    value.
     """
+    if record.key is None:
+        return None
     headers = tombstone_headers(source, record)
-    size = len(record.key or b"") + sum(len(name) + len(value or b"") for name, value in headers)
+    size = len(record.key) + sum(len(name) + len(value or b"") for name, value in headers)
     return Fault("bad_record", "a deletion larger than that of any report") if size > MAX_TOMBSTONE else None
 
 

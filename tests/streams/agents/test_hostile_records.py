@@ -87,6 +87,13 @@ async def test_a_record_without_key_and_value_is_dropped_and_counted() -> None:
     assert dropped() == before + 1
 
 
+async def test_a_record_without_key_and_value_is_dropped_whatever_its_headers_are() -> None:
+    forged = replace(inbound(2, None, "mentions"), key=None, headers=[("origin", b"posts/0/1" * 400)])
+    ports = FakePorts(loaded(FakeTagger()))
+    await run_stage(LATER, batches_of([forged]), ports)
+    assert (ports.sent, ports.acked) == ([], [2])
+
+
 @pytest.mark.parametrize("timestamp", [-7e10, 7e15, float("inf"), float("nan")])
 async def test_a_timestamp_out_of_range_is_the_fault_of_that_record_alone(timestamp: float) -> None:
     ports = await run(post(0), replace(post(1), timestamp=timestamp), post(2))
