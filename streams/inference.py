@@ -89,7 +89,14 @@ class InferenceWorkers:
     def _limited(self, work: Callable[[], T]) -> T:
         # Each time, because what the work imports begins with a thread for each processor.
         set_threads(self._threads)
-        return work()
+        try:
+            return work()
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                raise
+            # asyncio never ends the wait for a StopIteration, and a panic of a library in Rust (tokenizers)
+            # is no Exception: the stage would stand still and nothing would end the process.
+            raise RuntimeError(type(error).__name__).with_traceback(error.__traceback__) from None
 
 
 def set_threads(threads: int) -> None:

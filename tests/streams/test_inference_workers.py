@@ -129,6 +129,43 @@ def test_outputs_and_acknowledgements_keep_the_order_whatever_each_inference_tak
         assert topic == ("posts.dead" if i in bad else "mentions")
 
 
+class Panic(BaseException):
+    """As the panic of a library written in Rust, such as the tokenizers: no Exception."""
+
+
+class PanickingTagger(FakeTagger):
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+        if any(self.poison in text for text in batch):
+            raise self.error
+        return super().predict(batch)
+
+
+@pytest.mark.parametrize("error", [StopIteration(), Panic("a private text"), SystemExit(3)])
+async def test_what_is_no_ordinary_error_is_the_fault_of_its_record_too(error: BaseException) -> None:
+    ports = ThreadedPorts(PanickingTagger(error), 2)
+    await finish(ports, batches_of([post(0, "fine"), post(1, "poison"), post(2, "fine")]))
+    assert ports.acked == [0, 1, 2]
+    assert [o["id"] for o in ports.outputs()] == ["r0", "r2"]
+    ((_, _, headers),) = ports.to("posts.dead")
+    assert headers["pv-reason"] == b"poison"
+    assert (headers["pv-detail"] or b"").startswith(b"RuntimeError in predict, line")
+
+
+async def test_a_tagger_with_an_answer_too_few_does_not_stop_its_stage() -> None:
+    class Short(FakeTagger):
+        def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+            return super().predict(batch)[: None if batch == ["canary"] else -1]
+
+    ports = ThreadedPorts(Short(), 1)
+    await finish(ports, batches_of([post(0, "fine"), post(1, "fine")]))
+    assert ports.acked == [0, 1]
+    assert len(ports.to("posts.dead")) == 2
+
+
 async def test_a_batch_that_ends_first_waits_for_the_one_before_it() -> None:
     tagger = GatedTagger("slow", "quick")
     ports = ThreadedPorts(tagger, 2)
