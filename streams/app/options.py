@@ -16,6 +16,11 @@ from streams.topics import request_bytes
 METADATA_MAX_AGE_MS = 10_000
 #: Seconds that a request may take, as in Faust, which refuses to start with a longer session.
 REQUEST_SECONDS = 90.0
+#: Seconds without a request for records after which a consumer leaves its group: never. Faust asks for none
+#: while a worker has no partitions, or all of them are paused, and aiokafka joins again only after a request:
+#: a worker beyond the number of partitions would leave after 1,000 seconds and never take over from another.
+#: A worker that hangs is ended by the watchdog.
+MAX_POLL_SECONDS = 100 * 365 * 24 * 3600.0
 
 
 def queue_size(settings: Settings, workers: int) -> int:
@@ -31,6 +36,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "broker_session_timeout": settings.session_timeout,
         "broker_heartbeat_interval": settings.session_timeout / 4,
         "broker_request_timeout": max(REQUEST_SECONDS, settings.session_timeout),
+        "broker_max_poll_interval": MAX_POLL_SECONDS,
         "broker_commit_interval": settings.commit_interval,
         "consumer_group_instance_id": settings.instance or None,
         # On a rebalance and on a stop, finish and acknowledge the records already read.

@@ -9,6 +9,7 @@ from faust.types import ConsumerMessage
 
 from streams.agents import ner
 from streams.app.consumer import CommittedConsumer, _CommittedConsumerThread
+from streams.app.options import options
 from streams.app.ports import FIRST_BATCH, FaustPorts, _Place
 from streams.app.stage_app import _App
 from streams.broker.embedded import EmbeddedBroker
@@ -101,3 +102,9 @@ async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_
             await asyncio.wait_for(dropped.wait(), 60)
             consumer.resume_flow()
             await until(lambda: count(broker.bootstrap, "mentions") == 1, 20)
+
+
+def test_a_worker_without_partitions_never_leaves_its_group_for_that() -> None:
+    """It asks for no records, and aiokafka, which leaves then, joins again only when it is asked for some."""
+    app = _App("pv-ner", **options(Settings()))
+    assert app.conf.broker_max_poll_interval > 10 * 365 * 24 * 3600
