@@ -54,9 +54,11 @@ def _parent(value: bytes | None) -> bytes | None:
 def _state(values: Sequence[bytes | None]) -> bytes | None:
     """The state, in one value, or None where it is malformed or too long."""
     whole = b",".join(value or b"" for value in values)
+    if len(whole) > _STATE_BYTES:
+        return None
     members = [member.strip(b" \t") for member in whole.split(b",")]
     found = [_MEMBER.fullmatch(member) for member in members if member]
     keys = [match[1] for match in found if match]
-    if len(whole) > _STATE_BYTES or len(keys) != len(found) or len(keys) > _MEMBERS:
+    if len(keys) != len(found) or len(keys) > _MEMBERS:
         return None
     return whole if len(set(keys)) == len(keys) else None
