@@ -139,5 +139,5 @@ def test_a_repeat_of_a_report_from_before_the_watch_is_not_in_its_weeks(stored: 
     denied = report("c", 30, event(negated=True), created_at=NOON - timedelta(weeks=20))
     fill([denied, report("d", 31, event(), created_at=NOON, duplicate_of="c")])
     found = watch(stored, Population(), [("sertraline", "Nausea")], NOON + timedelta(1))
-    assert found.n.tolist() == [[1, 1]] and not found.signalled[0]
-    assert found.expected.tolist() == [[1, 1]]
+    assert found.n.tolist() == [[*[0] * 10, 1, 0, 1]] and not found.signalled[0]
+    assert found.expected.tolist() == found.n.tolist()

@@ -140,7 +140,7 @@ async def test_the_pause_that_a_feed_asks_for_holds_while_it_is_unchanged_and_af
         feed.bodies = [f"{HEAD}<ttl>60</ttl>{item(entries(1)[0])}</channel></rss>".encode()]
         one = runner(made(feed), delivery)
         async with running(one):
-            await until(lambda: len(delivery.sent) == 1 and feed.world.published == 1)
+            await until(lambda: one.position is not None and feed.world.published == 1)
         await one.checkpoint()
         position = {**delivery.positions[-1][1], "etag": '"1"'}
         async with running(runner(made(feed), delivery, position)):
