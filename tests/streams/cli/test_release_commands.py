@@ -264,20 +264,11 @@ class OtherService(http.server.BaseHTTPRequestHandler):
         """Logs nothing."""
 
 
-def test_another_service_is_no_worker(pvstream: CommandLine) -> None:
-    with http.server.HTTPServer(("127.0.0.1", 0), OtherService) as server:
-        serving = threading.Thread(target=server.handle_request)
-        serving.start()
-        try:
-            answer = pvstream("releases", "--worker", f"127.0.0.1:{server.server_address[1]}")
-        finally:
-            serving.join()
-    assert answer.code == 1
-    assert "no worker answers at" in answer.error_line
-
-
-def test_a_server_without_http_is_reported_in_one_line(pvstream: CommandLine) -> None:
-    with socketserver.TCPServer(("127.0.0.1", 0), NotHttp) as server:
+@pytest.mark.parametrize("handler", [NotHttp, OtherService])
+def test_a_server_that_is_no_worker_is_reported_in_one_line(
+    pvstream: CommandLine, handler: type[socketserver.BaseRequestHandler]
+) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.handle_request)
         serving.start()
         try:
