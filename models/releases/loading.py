@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from pydantic import ValidationError
 
 from models.drift import Reference, read_reference
 from models.memory import give_back
-from models.releases.manifest import Release, ReleaseError
+from models.releases.manifest import PassingError, Release, ReleaseError
 
 log = logging.getLogger(__name__)
 
 #: Key of the configuration of a release whose scores are lower in 16 bits.
 FLOAT32_ONLY = "float32_only"
+#: Numbers of system errors that say nothing of what was read.
+_EXHAUSTED = {errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 class Model(Protocol):
@@ -61,7 +64,8 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
     """The model in the fastest number format in which it passes the canary check, or in `dtype`; in 32 bits
     where its configuration says so (`FLOAT32_ONLY`).
 
-    Raises ReleaseError when it passes in no such format, or when anything in the release is invalid.
+    Raises ReleaseError when it passes in no such format, or when anything in the release is invalid, and
+    PassingError when memory or file handles do not suffice.
     """
     formats = number_formats(device) if dtype == "auto" else [dtype]
     for name in ["float32"] if release.manifest.configuration.get(FLOAT32_ONLY) else formats:
@@ -72,14 +76,23 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
             raise
         except Exception as error:
             # A release as declared may still be invalid: a missing setting, numbers that are not finite.
-            raise ReleaseError(
-                f"{release.task} {release.version}: {type(error).__name__}: {error}"
-            ) from error
+            kind = PassingError if _is_exhaustion(error) else ReleaseError
+            raise kind(f"{release.task} {release.version}: {type(error).__name__}: {error}") from error
         if passed:
             give_back()  # what the loading needed beside the model
             return loaded
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
+
+
+def _is_exhaustion(error: Exception) -> bool:
+    """Whether memory or file handles did not suffice. PyTorch has an error of its own for a GPU's memory, and
+    a plain RuntimeError for that of the machine.
+    """
+    if isinstance(error, OSError):
+        return error.errno in _EXHAUSTED
+    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return known or "can't allocate memory" in str(error)
 
 
 def as_json(outputs: Any) -> Any:

@@ -37,7 +37,13 @@ class ReleaseError(Exception):
         super().__init__(" ".join(message.split()))
 
 
-class StoreError(ReleaseError):
+class PassingError(ReleaseError):
+    """Not the release is at fault, but this process lacks memory or file handles; a later attempt may
+    succeed.
+    """
+
+
+class StoreError(PassingError):
     """The store cannot be reached or does not have the release; a later attempt may succeed."""
 
 

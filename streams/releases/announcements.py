@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.redaction import redact
+from models.releases.manifest import PassingError
 from models.types import TASKS
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.codec import BadRecord, decode, encode
@@ -30,11 +31,16 @@ class Refusal:
     version: str
     reason: str
     retryable: bool = False
-    """The store failed, not the release, so loading is tried again."""
+    """Not the release is at fault but the store or the machine, so loading is tried again."""
 
     def status(self) -> dict[str, Any]:
         """For /releases."""
         return {"version": self.version, "reason": redact(self.reason), "passing": self.retryable}
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether a later attempt to load the same release may succeed."""
+    return isinstance(error, PassingError | OSError | MemoryError)
 
 
 async def announce(

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from models.releases.loading import Loaded
-from models.releases.manifest import ReleaseError, StoreError
+from models.releases.manifest import ReleaseError
 from streams import metrics
 from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
 from streams.releases import announcements, kept
-from streams.releases.announcements import Refusal
+from streams.releases.announcements import Refusal, is_passing
 from streams.releases.handle import Handle, load_task
 from streams.releases.opening import load_release
 from streams.releases.shadow import Shadow
@@ -257,4 +257,4 @@ def _refuse(task: str, version: str, error: Exception) -> Refusal:
     metrics.RELOADS.labels(task, "refused").inc()
     reason = str(error) if isinstance(error, ReleaseError) else type(error).__name__
     log.error("%s %s is refused: %s", task, version, reason)
-    return Refusal(version, reason, isinstance(error, StoreError | OSError))
+    return Refusal(version, reason, is_passing(error))

@@ -19,7 +19,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from models.releases.manifest import StoreError
+from models.releases.manifest import PassingError
 from streams import metrics
 from streams.aggregate import without_text
 from streams.batch.provenance import Maker, with_provenance
@@ -30,7 +30,7 @@ from streams.codec import encode
 from streams.dead_letters.headers import describe_error
 from streams.order import tombstone_headers
 from streams.records import Headers
-from streams.releases.announcements import Refusal
+from streams.releases.announcements import Refusal, is_passing
 from streams.releases.opening import load_release
 from streams.replay.diff import decisions
 from streams.settings import Settings
@@ -148,11 +148,13 @@ class Shadow:
                 await asyncio.to_thread(candidate.kill)
 
     async def _wait_loaded(self, candidate: CandidateProcess) -> Refusal | None:
-        """None when the release is loaded, else its refusal; raises StoreError when the store failed."""
+        """None when the release is loaded, else its refusal; raises PassingError when
+        a later attempt may succeed.
+        """
         refusal = await candidate.wait_loaded()
         if refusal is not None:
             if refusal.retryable:
-                raise StoreError(refusal.reason)
+                raise PassingError(refusal.reason)
             metrics.RELOADS.labels(self._stage.name, "refused").inc()
             log.error("shadow %s is refused: %s", self.version, refusal.reason)
         return refusal
@@ -258,7 +260,7 @@ def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings
         try:
             model = load_release(task, version, settings).model
         except Exception as error:
-            pipe.send(Refusal(version, str(error), isinstance(error, StoreError)))
+            pipe.send(Refusal(version, str(error), is_passing(error)))
             return
         pipe.send(None)
         predict = stage_named(task).predict

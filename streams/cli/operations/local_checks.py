@@ -10,7 +10,7 @@ from pathlib import Path
 
 from models.redaction import redact
 from models.releases import remote
-from models.releases.manifest import ReleaseError, StoreError
+from models.releases.manifest import PassingError, ReleaseError, StoreError
 from models.releases.signature import read_public_key
 from models.types import TASKS
 from streams.cli.operations.findings import Finding, Grade
@@ -162,6 +162,8 @@ def _check_release(settings: Settings, task: str, name: str | Path | None, kind:
             return Finding(what, "ok", f"{kind} {release.version} is valid")
     except StoreError as error:
         return Finding(what, "fail", f"{kind}: {error}", "check PV_STORE, or roll back")
+    except PassingError as error:
+        return Finding(what, "fail", f"{kind}: {error}", "give the worker more memory and file handles")
     except (ReleaseError, OSError) as error:
         return Finding(what, "fail", f"{kind}: {error}", "publish a valid release, or roll back")
 

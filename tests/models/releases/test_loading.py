@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import shutil
@@ -25,7 +26,7 @@ from models.releases.loading import (
     number_formats,
     same_answers,
 )
-from models.releases.manifest import Release, ReleaseError
+from models.releases.manifest import PassingError, Release, ReleaseError
 from models.releases.store import bundled, open_release
 from models.summarization.model import SummarizationModel
 from models.types import TASKS, ShortQuestion
@@ -288,6 +289,31 @@ def test_an_incomplete_configuration_is_a_release_error(release: Release, tmp_pa
 def test_a_release_whose_model_raises_on_the_canary_is_refused(release: Release, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="TypeError"):
         load(changed(release, tmp_path, lambda m: m["canary"].update(inputs=[7])))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (MemoryError(), PassingError),
+        (OSError(errno.EMFILE, "Too many open files"), PassingError),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+            PassingError,
+        ),
+        (OSError(errno.EISDIR, "Is a directory"), ReleaseError),
+        (RuntimeError("size mismatch"), ReleaseError),
+    ],
+)
+def test_a_machine_without_memory_or_file_handles_is_told_from_an_invalid_release(
+    release: Release, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[ReleaseError]
+) -> None:
+    def raises(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(SummarizationModel, "predict", raises)
+    with pytest.raises(ReleaseError) as found:
+        load(release)
+    assert type(found.value) is kind
 
 
 @pytest.mark.parametrize(

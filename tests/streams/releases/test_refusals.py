@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from models.releases.loading import Loaded
+from models.releases.manifest import PassingError
 from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
 from streams.releases import reload
@@ -74,20 +75,18 @@ async def test_announcing_the_live_release_again_ends_the_refusal(store: Store) 
 async def test_an_unexpected_error_is_a_refusal_without_the_errors_message(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def out_of_memory(
-        task: str, name: str | Path | None, settings: Settings, *, keep: bool = False
-    ) -> Loaded:
-        raise MemoryError("a patient's words")
+    def fails(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
+        raise ValueError("a patient's words")
 
     handle = new_handle(store)
     current = handle.current
-    monkeypatch.setattr(reload, "load_release", out_of_memory)
+    monkeypatch.setattr(reload, "load_release", fails)
     async with reloading(handle, store.settings) as (_, announce):
         announce(store.sound[0])
         await until(lambda: handle.refused is not None)
     assert handle.current is current
     assert handle.refused is not None
-    assert (handle.refused.reason, handle.refused.retryable) == ("MemoryError", False)
+    assert (handle.refused.reason, handle.refused.retryable) == ("ValueError", False)
 
 
 async def test_after_an_error_of_the_store_the_release_is_loaded_again(
@@ -108,6 +107,25 @@ async def test_after_an_error_of_the_store_the_release_is_loaded_again(
         await until(lambda: handle.reloads == 1)
     assert handle.current.version == store.sound[0]
     assert handle.refused is None
+
+
+async def test_a_release_for_which_memory_did_not_suffice_is_loaded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.05)
+    real, failures = reload.load_release, [MemoryError(), PassingError("can't allocate memory")]
+
+    def at_first_fails(*arguments: Any, **options: Any) -> Loaded:
+        if failures:
+            raise failures.pop()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(reload, "load_release", at_first_fails)
+    handle = new_handle(store)
+    async with reloading(handle, store.settings) as (_, announce):
+        announce(store.sound[0])
+        await until(lambda: handle.reloads == 1)
+    assert (handle.current.version, handle.refused) == (store.sound[0], None)
 
 
 async def test_the_pauses_between_attempts_grow_and_a_success_ends_them(
