@@ -21,6 +21,7 @@ from streams.agents import pipeline
 from streams.monitoring import http
 from streams.settings import Settings
 from streams.sources.catalog import NAMES
+from streams.worker import EXIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy/prometheus"
@@ -151,7 +152,7 @@ def test_the_live_sources_start_with_their_profile_only_and_can_confirm_what_the
 @pytest.mark.parametrize("stage", sorted(STAGES))
 def test_a_worker_can_finish_its_drain_before_it_is_killed(stage: str) -> None:
     worker = workers()[stage]
-    assert seconds(worker["stop_grace_period"]) > float(worker["environment"]["PV_GRACE"])
+    assert seconds(worker["stop_grace_period"]) > float(worker["environment"]["PV_GRACE"]) + EXIT_SECONDS
 
 
 def test_workers_start_once_the_topics_exist_and_the_topics_once_the_broker_is_healthy() -> None:
