@@ -31,19 +31,19 @@ _DEVELOPED = re.compile(
 )
 
 
-def asserted(text: str, mention: Mention, *, clinical: bool = False) -> Assertion:
-    """What `text` states about an effect; `clinical` as in `assertion`."""
+def asserted(text: str, mention: Mention, *, clinical: bool = False, sure: float = SURE) -> Assertion:
+    """What `text` states about an effect; `clinical` as in `assertion`, `sure` in place of SURE."""
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
-    other = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
+    other = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention, sure))
     return Assertion(mention.status == NEGATED, mention.status == HYPOTHETICAL, other)
 
 
-def _is_anothers(text: str, mention: Mention) -> bool:
+def _is_anothers(text: str, mention: Mention, sure: float) -> bool:
     """Whether the rules find another experiencer of an effect that a model took for the writer's, which is
     not sure or is told by the words directly before the effect.
     """
-    is_sure = mention.status_score is None or mention.status_score >= SURE
+    is_sure = mention.status_score is None or mention.status_score >= sure
     before = text[max(0, mention.start - _REACH) : mention.start]
     if is_sure and not (_HAS.search(before) or _DEVELOPED.search(before)):
         return False

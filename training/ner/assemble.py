@@ -36,7 +36,7 @@ from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
 from training.ner.distillation.recombined import recombined_sources
 from training.ner.distillation.teachers import teachers_of, with_targets
-from training.ner.event_options import event_options
+from training.ner.event_options import event_options, held_out_curves
 from training.ner.settings import Settings, names_of
 from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
@@ -161,8 +161,11 @@ def _published(
     }
     if settings.window:
         configuration["window"] = settings.window
-    if settings.event_head:
-        configuration |= event_options(trainee.released(), partial(validation_scores, corpora))
+    if settings.event_head or settings.status_head:
+        model = trainee.released()
+        if settings.event_head:
+            configuration |= event_options(model, partial(validation_scores, corpora))
+        configuration |= held_out_curves(model)
     return publish_release(
         folder,
         task="ner",
@@ -172,7 +175,7 @@ def _published(
         configuration=configuration,
         training_data=_sources(settings, corpora, data),
         canary=CANARY,
-        scores=lambda model: manifest_scores("ner", model, data, tested(settings.corpora, settings.split)),
+        scores=lambda loaded: manifest_scores("ner", loaded, data, tested(settings.corpora, settings.split)),
         root=root,
         device=trainee.device,
     )

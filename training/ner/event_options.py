@@ -1,4 +1,4 @@
-"""The configuration of the event head in a release: its weight, and the scores at each threshold."""
+"""What a release states of its heads: the weight of the event head, and the scores at each threshold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 from models.ner.model import NerModel
 from models.types import CODED_LABELS
-from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve
+from training.evaluation.alarms import DEFINITIONS as ALARMS
+from training.evaluation.alarms import Post, alarm_curve
+from training.evaluation.own_events import DEFINITIONS as OWN_EVENTS
+from training.evaluation.own_events import own_event_curve
 from training.teaching.readers import gold_texts
 
 #: Weights of the log-odds of an event.
@@ -15,8 +18,8 @@ WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5)
 
 
 def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, float]]) -> dict[str, Any]:
-    """The entries of a release's configuration: the weight with the best mean of the validation scores, and
-    the curve of alarms over the held-out posts of the teaching corpus, where there are any.
+    """The entries of a release's configuration: the weight of the event head with the best mean of the
+    validation scores, which the model has from then on.
     """
     tried = {}
     for weight in WEIGHTS:
@@ -25,18 +28,20 @@ def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, flo
         tried[str(weight)] = round(sum(by_corpus.values()) / len(by_corpus), 4)
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
     model.decoding.event_weight = best
-    options: dict[str, Any] = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
-    return options | held_out_alarms(model)
+    return {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
 
 
-def held_out_alarms(model: NerModel) -> dict[str, Any]:
-    """The entry of a configuration with the curve of alarms; nothing where there is no event head, or no
-    held-out post.
+def held_out_curves(model: NerModel) -> dict[str, Any]:
+    """The entries of a configuration with the curves over the held-out posts of the teaching corpus, where
+    there are any: that of alarms for an event head, and that of risk and coverage for a status head.
     """
     posts = held_out_posts()
-    if not posts or model.event_head is None:
-        return {}
-    return {"alarms": alarm_curve(model, posts) | {"definitions": DEFINITIONS}}
+    curves: dict[str, Any] = {}
+    if posts and model.event_head is not None:
+        curves["alarms"] = alarm_curve(model, posts) | {"definitions": ALARMS}
+    if posts and model.status_head is not None:
+        curves["own_events"] = own_event_curve(model, posts) | {"definitions": OWN_EVENTS}
+    return curves
 
 
 def held_out_posts() -> list[Post]:

@@ -26,7 +26,8 @@ TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
 LEAST_COSINE = 0.5
 #: What one configuration may say otherwise than another.
 OF_A_RUN = (
-    "alarms", "event_weight", "event_weights_tried", "like", "mean_of", "training", "training_seconds"
+    "alarms", "event_weight", "event_weights_tried", "like", "mean_of", "own_events", "training",
+    "training_seconds",
 )  # fmt: skip
 
 

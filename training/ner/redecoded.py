@@ -22,7 +22,7 @@ from models.releases.store import describe
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.ner.assemble import CANARY, decoding_options, tested
-from training.ner.event_options import held_out_alarms
+from training.ner.event_options import held_out_curves
 from training.ner.mean_weights import check_alike, mean_configuration, mean_files
 from training.ner.settings import Settings, names_of
 
@@ -36,8 +36,8 @@ def redecoded(
 ) -> Release:
     """Labels are pooled, names and withdrawals are looked for as `settings` say, and drugs are those of the
     bundled lexicon where the first release has any; the rest is as it was in that release, and the scores and
-    the curve of alarms are measured anew. The weights of several releases are averaged. Raises ReleaseError
-    where a release is no tagger, or where they are not alike.
+    the curves over the held-out posts are measured anew. The weights of several releases are averaged. Raises
+    ReleaseError where a release is no tagger, or where they are not alike.
     """
     check_alike(releases)
     manifest = releases[0].manifest
@@ -49,7 +49,7 @@ def redecoded(
         _write_files(folder, releases, settings)
         stated = {"files": describe(folder), "configuration": configuration}
         draft = Release(folder, manifest.model_copy(update=stated), releases[0].version)
-        configuration |= held_out_alarms(NerModel.load(draft, device=str(device)))
+        configuration |= held_out_curves(NerModel.load(draft, device=str(device)))
         return publish_release(
             folder,
             task="ner",

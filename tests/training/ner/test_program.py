@@ -145,6 +145,7 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
     assert configuration["alarms"]["posts"] == 100
+    assert "own_events" not in configuration
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -177,6 +178,8 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert not any(map(after.names.canonical, ("Clap", "ECT", "Hospital stay")))
     assert after.decoding.event_weight == before.decoding.event_weight
     assert new.manifest.configuration["like"] == old.version
+    assert new.manifest.configuration["own_events"]["posts"] == 100
+    assert len(new.manifest.configuration["own_events"]["curve"]) > 5
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
     assert new.manifest.files.keys() == made.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
