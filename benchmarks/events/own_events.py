@@ -2,10 +2,10 @@
 
 Flags are set by the head alone, and by the rules beside it that may find another experiencer below each value
 of `models.assertion.status.SURE`. The value is chosen on texts that the release in question has not learned
-and that are no test part: PsyTAR's development part, and the posts of the teaching corpus that were added after
-an earlier release was trained, read by that one. (Earlier runs behind the bundled release have learned what
-is PsyTAR's validation part today.) The other data are measured without a choice: the held-out posts, PsyTAR's
-test sentences, and tweets, whose labels are imperfect. The earlier release and what it knew:
+and that are no test part: PsyTAR's development part, and the posts of the teaching corpus that were added
+after an earlier release was trained, read by that one. (Earlier runs behind the bundled release have learned
+what is PsyTAR's validation part today.) The other data are measured without a choice: the held-out posts,
+PsyTAR's test sentences, and tweets, whose labels are imperfect. The earlier release and what it knew:
 
     git archive 7a378f8a models/pretrained/ner/d5540536dd90 | tar x -C FOLDER
     git archive 366d9688 training/teaching/posts | tar x -C FOLDER
