@@ -60,7 +60,7 @@ DEFINITIONS = {
 }
 
 
-def flags() -> dict[str, Unflagged]:
+def flags() -> Mapping[str, Unflagged]:
     """What decides whether an event has no flag, by name."""
     below = {f"rules below {p}": p for p in SURE} | {"rules always": math.inf}
     return (
