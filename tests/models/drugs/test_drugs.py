@@ -155,6 +155,8 @@ def test_files_of_the_same_content_share_a_lexicon_and_a_changed_file_is_read_an
     [
         ("Journavx and Cobenfy", ["suzetrigine", "xanomeline/trospium"]),
         ("reta after Zepbound", ["retatrutide", "tirzepatide"]),
+        ("20 units glargine with lispro at meals", ["insulin glargine", "insulin lispro"]),
+        ("given coamoxiclav and cocodamol", ["amoxicillin/clavulanic acid", "codeine/acetaminophen"]),
         ("a z-pack and Crocin", ["azithromycin", "acetaminophen"]),
         ("Tdap and a shingles shot", ["diphtheria/tetanus/acellular pertussis vaccine", "zoster vaccine"]),
         ("the depo shot made me bleed", ["medroxyprogesterone"]),
