@@ -13,13 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from benchmarks.relation.written import PARTS, corpus, figures
+from benchmarks.relation.written import PARTS, figures
 from models.relation.reading import naming
 from models.types import Expansion, Mention, Relation, TaggedText
 from streams.releases.opening import load_release
 from streams.settings import Settings
 from training.common.program_help import run_program
 from training.evaluation.relation import Corpus, read
+from training.relation.written import held_out
 
 #: The fold that the bundled release was not trained on.
 FOLD = "ade_fold_1"
@@ -63,13 +64,17 @@ def main(
     data: Annotated[
         Path | None, typer.Option(help="folder with ade/; without it only what was written")
     ] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="a relation release; by default the bundled one")
+    ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    parts = {name: corpus(batches) for name, batches in PARTS.items()}
+    parts = {name: held_out(batches) for name, batches in PARTS.items()}
     if data is not None:
         parts[FOLD] = read(data, FOLD, 0)
     relation, acronym = (
-        load_release(task, None, Settings(dtype="float32")) for task in ("relation", "acronym")
+        load_release(task, path, Settings(dtype="float32"))
+        for task, path in (("relation", release), ("acronym", None))
     )
     rows = {name: compared(relation.model, acronym.model, part) for name, part in parts.items()}
     releases = {"relation": relation.version, "acronym": acronym.version}

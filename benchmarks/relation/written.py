@@ -7,7 +7,6 @@ relation`, with its baselines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +14,11 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from models.scores import bootstrap
-from models.types import ADE
 from streams.releases.opening import load_release
 from streams.settings import Settings
 from training.common.program_help import run_program
-from training.evaluation.relation import LABELS, PRIMARY, Corpus, measure
-from training.teaching.readers import gold_texts
+from training.evaluation.relation import PRIMARY, Corpus, measure
+from training.relation.written import held_out
 
 #: What is held out, by the author batches.
 PARTS = {
@@ -29,20 +27,6 @@ PARTS = {
     "notes of another writer": ("clinical_19",),
     "notes of a third writer": ("clinical_32",),
 }
-
-
-def corpus(batches: Sequence[str]) -> Corpus:
-    """Of these author batches; texts with an effect are the test part, the others those without an event."""
-    held_out = gold_texts("clinical", "held_out", labels=LABELS)
-    texts = [t for t in held_out if t.id.split("-")[1] in batches]
-    events = [any(m.label == ADE for m in t.mentions) for t in texts]
-    test, negatives = ([t for t, e in zip(texts, events, strict=True) if e == own] for own in (True, False))
-    return Corpus(
-        f"teaching corpus, {', '.join(batches)}",
-        gold_texts("clinical", "train", labels=LABELS),
-        test,
-        negatives,
-    )
 
 
 def figures(model: Any, data: Corpus) -> dict[str, dict[str, Any]]:
@@ -68,7 +52,7 @@ def main(
     ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
-    parts, rows = {name: corpus(batches) for name, batches in PARTS.items()}, dict[str, dict[str, Any]]()
+    parts, rows = {name: held_out(batches) for name, batches in PARTS.items()}, dict[str, dict[str, Any]]()
     for path in release or (None,):
         loaded = load_release("relation", path, Settings(dtype="float32"))
         for part, data in parts.items():

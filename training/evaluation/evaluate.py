@@ -29,6 +29,7 @@ __all__ = [
     "as_scores",
     "compare",
     "evaluate",
+    "evaluate_on",
     "manifest_scores",
 ]
 
@@ -102,7 +103,11 @@ def evaluate(
     split = split or SPLITS[task][0]
     if split not in SPLITS[task]:
         raise EvaluationError(f"{task} has no split {split!r}: {', '.join(SPLITS[task])}")
-    corpus = _read(task, data, split, limit)
+    return evaluate_on(task, model, version, split, _read(task, data, split, limit))
+
+
+def evaluate_on(task: str, model: Any, version: str, split: str, corpus: Any) -> Evaluation:
+    """The scores of a loaded model on a corpus in the form of the task's own."""
     result: Result = _TASKS[task].measure(model, corpus)
     return Evaluation(
         task=task,

@@ -112,16 +112,19 @@ BASELINES = {
 
 
 class Corpus(NamedTuple):
-    """What a release is evaluated on; `part` names the test part."""
+    """What a release is evaluated on; `part` names the test part, `without` the sentences without an adverse
+    event.
+    """
 
     part: str
     training: list[GoldText]
     test: list[GoldText]
     negatives: list[GoldText]
+    without: str = NEGATIVES
 
     @property
     def data(self) -> str:
-        return f"{self.part}, and {NEGATIVES}"
+        return f"{self.part}, and {self.without}"
 
     @property
     def records(self) -> list[GoldText]:
@@ -189,7 +192,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
     given = model.relate(texts, [gold_mentions(t) for t in corpus.test])
     dictionary = DictionaryTagger(corpus.training)
     test = Part(corpus.part, len(texts))
-    negatives = Part(NEGATIVES, len(corpus.negatives))
+    negatives = Part(corpus.without, len(corpus.negatives))
     both = Part(corpus.data, len(corpus.records))
     return Result(
         _counts(

@@ -5,7 +5,7 @@ training.relation`.
 (Eq. 4); `all` CLNER, then CLDR on top of it, which is what the relation stage uses. A part that is not
 trained is the plain base. The paper trains two encoders from the same start; here the second starts from the
 first and shares its lower layers, so that a sentence passes them once. `--teaching` adds clinical
-sentences of the teaching corpus (training/teaching) to training.
+sentences of the teaching corpus (training/teaching) to training; with `--corpora teaching` these are all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from training.relation.settings import Objective, Settings, SupportSizes
 def main(
     settings: Settings,
     sizes: SupportSizes,
-    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    data: Annotated[
+        Path | None, typer.Option(help="folder with ade/; required but for --corpora teaching")
+    ] = None,
     objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
     like: Annotated[
         Path | None,
@@ -49,6 +51,19 @@ def main(
     if like is not None:
         finish(renamed(open_release(like), data, output, device_of(device)), data, offered)
         return
+    _check(settings, data, objective)
+    place = device_of(device)
+    check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
+    settings = replace(settings, precision=resolved(settings.precision, place))
+    finish(make(objective, settings, sizes, data, output, run, place), data, offered)
+
+
+def _check(settings: Settings, data: Path | None, objective: Objective) -> None:
+    """Raises typer.BadParameter for options that do not go together."""
+    if settings.corpora == "ade" and data is None:
+        raise typer.BadParameter("--corpora ade needs --data")
+    if settings.corpora == "teaching" and not settings.teaching:
+        raise typer.BadParameter("--corpora teaching needs --teaching, the share of its sentences")
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     if settings.keep_support and not (settings.start and settings.sentence_epochs):
@@ -61,10 +76,6 @@ def main(
         pretrained_sources(settings)
     if objective == "all" and settings.pair_rank and not (settings.rank or settings.start):
         raise typer.BadParameter("--rank 0 needs --pair-rank 0: no adapter holds what whole layers changed")
-    place = device_of(device)
-    check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
-    settings = replace(settings, precision=resolved(settings.precision, place))
-    finish(make(objective, settings, sizes, data, output, run, place), data, offered)
 
 
 if __name__ == "__main__":

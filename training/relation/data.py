@@ -5,10 +5,10 @@ of related mentions.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -60,8 +60,8 @@ class Example:
 
 
 class Corpus(NamedTuple):
-    """Sentences of the ADE corpus with (`train`, `valid`) and without an adverse event; `train` may end with
-    sentences of the teaching corpus.
+    """Sentences with (`train`, `valid`) and without an adverse event: of the ADE corpus, where `train` may
+    end with sentences of the teaching corpus, or of the teaching corpus alone.
     """
 
     train: list[GoldText]
@@ -89,6 +89,50 @@ def read(data: Path, split: str, seed: int, limit: int = 0, teaching: float = 0.
     last = limit or None
     taught = sample(gold_texts("clinical", "train", labels=LABELS), teaching, seed) if teaching else []
     return Corpus(rest[:last] + taught[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
+
+
+def read_taught(seed: int, limit: int = 0, share: float = 1.0) -> Corpus:
+    """Clinical sentences of the teaching corpus alone, with and without an effect, none of what it holds
+    out for evaluation. As many whole author batches, in random order, are for validation as have a tenth of
+    all sentences or more. `share`: of the others. Raises CorpusError where there are none, as in an
+    installed wheel.
+    """
+    texts = gold_texts("clinical", "train", labels=LABELS)
+    if not texts:
+        raise CorpusError("the texts of training/teaching are only in the source tree")
+    batches = sorted({_batch(t) for t in texts})
+    random.Random(seed).shuffle(batches)
+    valid = list[GoldText]()
+    while 10 * len(valid) < len(texts):
+        valid += [t for t in texts if _batch(t) == batches[0]]
+        del batches[0]
+    train, last = sample([t for t in texts if _batch(t) in batches], share, seed), limit or None
+    parts = [
+        [t for t in part if has_effect(t) == own][:last] for own in (True, False) for part in (train, valid)
+    ]
+    return Corpus(*parts)
+
+
+def _batch(text: GoldText) -> str:
+    """The author batch of a text of the teaching corpus."""
+    return text.id.rpartition("-")[0]
+
+
+def has_effect(text: GoldText) -> bool:
+    """Whether an effect is annotated."""
+    return any(m.label == ADE for m in text.mentions)
+
+
+def corpus_of(training: Mapping[str, Any], data: Path | None) -> Corpus:
+    """What a run is trained on; `training`: its settings as a manifest records them. `data` is needed for the
+    ADE corpus.
+    """
+    seed, limit, teaching = training["seed"], training.get("limit", 0), training.get("teaching", 0.0)
+    if training.get("corpora") == "teaching":
+        return read_taught(seed, limit, teaching)
+    if data is None:
+        raise CorpusError("the release was trained on the ADE corpus, which needs --data")
+    return read(data, training["split"], seed, limit, teaching)
 
 
 def known_drugs(texts: Sequence[GoldText]) -> list[DrugLexicon]:
@@ -171,7 +215,7 @@ class ValidationPairs(NamedTuple):
     def weights(self) -> Tensor:
         """(pairs,), in the order of `pairs_of`."""
         counts = torch.tensor([len(e.pairs) + len(e.unrelated) for e in self.examples], dtype=torch.long)
-        weights = torch.tensor([1.0 if e.gold.mentions else self.weight for e in self.examples])
+        weights = torch.tensor([1.0 if has_effect(e.gold) else self.weight for e in self.examples])
         return weights.repeat_interleave(counts)
 
 

@@ -33,10 +33,9 @@ from training.common.precision import mixed
 from training.common.pretrained import read_sources
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
-from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import pairs
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, with_support, write_above
-from training.relation.data import Corpus, examples, read
+from training.relation.data import Corpus, corpus_of, examples
 from training.relation.heads.sentence import (
     SentenceSpace,
     read_event_head,
@@ -50,6 +49,7 @@ from training.relation.settings import Objective, Settings, SupportSizes
 from training.relation.spaces.cldr import PairSpace, UpperSpace
 from training.relation.spaces.clgs import GraphSpace
 from training.relation.spaces.clner import EntitySpace
+from training.relation.written import release_scores
 from training.teaching.readers import teaching_sources
 
 console = Console()
@@ -211,13 +211,13 @@ def make(
     objective: Objective,
     settings: Settings,
     sizes: SupportSizes,
-    data: Path,
+    data: Path | None,
     root: Path,
     run: Path | None = None,
     device: torch.device | str = "cpu",
 ) -> Release:
     """Trains, scores on the test part of the split, and publishes under `root`."""
-    corpus = read(data, settings.split, settings.seed, settings.limit, settings.teaching)
+    corpus = corpus_of(asdict(settings), data)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         trainer = Trainer(settings, Path(name), run, device)
         if settings.keep_support:
@@ -241,7 +241,7 @@ def _published(
     sizes: SupportSizes,
     model: RelationModel,
     corpus: Corpus,
-    data: Path,
+    data: Path | None,
     root: Path,
 ) -> Release:
     settings = trainer.settings
@@ -268,7 +268,7 @@ def _published(
         configuration=configuration,
         training_data=_sources(settings, corpus),
         canary=CANARY,
-        scores=lambda m: manifest_scores("relation", m, data, (settings.split,)),
+        scores=lambda m: release_scores(m, asdict(settings), data),
         root=root,
         device=trainer.device,
         reference=TextsOf.some(READ, [text.text for text in corpus.train + corpus.negatives]),
@@ -278,8 +278,11 @@ def _published(
 def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
     """What a release was trained on."""
     of_head = taught_texts(settings) if settings.sentence_epochs else []
-    taught = {t.id: t for t in [*corpus.train, *of_head]}.values()
-    own = [ade_corpus(settings.split), ADE_NEGATIVES, *teaching_sources(taught)]
+    unseen = {t.id for t in corpus.valid + corpus.valid_negatives}
+    texts = [*corpus.train, *corpus.negatives, *of_head]
+    taught = {t.id: t for t in texts if t.id not in unseen}.values()
+    public = [ade_corpus(settings.split), ADE_NEGATIVES] if settings.corpora == "ade" else []
+    own = [*public, *teaching_sources(taught)]
     first = open_release(Path(settings.start)).manifest.training_data if settings.start else []
     if settings.pretrained:
         first = pretrained_sources(settings)

@@ -15,12 +15,12 @@ from models.drift import REFERENCE
 from models.releases.manifest import Release, ReleaseError
 from training.common.publish import publish_release
 from training.common.reference import TextsOf
-from training.evaluation.evaluate import manifest_scores
-from training.relation.data import read
+from training.relation.data import corpus_of
 from training.relation.release import READ
+from training.relation.written import release_scores
 
 
-def renamed(release: Release, data: Path, root: Path, device: torch.device | str = "cpu") -> Release:
+def renamed(release: Release, data: Path | None, root: Path, device: torch.device | str = "cpu") -> Release:
     """Publishes a copy of the release with the bundled lexicon under `root`; its scores and its reference are
     made anew from the corpora that it was trained on. Raises ReleaseError for another task.
     """
@@ -28,9 +28,7 @@ def renamed(release: Release, data: Path, root: Path, device: torch.device | str
     if manifest.task != "relation":
         raise ReleaseError(f"{release.version} is a release of {manifest.task}, not of relation")
     trained = manifest.configuration["training"]
-    corpus = read(
-        data, trained["split"], trained["seed"], trained.get("limit", 0), trained.get("teaching", 0.0)
-    )
+    corpus = corpus_of(trained, data)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         folder = Path(name)
         for file in manifest.files.keys() - {REFERENCE, drugs.RELEASE_FILE}:
@@ -45,7 +43,7 @@ def renamed(release: Release, data: Path, root: Path, device: torch.device | str
             configuration=manifest.configuration | {"like": release.version},
             training_data=manifest.training_data,
             canary=manifest.canary.inputs,
-            scores=lambda model: manifest_scores("relation", model, data, (trained["split"],)),
+            scores=lambda model: release_scores(model, trained, data),
             root=root,
             device=device,
             reference=TextsOf.some(READ, [t.text for t in corpus.train + corpus.negatives]),

@@ -16,6 +16,7 @@ from training.common.precision import PrecisionOption
 
 Objective = Literal["cldr", "clgs", "clner", "all"]
 Decode = Literal["sequence", "paper"]
+Corpora = Literal["ade", "teaching"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class Settings:
     """What determines the weights of a run; docs/train.md has the options of the bundled release."""
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
+    corpora: Annotated[
+        Corpora,
+        typer.Option(
+            help="ade: the ADE corpus, and the share --teaching; teaching: that share of the teaching corpus "
+            "alone, with author batches of it for validation"
+        ),
+    ] = "ade"
     split: Annotated[
         str, typer.Option(help="split of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")
     ] = "ade_fold_1"

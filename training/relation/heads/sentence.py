@@ -26,13 +26,12 @@ from models.relation.sentence_head import SENTENCE_ADAPTER, SENTENCE_HEAD, Sente
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.tensors import read_tensors
 from models.text import word_texts
-from models.types import ADE
 from training.common import adapter
 from training.common.batching import by_length, length_batches
 from training.common.corpora import GoldText
 from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.relation.data import POOL, Corpus, train_layers
+from training.relation.data import POOL, Corpus, has_effect, train_layers
 from training.relation.heads.sentence_scores import best_f1
 from training.relation.settings import Settings
 from training.teaching.readers import gold_texts, sample
@@ -56,7 +55,7 @@ def texts_of(corpus: Corpus, found: Sequence[GoldText], settings: Settings) -> l
     hard = {t.id for t in found}
     rest = [t for t in corpus.negatives if t.id not in hard]
     random.Random(settings.seed).shuffle(rest)
-    known = {t.id for t in corpus.train}
+    known = {t.id for part in corpus for t in part}
     return [
         *corpus.train,
         *(t for t in taught_texts(settings) if t.id not in known),
@@ -78,8 +77,8 @@ def cached(encoder: SplitEncoder, texts: Sequence[GoldText], precision: str) -> 
             part = texts[start : start + 256]
             for text, read in zip(part, encoder.encode([word_texts(t.text) for t in part]), strict=True):
                 if read.split_states:
-                    event = any(m.label == ADE for m in text.mentions)
-                    found.append(Sentence(read.split_states[0].half().cpu().clone(), event))
+                    states = read.split_states[0].half().cpu().clone()
+                    found.append(Sentence(states, has_effect(text)))
     return found
 
 

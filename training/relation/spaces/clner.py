@@ -21,7 +21,6 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.ner.head import EventHead
 from models.releases.store import open_release
-from models.types import ADE
 from training.common import adapter
 from training.common.batching import by_length
 from training.common.loop import AveragingTrainee, steps_of, warmup_linear
@@ -32,6 +31,7 @@ from training.relation.data import (
     Corpus,
     Example,
     examples,
+    has_effect,
     known_drugs,
     sentence_batches,
     train_layers,
@@ -181,7 +181,7 @@ def first_encoder(settings: Settings) -> Encoder:
 
 def has_event(example: Example) -> bool:
     """Whether the sentence has an effect."""
-    return any(m.label == ADE for m in example.gold.mentions)
+    return has_effect(example.gold)
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:
