@@ -18,6 +18,7 @@ import typer
 
 from models.encoder.capabilities import Need
 from training.acronym.assemble import ZERO_SHOT_PIECES, make, make_zero_shot
+from training.acronym.data import MADE_OF
 from training.acronym.settings import ReleaseOptions, Settings
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
@@ -38,6 +39,7 @@ def main(
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
+    _check(settings, options)
     if options.zero_shot:
         check_base(settings.base, Need(pieces=ZERO_SHOT_PIECES))
         release = make_zero_shot(settings, options, data, output, place)
@@ -48,6 +50,16 @@ def main(
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data=data, output=output, run=run, device=place)
     finish(release, data, offered)
+
+
+def _check(settings: Settings, options: ReleaseOptions) -> None:
+    """Raises typer.BadParameter for --without that does not fit."""
+    read = () if options.like else (*settings.corpus_names, *settings.validated_names)
+    for corpus in options.left_out:
+        if corpus not in ("casi", "ade"):
+            raise typer.BadParameter(f"--without takes casi and ade, not {corpus!r}")
+        if corpus in {MADE_OF.get(name, name) for name in read}:
+            raise typer.BadParameter(f"--without {corpus}: it is among the training corpora")
 
 
 if __name__ == "__main__":

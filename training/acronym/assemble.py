@@ -112,7 +112,8 @@ def make(
     writes a release under `output`.
     """
     contexts = acronym_contexts("train") if options.written and options.usage_examples else []
-    senses = [(short, form) for (short, _), form in casi_senses().items()] if options.usage_examples else []
+    learned = [c for c in ("casi", "ade") if options.usage_examples and c not in options.left_out]
+    senses = [(short, form) for (short, _), form in casi_senses().items()] if "casi" in learned else []
     dictionary = extended_dictionary(load_dictionary(options.dictionary), contexts, senses)
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
@@ -127,12 +128,14 @@ def make(
             identity = asdict(settings) | {"share": share, "like": options.like}
             outputs = CachedOutputs(network, run, identity)
             estimated = Estimates.clinical()
-            examples = usage_examples(outputs, data, dictionary, contexts, estimated, settings.seed)
+            examples = usage_examples(
+                outputs, data, dictionary, contexts, estimated, settings.seed, options.left_out
+            )
             found, margin = mixed_prototypes(examples, settings.seed)
             prototypes = with_dictionary_spellings(found, dictionary)
             write_prototypes(prototypes, estimated, folder)
             configuration |= _chosen(prototypes, margin)
-        sources = sources_of(settings, options.usage_examples, len(contexts))
+        sources = sources_of(settings, learned, len(contexts))
         return _published(
             folder, settings, dictionary, configuration, sources, data=data, root=output, device=device
         )
@@ -212,10 +215,13 @@ def _published(
 ) -> Release:
     """`of_prototypes`: what the configuration says of prototypes and of the share of the change."""
 
+    named = " ".join(source.name for source in sources)
+
     def scores(model: Any) -> list[Score]:
         has_definitions = dictionary and (data / "ade").exists()
         defined = [score_on_definitions(model, data, dictionary)] if has_definitions else []
-        return [*split_scores(model, data), *defined]
+        own = split_scores(model, data) if "CASI" in named or splits_in(data) else []
+        return [*own, *defined]
 
     return publish_release(
         folder,
@@ -260,12 +266,12 @@ def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
     return "definitions in the text, else " + ", ".join(name for name, there in parts.items() if there)
 
 
-def sources_of(settings: Settings, with_prototypes: bool, contexts: int) -> list[TrainingData]:
-    """The training data as a manifest names it; `contexts`: number of the teaching corpus' sentences in
-    prototypes.
+def sources_of(settings: Settings, learned: Sequence[str], contexts: int) -> list[TrainingData]:
+    """The training data as a manifest names it; `learned`: the corpora in prototypes, `contexts`: number of
+    the teaching corpus' sentences in them.
     """
     read = (*settings.corpus_names, *settings.validated_names)
-    names = {*(MADE_OF.get(name, name) for name in read), *(("casi", "ade") if with_prototypes else ())}
+    names = {*(MADE_OF.get(name, name) for name in read), *learned}
     corpora = [source for name, source in CORPORA.items() if name in names]
     if WRITTEN in names:
         contexts = len(acronym_contexts("train"))
@@ -276,8 +282,12 @@ def split_scores(model: Any, data: Path | None, limit: int = 0) -> list[Score]:
     """The scores on every split whose file is in `data`, of which there must be one; none without data."""
     if data is None:
         return []
-    there = [split for split in SPLITS if (data / "acronyms" / f"{split}_dev{_suffix(split)}").exists()]
-    return manifest_scores("acronym", model, data, there or SPLITS[:1], limit)
+    return manifest_scores("acronym", model, data, splits_in(data) or SPLITS[:1], limit)
+
+
+def splits_in(data: Path) -> list[str]:
+    """The splits whose file is in `data`."""
+    return [split for split in SPLITS if (data / "acronyms" / f"{split}_dev{_suffix(split)}").exists()]
 
 
 def _suffix(split: str) -> str:

@@ -91,6 +91,13 @@ class ReleaseOptions:
     usage_examples: Annotated[
         bool, typer.Option(help="add prototypes from CASI and from long forms in ADE texts")
     ] = True
+    without: Annotated[
+        str,
+        typer.Option(
+            help="casi, ade or both, separated by a comma: corpora that prototypes, weights and dictionary "
+            "do not learn from; --corpora and --validated must not name them either"
+        ),
+    ] = ""
     written: Annotated[
         bool, typer.Option(help="add prototypes and long forms from sentences of the teaching corpus")
     ] = True
@@ -103,3 +110,8 @@ class ReleaseOptions:
         typer.Option(help="factor of the adapter's change in the release, 0 to 1; prototypes may need less"),
     ] = 1.0
     limit: Annotated[int, typer.Option(help="with --zero-shot: maximum rows scored; 0: all")] = 0
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The corpora of `without`."""
+        return tuple(self.without.split(",")) if self.without else ()

@@ -26,7 +26,7 @@ from models.acronym.prototypes import (
     Prototypes,
 )
 from models.releases.manifest import Score
-from training.acronym.data import read_training, read_written_out, sample_rows
+from training.acronym.data import WrittenOut, read_training, read_written_out, sample_rows
 from training.acronym.margin import Margin, chosen_margin
 from training.acronym.prototypes import (
     EncodedRows,
@@ -50,6 +50,7 @@ from training.acronym.written import (
     written_rows,
 )
 from training.common.checkpoint import Checkpoint, digest_of
+from training.common.corpora import CorpusError
 from training.common.long_forms import key
 from training.evaluation.acronym import Row, choices, majority, scores
 from training.teaching.batches import AcronymContext
@@ -120,10 +121,15 @@ def usage_examples(
     contexts: Sequence[AcronymContext],
     estimated: Estimates,
     seed: int,
+    without: Sequence[str] = (),
 ) -> UsageExamples:
-    """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from."""
-    casi = with_dictionary_forms(read_training(data, "casi"), dictionary)
-    texts = read_written_out(data, dictionary, held_out=False)
+    """All sources, encoded; each row of CASI has the dictionary's further long forms to choose from. Nothing
+    is read of the corpora `without` (casi, ade), whose rows are then none.
+    """
+    known = [] if "casi" in without else read_training(data, "casi")
+    casi = with_dictionary_forms(known, dictionary)
+    none = WrittenOut([], [])
+    texts = none if "ade" in without else read_written_out(data, dictionary, held_out=False)
     shown = written_rows(contexts, dictionary, spellings(dictionary, casi))
     return UsageExamples(
         casi=outputs("casi", "casi", casi),
@@ -156,10 +162,12 @@ def validation_scores(
 
 def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Margin]:
     """Prototypes of all sources, with the mixture that is best on rows that are in no prototype, and the
-    margin chosen on these rows.
+    margin chosen on these rows. Raises CorpusError where there are none.
     """
     started = time.monotonic()
     scored = validation_scores(examples, seed)
+    if not scored:
+        raise CorpusError("no row to choose weights on: the dictionary has no acronym of a source")
     mixture = best_mixture(scored)
     console.print(ablation_table(scored, mixture))
     margin = chosen_margin(scored, mixture)

@@ -191,12 +191,12 @@ def test_the_papers_network_is_published_without_prototypes(
 
 def test_a_run_learns_from_no_corpus_for_non_commercial_use_unless_it_is_named() -> None:
     assert Settings().corpus_names == ("casi", "ade")
-    assert not any("NC" in source.licence for source in sources_of(Settings(), True, 0))
+    assert not any("NC" in source.licence for source in sources_of(Settings(), ("casi", "ade"), 0))
 
 
 def test_sources_are_named_once_whatever_rows_are_made_of_them() -> None:
     settings = Settings(corpora="written,phrases", validated="ade_defined")
-    names = [source.name for source in sources_of(settings, False, 0)]
+    names = [source.name for source in sources_of(settings, (), 0)]
     assert [name.split(" ")[0] for name in names] == ["ADE", "teaching"]
 
 
