@@ -144,9 +144,9 @@ def test_relations_of_drug_classes_are_counted_and_printed_beside_those_of_named
 
 
 def test_written_sentences_are_scored_apart_by_whether_they_have_an_effect() -> None:
-    held_out = [t.id for t in gold_texts("clinical", "held_out")]
+    ids = [t.id for t in gold_texts("clinical", "held_out")]
     parts = [held_out(batches) for batches in written.PARTS.values()]
-    assert sorted(t.id for data in parts for t in data.records) == sorted(held_out)
+    assert sorted(t.id for data in parts for t in data.records) == sorted(ids)
     data = parts[0]
     assert all(any(m.label == ADE for m in t.mentions) for t in data.test)
     assert not any(m.label == ADE for t in data.negatives for m in t.mentions)
