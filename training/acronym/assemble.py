@@ -214,15 +214,6 @@ def _published(
     device: torch.device | str,
 ) -> Release:
     """`of_prototypes`: what the configuration says of prototypes and of the share of the change."""
-
-    named = " ".join(source.name for source in sources)
-
-    def scores(model: Any) -> list[Score]:
-        has_definitions = dictionary and (data / "ade").exists()
-        defined = [score_on_definitions(model, data, dictionary)] if has_definitions else []
-        own = split_scores(model, data) if "CASI" in named or splits_in(data) else []
-        return [*own, *defined]
-
     return publish_release(
         folder,
         task="acronym",
@@ -239,10 +230,20 @@ def _published(
         },
         training_data=sources,
         canary=CANARY,
-        scores=scores,
+        scores=lambda model: _scores(model, data, dictionary, sources),
         root=root,
         device=device,
     )
+
+
+def _scores(
+    model: Any, data: Path, dictionary: Mapping[str, Sequence[str]], sources: Sequence[TrainingData]
+) -> list[Score]:
+    """On the sets that are in `data`, of which there must be one where the model learned from CASI."""
+    has_definitions = dictionary and (data / "ade").exists()
+    defined = [score_on_definitions(model, data, dictionary)] if has_definitions else []
+    own = split_scores(model, data) if CORPORA["casi"] in sources or splits_in(data) else []
+    return [*own, *defined]
 
 
 def _record(settings: Settings) -> dict[str, Any]:

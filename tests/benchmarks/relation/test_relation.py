@@ -34,6 +34,7 @@ from training.ner.settings import Settings as TaggerSettings
 from training.relation import release as relation
 from training.relation.linear_probe import probe
 from training.relation.settings import Settings, SupportSizes
+from training.relation.written import held_out
 from training.teaching.readers import gold_texts
 
 SMALL = {"folds": "1", "device": "cpu", "epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
