@@ -1,12 +1,12 @@
 """Trains entity-driven contrastive summarization (ECL, Lu et al. 2024) and writes a release: `python -m
 training.summarization`.
 
-First stage: long questions and their short forms from the entailed pairs of RQE and MEDIQA, most of them in
-messages of PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage:
-MeQSum with the contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` trains the
-release that extracts: three linear rankers are fitted over the frozen encoder, on MeQSum and the teaching
-corpus. `--edited` trains the release that edits the extracted answer: a classifier of kinds of question and a
-ranker of edits are fitted too, on the answers of rankers that are new or kept (`--start RELEASE`).
+First stage: long questions and their short forms from the entailed pairs of RQE, most of them in messages of
+PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage: MeQSum with the
+contrastive losses, and some pairs of the first stage (`--replay`). `--extractive` trains the release that
+extracts: three linear rankers are fitted over the frozen encoder, on MeQSum and the teaching corpus.
+`--edited` trains the release that edits the extracted answer: a classifier of kinds of question and a ranker
+of edits are fitted too, on the answers of rankers that are new or kept (`--start RELEASE`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions and their summaries: read, without duplicates and without test questions, and split."""
+"""Questions and their summaries: read, without duplicates and evaluation questions, and split."""
 
 from __future__ import annotations
 
@@ -78,6 +78,12 @@ def read_mediqa(data: Path) -> list[Pair]:
         return [_pair(r) for r in read_questions(data, "mediqa21_val.jsonl")]
 
 
+def evaluated(data: Path) -> list[Pair]:
+    """Pairs that no run is trained on: MeQSum's test part and, where it is, MEDIQA's validation part."""
+    has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
+    return [*read_meqsum(data, "test"), *(read_mediqa(data) if has_mediqa else [])]
+
+
 def _pair(row: Mapping[str, Any]) -> Pair:
     return Pair(row["id"], " ".join(row["question"].split()), " ".join(row["summary"].split()))
 
@@ -144,17 +150,15 @@ def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: f
 
 def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int = 0) -> Corpora:
     """MeQSum's training part, of which `held_out` questions are for validation, and the pairs of the first
-    stage. No question of either is in MeQSum's test part, and none of the first stage in the validation part.
+    stage. No question of either is in a set of `evaluated`, and none of the first stage in the validation
+    part.
     """
     report: dict[str, Any] = {"seed": seed}
-    tested = read_meqsum(data, "test")
+    tested = evaluated(data)
     meqsum, report["meqsum"] = _clean(read_meqsum(data, "train"), tested)
     random.Random(seed).shuffle(meqsum)
     valid, train = meqsum[:held_out], meqsum[held_out:]
-    has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
-    # The numbers of both corpora begin at 1.
-    extra = [p._replace(id=f"mediqa-{p.id}") for p in read_mediqa(data)] if has_mediqa else []
-    rqe, report["rqe"] = _clean([*read_rqe(data), *extra], [*tested, *valid])
+    rqe, report["rqe"] = _clean(read_rqe(data), [*tested, *valid])
     if limit:
         rqe, train = rqe[:limit], train[:limit]
     report["validation"] = sorted(p.id for p in valid)

@@ -34,7 +34,6 @@ SOURCES = {
         name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
     ),
     "rqe": RQE_TRAINING,
-    "mediqa": TrainingData(name="MEDIQA 2021 task 1, validation part", licence="CC BY 4.0"),
     "ade": TrainingData(
         name="ADE corpus v2 (Gurulingappa et al. 2012), sentences without an event",
         licence=CITATION,
@@ -48,7 +47,7 @@ def sources_of(configuration: Mapping[str, Any]) -> list[TrainingData]:
     pairs = configuration["data"]["pairs"]
     messages = _has_messages(configuration["training"]) or _has_messages(configuration.get("start"))
     names = ["meqsum"]
-    names += ["rqe", "mediqa"] if pairs["rqe"] else []
+    names += ["rqe"] if pairs["rqe"] else []
     names += ["ade"] if pairs["denoising"] else []
     names += ["psytar"] if pairs["denoising"] or messages else []
     return [SOURCES[name] for name in names]

@@ -14,7 +14,6 @@ from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
 from training.summarization.data import Pair, denoising, read, text_key, without_duplicates, without_leaks
 from training.summarization.ecl.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
-from training.summarization.examples import material_of
 from training.summarization.messages import message, patient_sentences
 
 RECOGNISER = OwnRecogniser(
@@ -120,13 +119,18 @@ def test_a_split_is_seeded_and_no_question_of_validation_or_test_is_trained_on(d
     assert one.report["pairs"] == {"meqsum": 7, "rqe": 8, "denoising": 0}
 
 
-def test_pairs_of_two_corpora_with_one_number_have_the_entities_of_their_own_summaries(data: Path) -> None:
-    row = {"id": "r2", "question": "My back pain is back. What helps?", "summary": "What helps back pain?"}
-    (data / "questions/mediqa21_val.jsonl").write_text(json.dumps(row), encoding="utf-8")
+def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> None:
+    rows = [
+        {"id": "r2", "question": "My back pain is back. What helps?", "summary": "What helps back pain?"},
+        {"id": "2", "question": "Why is ASPIRIN used", "summary": "Aspirin?"},
+        {"id": "3", "question": "how is disease4 treated4", "summary": "4?"},
+    ]
+    text = "\n".join(json.dumps(r) for r in rows)
+    (data / "questions/mediqa21_val.jsonl").write_text(text, encoding="utf-8")
     corpora = read(data, held_out=3, seed=1)
-    entities = material_of(corpora, RECOGNISER).entities
-    found = {p.summary: [e.text for e in entities[p.id]] for p in corpora.pretraining}
-    assert (found["Why aspirin?"], found["What helps back pain?"]) == (["aspirin"], ["back pain"])
+    asked = {text_key(r["question"]) for r in rows}
+    assert not asked & {text_key(p.question) for p in (*corpora.pretraining, *corpora.training)}
+    assert (corpora.report["meqsum"]["leaked"], corpora.report["rqe"]["leaked"]) == (1, 6)
 
 
 def test_sentences_with_gaps_have_words_of_the_whole_in_order(data: Path) -> None:

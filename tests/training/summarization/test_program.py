@@ -58,9 +58,7 @@ def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     assert len(configuration["data"]["validation"]) == 1
     split = json.loads((tmp_path / "run/split.json").read_text(encoding="utf-8"))
     assert configuration["data"] == configuration["data"] | split
-    assert {s.name for s in manifest.training_data} == {
-        SOURCES[n].name for n in ("meqsum", "rqe", "mediqa", "psytar")
-    }
+    assert {s.name for s in manifest.training_data} == {SOURCES[n].name for n in ("meqsum", "rqe", "psytar")}
     scores = {s.name: s for s in manifest.scores}
     assert scores["unfaithful"].value == 0
     assert scores["rouge1"].baseline is not None

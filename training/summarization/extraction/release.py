@@ -34,8 +34,7 @@ from models.summarization.medical_entities import OwnRecogniser
 from models.tables import read_tsv
 from training.summarization.data import (
     Pair,
-    read_mediqa,
-    read_meqsum,
+    evaluated,
     read_questions,
     without_duplicates,
     without_leaks,
@@ -151,8 +150,7 @@ def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
     tested = _written("held_out")
     meqsum: list[Pair] = []
     if data is not None:
-        has_mediqa = (data / "questions/mediqa21_val.jsonl").exists()
-        tested += [*read_meqsum(data, "test"), *(read_mediqa(data) if has_mediqa else [])]
+        tested += evaluated(data)
         rows = read_questions(data, "meqsum.jsonl")
         # With their line breaks, as they arrive.
         train_part = [Pair(r["id"], r["question"], r["summary"]) for r in rows if r["split"] == "train"]
