@@ -24,7 +24,7 @@ from models.summarization.model import WORDS
 from training.common.loop import TrainingLoop
 from training.evaluation.summarization.measure import bundled_tagger
 from training.summarization import question_types
-from training.summarization.data import Corpora, read
+from training.summarization.data import Corpora, read, with_written
 from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.examples import Material, material_of
 from training.summarization.messages import patient_sentences
@@ -32,7 +32,14 @@ from training.summarization.networks.hub_network import MAX_PIECES, network_of
 from training.summarization.networks.network import Network
 from training.summarization.question_types import Choice
 from training.summarization.release import known_words, publish, sources_of
-from training.summarization.selection import Forms, Trained, best_search, forms_of, sentence_base
+from training.summarization.selection import (
+    Forms,
+    Trained,
+    best_search,
+    choose_threshold,
+    forms_of,
+    sentence_base,
+)
 from training.summarization.settings import ReleaseOptions, Settings
 
 console = Console()
@@ -52,6 +59,8 @@ def make(
     corpora = read(
         data, held_out=settings.held_out, seed=settings.seed, denoise=settings.denoise, limit=settings.limit
     )
+    if settings.teaching:
+        corpora = with_written(corpora, data, held_out=settings.held_out, limit=settings.limit)
     tagger = open_release(options.tagger) if options.tagger else bundled_tagger()
     recogniser = medical_entities.recogniser(NerModel.load(tagger, device=str(device)), data / "stanza")
     material = _material(settings, corpora, recogniser, data)
@@ -103,13 +112,15 @@ def train(
 
 def _print_corpora(corpora: Corpora, recogniser: Recogniser, material: Material) -> None:
     """Prints what was removed, and how many summaries have an entity (the focus identification rate)."""
-    for name in ("meqsum", "rqe"):
+    for name in ("meqsum", "rqe", *(["teaching"] if "teaching" in corpora.report else [])):
         console.print(f"{name}: {corpora.report[name]}", highlight=False)
     first, then, valid = (len(p) for p in (corpora.pretraining, corpora.training, corpora.validation))
+    written = corpora.report["pairs"].get("teaching", 0)
     share = sum(bool(material.entities[p.id]) for p in corpora.training) / max(1, then)
     console.print(
-        f"{first} pairs first, {then} of MeQSum, {valid} for validation; focus identification rate "
-        f"{share:.3f} by {recogniser.name}, {len(material.dictionary)} entities",
+        f"{first} pairs first, {then - written} of MeQSum and {written} written ones, {valid} for "
+        f"validation; focus identification rate {share:.3f} by {recogniser.name}, "
+        f"{len(material.dictionary)} entities",
         highlight=False,
         soft_wrap=True,
     )
@@ -124,6 +135,9 @@ def _release(
     search, searched = best_search(trained, searches)
     if searched:
         console.print(f"ROUGE-1 on the held-out part by beams: {searched}", highlight=False)
+    bound = choose_threshold(trained, search)
+    if bound:
+        console.print(f"ROUGE-1 on the held-out part by the head's threshold: {bound}", highlight=False)
     forms, choice = forms_of(trained, search, options.choose)
     if choice:
         console.print(
@@ -136,7 +150,7 @@ def _release(
         "max_pieces": MAX_PIECES,
         "search": asdict(search),
         "searched": searched,
-    }
+    } | ({"thresholds": bound} if bound else {})
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         _write(Path(name), trained, forms)
         return publish(

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from training.common.corpora import in_form, json_lines, read_ade_negatives, read_psytar
+from training.teaching.batches import Part
+from training.teaching.readers import questions
 
 #: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
@@ -162,10 +164,33 @@ def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int =
     if limit:
         rqe, train = rqe[:limit], train[:limit]
     report["validation"] = sorted(p.id for p in valid)
-    ids = "\n".join(sorted(p.id for p in train))
-    report["training_sha256"] = hashlib.sha256(ids.encode()).hexdigest()
+    report["training_sha256"] = _digest(train)
     report["pairs"] = {"meqsum": len(train), "rqe": len(rqe), "denoising": denoise}
     return Corpora([*rqe, *denoising(data, denoise, seed)], train, valid, report)
+
+
+def with_written(corpora: Corpora, data: Path, *, held_out: int, limit: int = 0) -> Corpora:
+    """The corpora with the written questions of the teaching corpus, as more pairs of the second stage and,
+    `held_out` of them, of the validation part. None is in a set of `evaluated` or near a validation question.
+    """
+    tested = [*written_questions("held_out"), *evaluated(data), *corpora.validation]
+    found, counts = _clean(written_questions("train"), tested)
+    random.Random(corpora.report["seed"]).shuffle(found)
+    valid, train = found[:held_out], found[held_out:][: limit or None]
+    training, validation = [*corpora.training, *train], [*corpora.validation, *valid]
+    report = corpora.report | {"teaching": counts, "validation": sorted(p.id for p in validation)}
+    report["training_sha256"] = _digest(training)
+    report["pairs"] = corpora.report["pairs"] | {"teaching": len(train)}
+    return Corpora(corpora.pretraining, training, validation, report)
+
+
+def written_questions(part: Part) -> list[Pair]:
+    """The questions of the teaching corpus."""
+    return [Pair(id_, q.question, q.summary) for id_, q in questions(part)]
+
+
+def _digest(pairs: Iterable[Pair]) -> str:
+    return hashlib.sha256("\n".join(sorted(p.id for p in pairs)).encode()).hexdigest()
 
 
 def _clean(pairs: Sequence[Pair], tested: Sequence[Pair]) -> tuple[list[Pair], dict[str, int]]:

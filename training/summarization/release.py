@@ -14,6 +14,7 @@ from training.common.corpora import CITATION, PSYTAR_TRAINING, RQE_TRAINING
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.summarization.data import Corpora
+from training.teaching.readers import teaching_source
 
 CANARY = [
     "SUBJECT: metformin\nMESSAGE: On it for two years. Can metformin cause hair loss? Thanks a lot.",
@@ -50,7 +51,14 @@ def sources_of(configuration: Mapping[str, Any]) -> list[TrainingData]:
     names += ["rqe"] if pairs["rqe"] else []
     names += ["ade"] if pairs["denoising"] else []
     names += ["psytar"] if pairs["denoising"] or messages else []
-    return [SOURCES[name] for name in names]
+    count = _written(configuration["training"], configuration.get("start"))
+    return [*(SOURCES[name] for name in names), *([teaching_source(count)] if count else [])]
+
+
+def _written(settings: Mapping[str, Any], start: Mapping[str, Any] | None) -> int:
+    """The most written questions of a run, or of one that it started from."""
+    own = int(settings["pairs"].get("teaching", 0))
+    return max(own, _written(start, start.get("start"))) if start else own
 
 
 def _has_messages(settings: Mapping[str, Any] | None) -> bool:

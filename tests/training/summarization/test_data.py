@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
-from training.summarization.data import Pair, denoising, read, text_key, without_duplicates, without_leaks
+from training.summarization.data import (
+    Pair,
+    denoising,
+    read,
+    text_key,
+    with_written,
+    without_duplicates,
+    without_leaks,
+)
 from training.summarization.ecl.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 from training.summarization.messages import message, patient_sentences
+from training.teaching.readers import questions
 
 RECOGNISER = OwnRecogniser(
     None,
@@ -131,6 +140,23 @@ def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> Non
     asked = {text_key(r["question"]) for r in rows}
     assert not asked & {text_key(p.question) for p in (*corpora.pretraining, *corpora.training)}
     assert (corpora.report["meqsum"]["leaked"], corpora.report["rqe"]["leaked"]) == (1, 6)
+
+
+def test_written_questions_are_added_to_the_second_stage_without_held_out_ones(data: Path) -> None:
+    corpora = read(data, held_out=3, seed=1)
+    more = with_written(corpora, data, held_out=2, limit=5)
+    assert more == with_written(corpora, data, held_out=2, limit=5)
+    added, valid = more.training[7:], more.validation[3:]
+    assert (more.training[:7], more.validation[:3]) == (corpora.training, corpora.validation)
+    assert (len(added), len(valid), more.report["pairs"]["teaching"]) == (5, 2, 5)
+    assert more.report["validation"] == sorted(p.id for p in more.validation)
+    assert more.report["training_sha256"] != corpora.report["training_sha256"]
+    every = {id_ for id_, _ in questions("train")}
+    assert {p.id for p in (*added, *valid)} <= every
+    everything = with_written(corpora, data, held_out=2)
+    held = {text_key(q.question) for _, q in questions("held_out")} | {text_key(p.question) for p in valid}
+    assert len(everything.training) > 1000
+    assert not held & {text_key(p.question) for p in everything.training}
 
 
 def test_sentences_with_gaps_have_words_of_the_whole_in_order(data: Path) -> None:

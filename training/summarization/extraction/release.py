@@ -38,14 +38,15 @@ from training.summarization.data import (
     read_questions,
     without_duplicates,
     without_leaks,
+    written_questions,
 )
 from training.summarization.editing.train import LIMITS, EditorWeights, train_editor
 from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.train import Weights, train
 from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
 from training.summarization.settings import Settings
-from training.teaching.batches import ID, Part
-from training.teaching.readers import questions, teaching_source
+from training.teaching.batches import ID
+from training.teaching.readers import teaching_source
 
 MAX_PIECES = 256
 EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
@@ -147,7 +148,7 @@ def _write_editor(weights: EditorWeights, folder: Path) -> float:
 
 def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
     """Questions of MeQSum's training part and of the teaching corpus, without those of any evaluation."""
-    tested = _written("held_out")
+    tested = written_questions("held_out")
     meqsum: list[Pair] = []
     if data is not None:
         tested += evaluated(data)
@@ -155,7 +156,7 @@ def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:
         # With their line breaks, as they arrive.
         train_part = [Pair(r["id"], r["question"], r["summary"]) for r in rows if r["split"] == "train"]
         meqsum, _ = without_duplicates(train_part)
-    parts = [without_leaks(part, tested)[0] for part in (meqsum, _written("train"))]
+    parts = [without_leaks(part, tested)[0] for part in (meqsum, written_questions("train"))]
     return [pair for part in parts for pair in (part[:limit] if limit else part)]
 
 
@@ -164,8 +165,3 @@ def sources(pairs: Sequence[Pair]) -> list[TrainingData]:
     written = sum(p.id.startswith(ID) for p in pairs)
     meqsum = [SOURCES["meqsum"]] if written < len(pairs) else []
     return [*meqsum, teaching_source(written)]
-
-
-def _written(part: Part) -> list[Pair]:
-    """The questions of the teaching corpus."""
-    return [Pair(id_, q.question, q.summary) for id_, q in questions(part)]
