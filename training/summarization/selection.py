@@ -31,7 +31,7 @@ from training.summarization.settings import Choose
 
 #: ROUGE-1 by which another way of choosing must be better than the decoder alone.
 LEAST = 0.5
-#: Probabilities from which on the openings of the best kind of question may bind.
+#: Probabilities above which the openings of the best kind of question may bind.
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -104,9 +104,7 @@ def choose_threshold(trained: Trained, search: Search) -> dict[str, float]:
         rouges[threshold] = summary_counts(summaries, [p.summary for p in validation])[:, 0]
     probable = network.kind_probabilities(texts)
     # Whether an opening binds depends on the text alone, so that two searches give all thresholds.
-    scores = {
-        t: round(float(np.where(probable >= t, rouges[0.0], rouges[1.0]).mean()), 2) for t in THRESHOLDS
-    }
+    scores = {t: round(float(np.where(probable > t, rouges[0.0], rouges[1.0]).mean()), 2) for t in THRESHOLDS}
     network.threshold = max(THRESHOLDS, key=lambda t: (scores[t], t))
     return {str(t): score for t, score in scores.items()}
 

@@ -21,13 +21,13 @@ class Openings:
     prefixes: Sequence[Prefixes]
     """of each kind; of one without openings none"""
     threshold: float
-    """the least probability of the best kind from which on its openings are the only ones"""
+    """the probability of the best kind above which its openings are the only ones; 1: they never are"""
 
     def chosen(self, scores: Tensor) -> list[Prefixes]:
         """The openings that bind each text, by the logits (texts, kinds) of its kind."""
         values, kinds = scores.softmax(-1).max(-1)
         return [
-            self.prefixes[kind] if value >= self.threshold else ()
+            self.prefixes[kind] if value > self.threshold else ()
             for value, kind in zip(values.tolist(), kinds.tolist(), strict=True)
         ]
 

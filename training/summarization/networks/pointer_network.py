@@ -57,7 +57,7 @@ class PointerNetwork:
         targets = list(targets)
         self.openings = openings_of(targets) if kinds else []
         self.threshold = 1.0
-        """the least probability of a kind whose openings bind; set when the network is trained"""
+        """the probability above which the openings of a kind bind; set when the network is trained"""
         generated = generated_pieces(plain, targets)
         self.pieces = ExtendedVocabulary.of_encoder(plain, generated)
         # The trainer switches dropout on and off; a decoder that is restored without training has none.

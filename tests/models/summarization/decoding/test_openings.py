@@ -38,10 +38,11 @@ def test_behind_the_shorter_of_two_openings_a_summary_is_free() -> None:
     assert hypothesis.numbers[:2] == (2, 4)
 
 
-def test_openings_bind_from_their_probability_on_and_never_for_a_kind_without() -> None:
+def test_openings_bind_above_a_probability_and_never_for_a_kind_without() -> None:
     openings = Openings([((1, 2),), ()], threshold=0.6)
     scores = torch.tensor([[0.7, 0.3], [0.55, 0.45], [0.1, 0.9]]).log()
     assert openings.chosen(scores) == [((1, 2),), (), ()]
+    assert Openings([((1, 2),), ()], threshold=1.0).chosen(torch.tensor([[99.0, 0.0]])) == [()]
 
 
 def test_a_writer_begins_with_the_opening_of_the_kind_whatever_the_batch(small: Encoder) -> None:
@@ -51,7 +52,7 @@ def test_a_writer_begins_with_the_opening_of_the_kind_whatever_the_batch(small: 
     assert [len(p) for p in prefixes] == [1, 0]
     with torch.no_grad():
         plain.decoder.kind_head[1].bias[0] = 9.0
-    for threshold, share in ((0.5, 1.0), (1.1, 0.0)):
+    for threshold, share in ((0.5, 1.0), (1.0, 0.0)):
         openings = Openings(prefixes, threshold)
         writer = PointerWriter(small, plain.decoder, plain.vocabulary, plain.settings, openings)
         written = writer.write(TEXTS)
