@@ -4,10 +4,10 @@ training.summarization`.
 First stage: long questions and their short forms from the entailed pairs of RQE, most of them in messages of
 PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage: MeQSum and, with
 `--teaching`, written questions, with the contrastive losses and some pairs of the first stage (`--replay`).
-`--kind-head` trains a head for the kind of question, whose openings bind the decoder. `--extractive` trains
-the release that extracts: three linear rankers are fitted over the frozen encoder, on MeQSum and the teaching
-corpus. `--edited` trains the release that edits the extracted answer: a classifier of kinds of question and a
-ranker of edits are fitted too, on the answers of rankers that are new or kept (`--start RELEASE`).
+`--extractive` trains the release that extracts: three linear rankers are fitted over the frozen encoder, on
+MeQSum and the teaching corpus. `--edited` trains the release that edits the extracted answer: a classifier of
+kinds of question and a ranker of edits are fitted too, on the answers of rankers that are new or kept
+(`--start RELEASE`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from models.encoder.capabilities import Need, is_encoder_decoder
+from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
@@ -62,8 +62,6 @@ def main(
         raise typer.BadParameter("training requires --data")
     else:
         check_base(settings.backbone, Need(pieces=MAX_PIECES, encoder_decoder=True))
-        if settings.kind_head and is_encoder_decoder(settings.backbone):
-            raise typer.BadParameter("--kind-head needs the pointer decoder, over a BERT")
         settings = replace(settings, precision=resolved(settings.precision, place))
         release = make(settings, options, data, output, run=run, start=start, device=place)
     finish(release, data, offered)

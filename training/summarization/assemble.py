@@ -32,14 +32,7 @@ from training.summarization.networks.hub_network import MAX_PIECES, network_of
 from training.summarization.networks.network import Network
 from training.summarization.question_types import Choice
 from training.summarization.release import known_words, publish, sources_of
-from training.summarization.selection import (
-    Forms,
-    Trained,
-    best_search,
-    choose_threshold,
-    forms_of,
-    sentence_base,
-)
+from training.summarization.selection import Forms, Trained, best_search, forms_of, sentence_base
 from training.summarization.settings import ReleaseOptions, Settings
 
 console = Console()
@@ -135,9 +128,6 @@ def _release(
     search, searched = best_search(trained, searches)
     if searched:
         console.print(f"ROUGE-1 on the held-out part by beams: {searched}", highlight=False)
-    bound = choose_threshold(trained, search)
-    if bound:
-        console.print(f"ROUGE-1 on the held-out part by the head's threshold: {bound}", highlight=False)
     forms, choice = forms_of(trained, search, options.choose)
     if choice:
         console.print(
@@ -150,7 +140,7 @@ def _release(
         "max_pieces": MAX_PIECES,
         "search": asdict(search),
         "searched": searched,
-    } | ({"thresholds": bound} if bound else {})
+    }
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         _write(Path(name), trained, forms)
         return publish(

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from models.encoder.base_files import MINI
 from models.encoder.model import Encoder
 from models.ner.model import NerModel
@@ -24,15 +22,12 @@ from training.summarization.data import Corpora
 from training.summarization.examples import Material
 from training.summarization.networks.hub_network import MAX_PIECES
 from training.summarization.networks.network import Network
-from training.summarization.networks.pointer_network import PointerNetwork
 from training.summarization.question_types import FOLDS, Choice, fit_forms, fit_ranker
 from training.summarization.release import known_words
 from training.summarization.settings import Choose
 
 #: ROUGE-1 by which another way of choosing must be better than the decoder alone.
 LEAST = 0.5
-#: Probabilities above which the openings of the best kind of question may bind.
-THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +78,6 @@ def best_search(trained: Trained, searches: Sequence[Search]) -> tuple[Search, d
         counts = summary_counts(summaries, [p.summary for p in validation])
         scores[str(search.beams)] = round(float(counts[:, 0].mean()), 2)
     return max(searches, key=lambda s: scores[str(s.beams)]), scores
-
-
-def choose_threshold(trained: Trained, search: Search) -> dict[str, float]:
-    """Gives a network with a head for kinds of question the threshold whose summaries, as they are served,
-    have the best ROUGE-1 on the validation part, and returns the scores of all; 1.0 binds no opening. Empty
-    where there is no head or no validation part.
-    """
-    network, validation = trained.network, trained.corpora.validation
-    if not isinstance(network, PointerNetwork) or not network.openings or not validation:
-        return {}
-    texts = [p.question for p in validation]
-    encoder, recogniser = trained.encoder(), trained.recogniser()
-    known = frozenset(known_words(trained.corpora, ()))
-    rouges = {}
-    for threshold in (0.0, 1.0):
-        network.threshold = threshold
-        model = SummarizationModel(encoder, network.writer(search), recogniser, known)
-        summaries = [s.text for s in model.predict(texts)]
-        rouges[threshold] = summary_counts(summaries, [p.summary for p in validation])[:, 0]
-    probable = network.kind_probabilities(texts)
-    # Whether an opening binds depends on the text alone, so that two searches give all thresholds.
-    scores = {t: round(float(np.where(probable > t, rouges[0.0], rouges[1.0]).mean()), 2) for t in THRESHOLDS}
-    network.threshold = max(THRESHOLDS, key=lambda t: (scores[t], t))
-    return {str(t): score for t, score in scores.items()}
 
 
 def forms_of(trained: Trained, search: Search, choose: Choose) -> tuple[Forms | None, Choice | None]:

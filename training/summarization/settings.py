@@ -67,11 +67,11 @@ class Settings:
         int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn anew")
     ] = 400
     teaching: Annotated[
-        bool, typer.Option(help="add the written questions of the teaching corpus to the second stage")
-    ] = False
-    kind_head: Annotated[
         bool,
-        typer.Option(help="train a head for the kind of question, whose openings the decoder begins with"),
+        typer.Option(
+            help="add the written questions of the teaching corpus to the second stage; with --start, the "
+            "earlier run needs it too, since the decoder's pieces are of all summaries"
+        ),
     ] = False
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100
     seed: Annotated[int, typer.Option(help="seed of weights, order, draws and validation part")] = 42

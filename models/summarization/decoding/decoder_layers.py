@@ -21,8 +21,6 @@ class DecoderConfig:
     longest: int = 64
     """pieces of a summary with its beginning and its end"""
     dropout: float = 0.1
-    kinds: int = 0
-    """kinds of question that a head over the encoded question tells apart; 0: there is no head"""
 
 
 class Source(NamedTuple):

@@ -12,12 +12,11 @@ from torch import Tensor
 from models.encoder.model import PAD_TO, Encoder, encoder_of, padded
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import check_size, read_tensors
-from models.summarization.decoding.beam_search import Hypothesis, Search, Step, search
+from models.summarization.decoding.beam_search import Hypothesis, Search, search
 from models.summarization.decoding.decoder_layers import DecoderConfig, Source
 from models.summarization.decoding.detokenization import written
 from models.summarization.decoding.encoder_parts import embeddings_of
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
-from models.summarization.decoding.openings import OpenedStep, Openings, Prefixes
 from models.summarization.decoding.pointer_decoder import TINY, PointerDecoder
 from models.summarization.decoding.source_pieces import source_of, source_pieces, with_special_pieces
 
@@ -49,16 +48,9 @@ class PointerWriter:
     """
 
     def __init__(
-        self,
-        encoder: Encoder,
-        decoder: PointerDecoder,
-        vocabulary: ExtendedVocabulary,
-        settings: Search,
-        openings: Openings | None = None,
+        self, encoder: Encoder, decoder: PointerDecoder, vocabulary: ExtendedVocabulary, settings: Search
     ) -> None:
-        """`openings`: of the kinds that the decoder's head tells apart; None: summaries begin as they may."""
         self.encoder, self.decoder, self.vocabulary, self.settings = encoder, decoder, vocabulary, settings
-        self.openings = openings
 
     @classmethod
     def load(cls, release: Release, settings: Search, device: str, dtype: torch.dtype) -> PointerWriter:
@@ -83,12 +75,7 @@ class PointerWriter:
         except RuntimeError as error:
             raise ReleaseError(f"{release.version}: {DECODER}: {error}") from None
         vocabulary = ExtendedVocabulary.of_encoder(encoder, generated)
-        openings = None
-        if config.kinds:
-            own = release.manifest.configuration["openings"]
-            prefixes = opening_prefixes(encoder, vocabulary, own["of"])
-            openings = Openings(prefixes, own["threshold"])
-        return cls(encoder, decoder.to(device).eval(), vocabulary, settings, openings)
+        return cls(encoder, decoder.to(device).eval(), vocabulary, settings)
 
     @torch.inference_mode()
     def write(self, texts: Sequence[str]) -> list[list[Summary]]:
@@ -154,11 +141,7 @@ class PointerWriter:
                 pieces = torch.full_like(numbers, self.vocabulary.begin)
             return self.decoder.step(cache, pieces.to(device)).clamp(min=0).log()
 
-        opened: Step = step
-        if self.openings:
-            chosen = self.openings.chosen(self.decoder.kind_scores(source.memory, source.mask))
-            opened = OpenedStep(step, [c for c in chosen for _ in range(self.settings.beams)])
-        return search(opened, len(sources), self.vocabulary.begin, 0, self.settings)
+        return search(step, len(sources), self.vocabulary.begin, 0, self.settings)
 
     def _piece_table(self, sources: Sequence[Sequence[int]], source: Source) -> Tensor:
         """(texts, G + padded pieces): the piece that each number stands for."""
@@ -185,18 +168,6 @@ class PointerWriter:
             size = max(1, BUDGET // (width * self.settings.beams))
             for start in range(0, len(members), size):
                 yield members[start : start + size]
-
-
-def opening_prefixes(
-    encoder: Encoder, vocabulary: ExtendedVocabulary, openings: Sequence[Sequence[str]]
-) -> list[Prefixes]:
-    """The numbers of the openings of each kind; those that the decoder cannot generate are left out."""
-    number = {piece: n for n, piece in enumerate(vocabulary.generated)}
-    pieces = [source_pieces(encoder, own) for own in openings]
-    return [
-        tuple(tuple(number[p] for p in one) for one in own if one and all(p in number for p in one))
-        for own in pieces
-    ]
 
 
 def _by_length(lengths: Sequence[int], multiple: int) -> dict[int, list[int]]:

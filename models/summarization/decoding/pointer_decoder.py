@@ -55,8 +55,6 @@ class PointerDecoder(nn.Module):
         self.gate = nn.Linear(2 * d, 1)
         self.follow = nn.Parameter(torch.ones(2))
         self.drop = nn.Dropout(config.dropout)
-        if config.kinds:
-            self.kind_head = nn.Sequential(nn.LayerNorm(d), nn.Linear(d, config.kinds))
 
     def start(self, source: Source) -> Cache:
         """A cache of the questions before the first step."""
@@ -97,14 +95,6 @@ class PointerDecoder(nn.Module):
         n = len(cache.source.mask)
         by_question = x.reshape(n, -1, x.shape[-1])
         return self._probabilities(by_question, cache, last.view(n, -1), earlier.view(n, -1)).flatten(0, 1)
-
-    def kind_scores(self, memory: Tensor, mask: Tensor) -> Tensor:
-        """(batch, kinds): logits of the kinds of question, from the mean of the encoder's states `memory`
-        (batch, pieces, dimension) where `mask` (batch, pieces) is True.
-        """
-        weights = mask.unsqueeze(-1).to(memory.dtype)
-        scores: Tensor = self.kind_head((memory * weights).sum(1) / weights.sum(1).clamp(min=1))
-        return scores.float()
 
     def _layers(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.layers))

@@ -22,14 +22,14 @@ RECOGNISER = OwnRecogniser(None, ["pain"], DrugLexicon({"zoloft": "sertraline"})
 TEMPLATES = ["What of {}?", "Is {} bad?", "Why {}?", "How {}?"]
 
 
-def pointer_writer(small: Encoder, beams: int = 3, kinds: int = 0) -> PointerWriter:
-    """A decoder that can generate a few words, with a head for so many kinds of question."""
+def pointer_writer(small: Encoder, beams: int = 3) -> PointerWriter:
+    """A decoder that can generate a few words."""
     torch.manual_seed(9)
     words = ["what", "is", "the", "drug", "?"]
     pieces = sorted({p for own in source_pieces(small, words) for p in own})
     generated = [small.tokenizer.sep_token_id, *pieces]
     decoder = PointerDecoder(
-        DecoderConfig(32, layers=2, heads=2, inner=48, longest=16, kinds=kinds),
+        DecoderConfig(32, layers=2, heads=2, inner=48, longest=16),
         encoder_parts.embeddings_of(small.model),
         generated,
     )

@@ -11,13 +11,11 @@ import torch
 
 from models.encoder.capabilities import is_encoder_decoder
 from models.summarization.decoding.beam_search import Search
-from models.summarization.editing.openings import KINDS
 from tests.models.summarization import tiny_seq2seq
-from tests.training.summarization.short_pairs import MATERIAL, PAIRS, loop_of, network, settings, trainee_of
+from tests.training.summarization.short_pairs import MATERIAL, PAIRS, loop_of, network, settings
 from training.summarization.ecl.trainer import SummarizerTrainee
 from training.summarization.networks.hub_network import HubNetwork
-from training.summarization.networks.kinds import HEAD_KINDS, kind_of, openings_of
-from training.summarization.networks.pointer_network import PointerNetwork, generated_pieces
+from training.summarization.networks.pointer_network import generated_pieces
 
 
 def test_pieces_that_are_rare_in_summaries_can_only_be_copied(tiny_bert: str) -> None:
@@ -32,37 +30,6 @@ def test_an_untrained_network_writes_the_same_twice(tiny_bert: str) -> None:
     assert not any(m.training for part in net.parts() for m in part.modules())
     writer = net.writer(Search(beams=1))
     assert writer.write([PAIRS[0].question]) == writer.write([PAIRS[0].question])
-
-
-def test_a_head_for_kinds_is_trained_with_the_decoder_also_from_a_run_without_one(
-    tiny_bert: str, tmp_path: Path
-) -> None:
-    list(loop_of(trainee_of(tiny_bert, epochs=0), tmp_path).epochs())
-    made = settings(backbone=tiny_bert, kind_head=True)
-    net = PointerNetwork(made, [p.summary for p in PAIRS] * 3, max_pieces=64)
-    before = net.decoder.kind_head[1].weight.detach().clone()
-    trainee = SummarizerTrainee(net, made, MATERIAL)
-    trainee.start_from(tmp_path)
-    assert torch.equal(net.decoder.kind_head[1].weight, before)
-    curve = list(loop_of(trainee).epochs())
-    assert all("kind" in e.losses for e in curve)
-    assert curve[-1].losses["kind"] < curve[0].losses["kind"]
-    assert not torch.equal(net.decoder.kind_head[1].weight, before)
-
-
-def test_a_kind_has_the_openings_that_its_summaries_often_begin_with() -> None:
-    summaries = ["What are the treatments for gout?"] * 5 + ["How are cysts treated at home?"] * 4
-    openings = openings_of(summaries)
-    assert len(openings) == HEAD_KINDS and not openings[-1]
-    assert openings[KINDS.index("treatment")] == ["what are the treatments for", "what are the treatments"]
-    assert openings[KINDS.index("cause")] == ["what causes"]
-    assert [
-        kind_of(s) for s in ("Why does it itch?", "Is tea fine?", "What causes gout and how is it treated?")
-    ] == [
-        KINDS.index("cause"),
-        HEAD_KINDS - 1,
-        HEAD_KINDS - 1,
-    ]
 
 
 @pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])

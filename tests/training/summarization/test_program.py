@@ -118,25 +118,16 @@ def test_a_ranker_requires_questions_to_be_fitted_on(data: Path, tiny_bert: str,
         main(**options(data, tiny_bert, tmp_path / "out", choose="ranked"))
 
 
-def test_a_release_may_know_kinds_of_question_and_have_learned_from_written_ones(
-    data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_release_names_the_written_questions_that_it_has_learned_from(
+    data: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
-    main(**options(data, tiny_bert, tmp_path / "out", beams=1, kind_head=True, teaching=True, limit=4))
+    given = options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run", beams=1, limit=4)
+    main(**given | {"teaching": True})
     release = published(tmp_path / "out")
-    configuration = release.manifest.configuration
-    assert configuration["decoder"]["kinds"] == len(configuration["openings"]["of"])
-    threshold = configuration["openings"]["threshold"]
-    assert configuration["thresholds"][str(threshold)] == max(configuration["thresholds"].values())
-    assert configuration["data"]["pairs"]["teaching"] == 4
+    assert release.manifest.configuration["data"]["pairs"]["teaching"] == 4
+    assert len(release.manifest.configuration["data"]["validation"]) == 2
     assert any("4 synthetic texts" in s.name for s in release.manifest.training_data)
     assert load(release, dtype="float32").passes_canary()
-    assert "the head's threshold" in capsys.readouterr().out
-
-
-def test_a_head_for_kinds_needs_the_pointer_decoder(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "base").mkdir()
-    with pytest.raises(typer.BadParameter, match="--kind-head"):
-        main(**options(data, tiny_seq2seq.t5(tmp_path / "base"), tmp_path / "out", kind_head=True))
 
 
 def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:

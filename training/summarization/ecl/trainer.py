@@ -131,9 +131,6 @@ class SummarizerTrainee(Trainee):
         pairs = [example.pair for example in batch]
         questions = self.network.encode([p.question for p in pairs])
         losses = {"ce": self.network.cross_entropy(questions, [p.summary for p in pairs], s.smoothing)}
-        kind = self.network.kind_loss(questions, [p.summary for p in pairs])
-        if kind is not None:
-            losses["kind"] = kind
         if not contrastive or not (s.simple or s.hard):
             return losses
         if self.keys is None:

@@ -56,9 +56,6 @@ class HubNetwork:
             logits.float().flatten(0, 1), labels.flatten(), label_smoothing=smoothing * words / (words - 1)
         )
 
-    def kind_loss(self, questions: Encoded, summaries: Sequence[str]) -> Tensor | None:
-        return None
-
     def key_encoder(self) -> KeyEncoder:
         return KeyEncoder(copy.deepcopy(self.model.get_encoder()), self._encode)
 

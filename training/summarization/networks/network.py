@@ -38,9 +38,6 @@ class Network(Protocol):
     def cross_entropy(self, questions: Encoded, summaries: Sequence[str], smoothing: float) -> Tensor:
         """Label-smoothed, mean over pieces (ECL, Eq. 2 and 3)."""
 
-    def kind_loss(self, questions: Encoded, summaries: Sequence[str]) -> Tensor | None:
-        """Cross-entropy of the kinds of question that the summaries ask; None where there is no head."""
-
     def key_encoder(self) -> KeyEncoder:
         """A copy of the encoder as it is now."""
 

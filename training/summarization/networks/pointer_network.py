@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,12 +22,10 @@ from models.summarization.decoding.encoder_parts import (
     inner_size,
 )
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
-from models.summarization.decoding.generation import DECODER, PointerWriter, Writer, opening_prefixes
-from models.summarization.decoding.openings import Openings
+from models.summarization.decoding.generation import DECODER, PointerWriter, Writer
 from models.summarization.decoding.pointer_decoder import PointerDecoder
 from models.summarization.decoding.source_pieces import source_of, source_pieces
 from training.common import adapter
-from training.summarization.networks.kinds import HEAD_KINDS, kind_of, openings_of
 from training.summarization.networks.network import Encoded, KeyEncoder
 from training.summarization.settings import Settings
 
@@ -52,12 +49,7 @@ class PointerNetwork:
         # Dropout in the encoder's attention costs as much as the layers themselves on a processor.
         self.encoder.model.eval()
         layers, heads = settings.layers, config.num_attention_heads
-        kinds = HEAD_KINDS if settings.kind_head else 0
-        self.shape = DecoderConfig(config.hidden_size, layers, heads, inner_size(config), kinds=kinds)
-        targets = list(targets)
-        self.openings = openings_of(targets) if kinds else []
-        self.threshold = 1.0
-        """the probability above which the openings of a kind bind; set when the network is trained"""
+        self.shape = DecoderConfig(config.hidden_size, layers, heads, inner_size(config))
         generated = generated_pieces(plain, targets)
         self.pieces = ExtendedVocabulary.of_encoder(plain, generated)
         # The trainer switches dropout on and off; a decoder that is restored without training has none.
@@ -91,23 +83,6 @@ class PointerNetwork:
         probabilities = self.decoder(source, inputs.to(device))
         return pointer_decoder.loss(probabilities, targets.to(device), len(self.pieces), smoothing)
 
-    def kind_loss(self, questions: Encoded, summaries: Sequence[str]) -> Tensor | None:
-        if not self.shape.kinds:
-            return None
-        scores = self.decoder.kind_scores(questions.states, questions.mask)
-        return nn.functional.cross_entropy(
-            scores, torch.tensor(list(map(kind_of, summaries))).to(scores.device)
-        )
-
-    @torch.inference_mode()
-    def kind_probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """(texts,): the probability of each text's most probable kind."""
-        found = []
-        for text in texts:
-            own = self.encode([text])
-            found.append(float(self.decoder.kind_scores(own.states, own.mask).softmax(-1).max()))
-        return np.array(found)
-
     def key_encoder(self) -> KeyEncoder:
         return KeyEncoder(copy.deepcopy(self.encoder.model), self._encode)
 
@@ -118,11 +93,7 @@ class PointerNetwork:
         return [self.encoder.model, self.decoder]
 
     def writer(self, search: Search) -> Writer:
-        openings = None
-        if self.openings:
-            prefixes = opening_prefixes(self.encoder, self.pieces, self.openings)
-            openings = Openings(prefixes, self.threshold)
-        return PointerWriter(self.encoder, self.decoder, self.pieces, search, openings)
+        return PointerWriter(self.encoder, self.decoder, self.pieces, search)
 
     def files(self) -> dict[str, dict[str, Tensor]]:
         stored = {n: t.detach().half().cpu().contiguous() for n, t in self.decoder.state_dict().items()}
@@ -130,9 +101,7 @@ class PointerNetwork:
         return adapter.files(self.encoder.model) | {DECODER: stored}
 
     def configuration(self) -> dict[str, Any]:
-        own = {"decoder": asdict(self.shape)}
-        openings = {"openings": {"threshold": self.threshold, "of": self.openings}}
-        return own | openings if self.openings else own
+        return {"decoder": asdict(self.shape)}
 
 
 def generated_pieces(encoder: Encoder, targets: Iterable[str], least: int = LEAST) -> list[int]:
