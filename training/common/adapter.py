@@ -47,10 +47,13 @@ def trained_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Loads a `trained_state`; raises KeyError where it is of another model."""
+    """Loads a `trained_state`; raises KeyError or ValueError where it is of another model."""
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, tensor in state.items():
+            # copy_ would repeat a tensor of size 1.
+            if parameters[name].shape != tensor.shape:
+                raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
             parameters[name].copy_(tensor)
 
 

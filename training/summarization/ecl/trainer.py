@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from models.summarization.decoding.beam_search import Search
 from training.common.batching import length_batches
-from training.common.checkpoint import random_state, set_random_state
+from training.common.checkpoint import CheckpointError, random_state, set_random_state
 from training.common.loop import Trainee, steps_of, stored_run, warmup_linear
 from training.common.precision import mixed
 from training.evaluation.summarization.measure import summary_counts
@@ -97,10 +97,16 @@ class SummarizerTrainee(Trainee):
 
     def start_from(self, folder: Path) -> None:
         """Loads the weights of another run's last whole epoch, of a network of the same kind: a first stage
-        need not be trained again. Raises CheckpointError where the folder holds no run.
+        need not be trained again. Raises CheckpointError where the folder holds no run, or one of another
+        network: the decoder's pieces are those of all summaries.
         """
         run = stored_run(folder)
-        self.load_weights(run.state["weights"])
+        try:
+            self.load_weights(run.state["weights"])
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(
+                f"{folder} is of another network: another base, or other summaries (--teaching, --limit)"
+            ) from error
         earlier = {"start": run.state["start"]} if run.state["start"] else {}
         self.start = {**run.settings, "trained_epochs": run.epochs, **earlier}
 

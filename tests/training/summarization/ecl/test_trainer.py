@@ -66,6 +66,18 @@ def test_a_run_starts_from_the_weights_of_another(tiny_bert: str, tmp_path: Path
         other.start_from(tmp_path / "nowhere")
 
 
+def test_a_run_of_another_network_is_refused_in_one_line(tiny_bert: str, tmp_path: Path) -> None:
+    trainee = trainee_of(tiny_bert, epochs=0)
+    weights = [dict(module) for module in trainee.weights()]
+    name = next(iter(weights[0]))
+    weights[0][name] = weights[0][name][:-1]
+    state = trainee.state
+    trainee.state = lambda: state() | {"weights": weights}  # type: ignore[method-assign]
+    list(loop_of(trainee, tmp_path).epochs())
+    with pytest.raises(CheckpointError, match="of another network"):
+        trainee_of(tiny_bert).start_from(tmp_path)
+
+
 def test_a_run_names_every_run_before_it_also_after_it_was_killed(tiny_bert: str, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("first", "second", "third")]
     changes: list[dict[str, Any]] = [{}, {"epochs": 0, "seed": 7}, {}]
