@@ -39,7 +39,10 @@ class Settings:
         float, typer.Option(help="weight of the loss that keeps the base's cosines of different sentences")
     ] = 20.0
     sentences: Annotated[int, typer.Option(help="maximum sentences of each expression; 0: all")] = 5
-    held_out: Annotated[float, typer.Option(help="share of the expressions held out for validation")] = 0.1
+    held_out: Annotated[
+        float,
+        typer.Option(help="share of SemEval's expressions of which all sentences but one are held out"),
+    ] = 0.1
     max_sts_drop: Annotated[
         float, typer.Option(help="maximum drop of Spearman on STS pairs of an epoch that is kept")
     ] = 0.05

@@ -15,7 +15,7 @@ from models.idiom.model import LAST, LAST_TWO
 from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.evaluation.idiom import PRIMARY, STS, halves, read_pairs
-from training.idiom.data import read_groups
+from training.idiom.data import Group, read_groups
 from training.idiom.encoder import mean_embeddings, mean_vectors
 from training.idiom.settings import Settings
 from training.idiom.trainer import IdiomTrainee
@@ -103,6 +103,20 @@ def test_only_the_last_layers_and_the_tokens_are_trained_where_it_is_asked(
     assert any(".layer.1." in n for n in names)
     others = [n for n in names if ".layer.1." not in n]
     assert others == [n for n in names if n.endswith("word_embeddings.rows")]
+
+
+def test_no_sentence_of_a_held_out_written_idiom_is_trained_on(semeval: Path, tiny_bert: str) -> None:
+    trained = [Group("cold feet", f"cold feet {n}", False, ["fear"], ["chilly toes"]) for n in range(3)]
+    held_out = [Group("hot head", f"hot head {n}", False, ["anger"], ["warm skull"]) for n in range(3)]
+    trainee = IdiomTrainee(
+        Settings(base=tiny_bert, **SETTINGS | {"single_token": False}),
+        groups=[],
+        sts=[],
+        written={"train": trained, "held_out": held_out},
+    )
+    sentences = {g.sentence for g in trained}
+    assert {row.text for row in trainee.data} == {*sentences, "fear", "chilly toes"}
+    assert {pair.first for pair in trainee.validation} == {g.sentence for g in held_out}
 
 
 def test_the_loss_that_keeps_cosines_is_zero_before_training(semeval: Path, tiny_bert: str) -> None:
