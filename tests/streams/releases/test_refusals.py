@@ -14,6 +14,7 @@ from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
 from streams.releases import reload
 from streams.releases.announcements import Refusal
+from streams.releases.opening import load_release
 from streams.releases.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.polling import until
@@ -113,12 +114,12 @@ async def test_a_release_for_which_memory_did_not_suffice_is_loaded_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.05)
-    real, failures = reload.load_release, [MemoryError(), PassingError("can't allocate memory")]
+    failures = [MemoryError(), PassingError("can't allocate memory")]
 
     def at_first_fails(*arguments: Any, **options: Any) -> Loaded:
         if failures:
             raise failures.pop()
-        return real(*arguments, **options)
+        return load_release(*arguments, **options)
 
     monkeypatch.setattr(reload, "load_release", at_first_fails)
     handle = new_handle(store)
