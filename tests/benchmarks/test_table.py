@@ -36,7 +36,7 @@ def test_a_figure_among_the_words_of_a_baseline_is_read_from_the_result() -> Non
     rows = json.loads(result_file(row.result).read_bytes())["rows"]
     value = f"{rows['rouge1_template']['value']:.1f}"
     assert row.trivial_in_words().endswith(f"kind of question: {value}")
-    for page in ("README.md", "docs/models.md"):
+    for page in ("README.md", "docs/models/summarization.md"):
         text = (table.ROOT.parent / page).read_text(encoding="utf-8")
         assert f"kind of question: {value})" in text or f"more on MeQSum ({value} and" in text, page
 
