@@ -115,9 +115,7 @@ class Trainee(ABC):
         return self.weights()
 
     def load_weights(self, weights: Sequence[Mapping[str, Tensor]]) -> None:
-        """Puts `weights` back; raises KeyError or ValueError where they are of another
-        model.
-        """
+        """Puts `weights` back; raises KeyError or ValueError where they are of another model."""
         for module, tensors in zip(self.modules(), weights, strict=True):
             restore(module, tensors)
             module.eval()
