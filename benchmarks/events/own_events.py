@@ -30,7 +30,7 @@ from streams.releases.opening import load_release
 from streams.settings import Settings
 from training.common.corpora import GoldText, read_psytar
 from training.common.program_help import run_program
-from training.evaluation.alarms import Post
+from training.evaluation.alarms import Post, overlaps
 from training.evaluation.own_events import (
     DEFINITIONS as CURVE,
 )
@@ -39,7 +39,6 @@ from training.evaluation.own_events import (
     by_head,
     by_head_and_rules,
     by_rules,
-    overlaps,
     own_event_curve,
     shares,
 )
@@ -134,9 +133,10 @@ def parts(data: Path, release: NerModel, earlier: NerModel, known: Path) -> Iter
 
 def measured(posts: Sequence[Post], model: NerModel) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """The figures of each way of setting flags, and the curve of risk and coverage."""
-    found = model.predict([p.text for p in posts])
+    reading = model.read([p.text for p in posts])
+    found = model.mentions_of(reading, model.decoding.event_below)
     rows = {name: figures(posts, found, unflagged) for name, unflagged in flags().items()}
-    return rows, own_event_curve(model, posts)
+    return rows, own_event_curve(model, posts, reading)
 
 
 def main(

@@ -38,13 +38,13 @@ class ReleaseError(Exception):
 
 
 class PassingError(ReleaseError):
-    """Not the release is at fault, but this process lacks memory or file handles; a later attempt may
-    succeed.
+    """A later attempt may succeed: not the release is at fault but the store, or this process, which lacks
+    memory or file handles.
     """
 
 
 class StoreError(PassingError):
-    """The store cannot be reached or does not have the release; a later attempt may succeed."""
+    """The store cannot be reached or does not have the release."""
 
 
 class _StrictModel(BaseModel):

@@ -148,8 +148,8 @@ class Shadow:
                 await asyncio.to_thread(candidate.kill)
 
     async def _wait_loaded(self, candidate: CandidateProcess) -> Refusal | None:
-        """None when the release is loaded, else its refusal; raises PassingError when
-        a later attempt may succeed.
+        """None when the release is loaded, else its refusal; raises PassingError when a later attempt may
+        succeed.
         """
         refusal = await candidate.wait_loaded()
         if refusal is not None:

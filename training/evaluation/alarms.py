@@ -6,7 +6,7 @@ not of another person.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -49,6 +49,11 @@ def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
     ]
 
 
+def overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    """Whether a span shares a character with one of the others."""
+    return any(span[0] < end and start < span[1] for start, end in others)
+
+
 @cache
 def _terms() -> NameLexicon:
     return NameLexicon.of(t.llt for t in terminology.load())
@@ -62,12 +67,12 @@ def named_terms(text: str) -> list[Mention]:
     return [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in spans]
 
 
-def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
+def alarm_curve(model: NerModel, posts: Sequence[Post], reading: Reading | None = None) -> dict[str, Any]:
     """The scores of DEFINITIONS: AUC, the shares at each threshold, and the baseline. A tagger without an
-    event head has no AUC and only the shares at threshold 0.
+    event head has no AUC and only the shares at threshold 0. `reading`: that of the posts, if there is one.
     """
     texts, own = [p.text for p in posts], [p.own_event for p in posts]
-    reading = model.read(texts)
+    reading = reading or model.read(texts)
     thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
     rows = [_row(t, posts, found) for t, found in _alarms_by_threshold(model, reading, thresholds)]
     named = [alarms(text, named_terms(text)) for text in texts]
@@ -108,9 +113,7 @@ def _row(
         if not spans:
             continue
         counts["alarmed" if post.own_event else "false"] += 1
-        counts["hit"] += post.own_event and any(
-            start < last and first < end for start, end in spans for first, last in post.events
-        )
+        counts["hit"] += post.own_event and any(overlaps(span, post.events) for span in spans)
     own = sum(p.own_event for p in posts)
     of = {"alarmed": own, "hit": own, "false": len(posts) - own}
     return {"threshold": threshold} | {name: round(n / max(1, of[name]), 4) for name, n in counts.items()}

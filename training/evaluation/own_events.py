@@ -5,14 +5,15 @@ the events without a flag are no event of the writer's, if those are flagged tha
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from models.assertion.rules import assertion
 from models.assertion.status import SURE, asserted
 from models.ner.model import NerModel
+from models.ner.tagging import Reading
 from models.types import CODED_LABELS, OWN, Assertion, Mention
-from training.evaluation.alarms import Post
+from training.evaluation.alarms import Post, overlaps
 
 #: Thresholds of the curve on the probability that an effect is the writer's own event.
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -32,11 +33,10 @@ DEFINITIONS = {
 Unflagged = Callable[[str, Mention], bool]
 
 
-def own_event_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
+def own_event_curve(model: NerModel, posts: Sequence[Post], reading: Reading) -> dict[str, Any]:
     """The shares of DEFINITIONS, for each threshold with and without the rules beside the head, and for both
-    baselines.
+    baselines. `reading`: that of the posts by the model.
     """
-    reading = model.read([p.text for p in posts])
     below = model.decoding.event_below
     found = model.mentions_of(reading, below)
     curve = [
@@ -74,11 +74,6 @@ def shares(
         "risk": round((kept - right) / max(1, kept), 4),
         "unflagged": kept,
     }
-
-
-def overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether a span shares a character with one of the others."""
-    return any(span[0] < end and start < span[1] for start, end in others)
 
 
 def by_head(text: str, mention: Mention) -> bool:

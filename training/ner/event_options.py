@@ -36,11 +36,14 @@ def held_out_curves(model: NerModel) -> dict[str, Any]:
     there are any: that of alarms for an event head, and that of risk and coverage for a status head.
     """
     posts = held_out_posts()
+    if not posts or (model.event_head is None and model.status_head is None):
+        return {}
     curves: dict[str, Any] = {}
-    if posts and model.event_head is not None:
-        curves["alarms"] = alarm_curve(model, posts) | {"definitions": ALARMS}
-    if posts and model.status_head is not None:
-        curves["own_events"] = own_event_curve(model, posts) | {"definitions": OWN_EVENTS}
+    reading = model.read([p.text for p in posts])
+    if model.event_head is not None:
+        curves["alarms"] = alarm_curve(model, posts, reading) | {"definitions": ALARMS}
+    if model.status_head is not None:
+        curves["own_events"] = own_event_curve(model, posts, reading) | {"definitions": OWN_EVENTS}
     return curves
 
 

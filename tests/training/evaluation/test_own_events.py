@@ -50,7 +50,8 @@ PLAIN = [replace(m, status=None, status_score=None) for m in [*JUDGED, mention("
 def curve(judged: Sequence[Mention] = JUDGED, events: tuple[tuple[int, int], ...] = EVENTS) -> dict[str, Any]:
     calm = Post("zoloft is cheap", (), False)
     model: Any = Tagger({TEXT: list(judged)}, {TEXT: PLAIN})
-    result = own_event_curve(model, [Post(TEXT, events, True), calm])
+    posts = [Post(TEXT, events, True), calm]
+    result = own_event_curve(model, posts, model.read([p.text for p in posts]))
     assert model.status_head is not None
     return result
 

@@ -110,7 +110,7 @@ class EntitySpace(AveragingTrainee):
         weights = self.settings
         loss = 0 * states.sum()
         if self.event is not None:
-            events = torch.tensor([float(has_event(e)) for e in batch], device=self.device)
+            events = torch.tensor([float(has_effect(e.gold)) for e in batch], device=self.device)
             found = self.event_logits(self.event, whole, batch)
             loss = loss + weights.event * nn.functional.binary_cross_entropy_with_logits(found, events)
         if weights.contrast:
@@ -161,7 +161,7 @@ class EntitySpace(AveragingTrainee):
         if self.event is not None and data:
             with torch.no_grad():
                 logits = self.event_logits(self.event, states, data).cpu().numpy()
-            scores["sentence F1"] = best_f1(logits, np.array([has_event(e) for e in data]))
+            scores["sentence F1"] = best_f1(logits, np.array([has_effect(e.gold) for e in data]))
         return scores
 
     def adapter(self) -> dict[str, Tensor]:
@@ -177,11 +177,6 @@ def first_encoder(settings: Settings) -> Encoder:
     if first.is_dir():
         return Encoder.load(settings.base, adapter=open_release(first).file(ADAPTER))
     return Encoder.load(settings.base, weights=first)
-
-
-def has_event(example: Example) -> bool:
-    """Whether the sentence has an effect."""
-    return has_effect(example.gold)
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:

@@ -250,6 +250,22 @@ async def test_a_batch_with_a_missing_output_is_counted_as_failed(
     assert shadow.counts["agreed"] == 0
 
 
+async def test_a_release_that_may_load_later_is_tried_again(
+    shadow: Shadow,
+    process: type[FakeCandidate],
+    producer: type[FakeProducer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+    process.refusal = Refusal(NO_VERSION, "can't allocate memory", retryable=True)
+    shadow.start()
+    await until(lambda: process.started >= 2)
+    assert shadow.refused is None
+    process.refusal = None
+    await until(lambda: shadow.loaded)
+    await shadow.stop()
+
+
 async def test_a_refused_release_ends_the_shadow(
     shadow: Shadow,
     process: type[FakeCandidate],
