@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ["benchmarks", "docs", "models", "streams", "tests", "training"]
-MOST_FILES, MOST_LINES = 12, 40
+MOST_FILES, MOST_LINES = 20, 40
 
 
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -19,7 +19,7 @@ def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
-def test_no_folder_holds_more_than_a_dozen_modules() -> None:
+def test_no_folder_holds_more_than_twenty_modules() -> None:
     modules = [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
     found = Counter(path.parent for path in modules if path.name != "__init__.py")
     assert found.keys() >= {ROOT / "tests", ROOT / "benchmarks"}
