@@ -1,1 +1,1 @@
-"""Measurements of the project, one program for each question; all figures in RESULTS.md come from them."""
+"""Measurements of the project, one program for each question that is asked again; RESULTS.md has the main figures."""

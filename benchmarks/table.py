@@ -1,30 +1,45 @@
-"""Writes RESULTS.md from the manifests of the bundled releases and the files of benchmarks/results.
+"""Writes RESULTS.md: the figures that stand for each task, next to baselines and published figures.
 
 python -m benchmarks.table
+python -m benchmarks.table --all    prints every score of the manifests and every file of benchmarks/results
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from benchmarks.headline import FURTHER, HEADLINES, RESULTS, table
 from models.releases.store import bundled
 from models.types import TASKS
+from training.common.program_help import run_program
 
 ROOT = Path(__file__).parent
 
 INTRODUCTION = """\
 # Results
 
-Made by `python -m benchmarks.table` from `benchmarks/results` and the bundled releases' manifests.
-Each result names the commit and the machine that it was made with, and the command as it was called then.
-
 ## At a glance
 
 Every score is measured on the model as it is served and stands next to that of a trivial method.
 The papers' models have about 110 to 400 million parameters; ours are all made over `mini`, which has 22.7.
+"""
+LIMITS = """\
+## Limits
+
+- One training run moves most scores by about a point; intervals are of the test records only.
+- The held-out posts of the teaching corpus are synthetic and by the hand that wrote the training texts. They
+  compare two versions, and say little about real posts.
+- Speeds are of shared machines: compare ratios within a file, not seconds between files.
+- A figure of an older release says so. Each file names its command, as it was called then, its commit and its
+  machine.
+
+`python -m benchmarks.table --all` prints all scores of the bundled releases' manifests and all files of
+`benchmarks/results`. Programs and results of questions that are answered are in the history:
+[contributing.md](../docs/contributing.md#record-a-result) names the commit.
 """
 FURTHER_HEADING = """\
 ## Further published figures
@@ -38,7 +53,6 @@ MEASUREMENTS = """\
 ## Measurements
 
 One section for each file of `benchmarks/results`.
-Machines differ and are shared: compare the ratios, not the seconds.
 """
 
 
@@ -80,18 +94,28 @@ def inner_rows(rows: dict[str, dict[str, Any]]) -> list[str]:
 
 def text() -> str:
     """RESULTS.md as it should be."""
-    lines = [INTRODUCTION, *table(HEADLINES), "", FURTHER_HEADING, *table(FURTHER), "", RELEASES]
+    lines = [INTRODUCTION, *table(HEADLINES), "", FURTHER_HEADING, *table(FURTHER), "", LIMITS]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def details() -> str:
+    """Every score of the manifests and every file of benchmarks/results."""
+    lines = [RELEASES]
     for task in TASKS:
         lines += release_rows(task)
     lines.append(MEASUREMENTS)
     for path in sorted(RESULTS.rglob("*.json"), key=lambda path: path.name):
         lines += result_rows(path)
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip()
 
 
-def main() -> None:
-    (ROOT / "RESULTS.md").write_text(text(), encoding="utf-8")
+def main(everything: Annotated[bool, typer.Option("--all", help="print every figure instead")] = False) -> None:
+    """Write RESULTS.md, or print everything that is recorded."""
+    if everything:
+        print(details())
+    else:
+        (ROOT / "RESULTS.md").write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

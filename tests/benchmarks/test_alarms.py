@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.events.alarms import posts
+from benchmarks.alarms import posts
 from training.evaluation.alarms import Post
 
 

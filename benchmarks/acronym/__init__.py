@@ -1,1 +1,0 @@
-"""Measurements of the acronym stage: speed, and senses that training has in no corpus."""

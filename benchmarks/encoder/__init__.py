@@ -1,1 +1,0 @@
-"""Measurements of the encoder: batch invariance, the packed encoder, number formats."""

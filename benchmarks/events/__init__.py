@@ -1,1 +1,0 @@
-"""Which events are found, flagged and alarmed in posts and in sentences written to mislead."""

@@ -1,1 +1,0 @@
-"""Measurements of the summarizer: speed, written messages, two releases, and each contrastive loss."""
