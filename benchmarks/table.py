@@ -109,7 +109,7 @@ def details() -> str:
     return "\n".join(lines).rstrip()
 
 
-def main(everything: Annotated[bool, typer.Option("--all", help="print every figure instead")] = False) -> None:
+def main(everything: Annotated[bool, typer.Option("--all", help="print every figure")] = False) -> None:
     """Write RESULTS.md, or print everything that is recorded."""
     if everything:
         print(details())
