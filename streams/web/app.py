@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from aiohttp import web
-from aiokafka.errors import KafkaError
 from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
-from streams.reviews.chain import BrokenChain
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
-from streams.store.database import DatabaseError
-from streams.topics import TopicsError
 from streams.web import access
-from streams.web.access import ACCESS, USER, Access, Handler
+from streams.web.access import ACCESS, USER, Access
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
 from streams.web.signal_table import Signals
@@ -36,14 +32,6 @@ HERE = Path(__file__).parent
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 #: Seconds that open streams get at the end.
 SHUTDOWN_SECONDS = 1.0
-
-
-log = logging.getLogger(__name__)
-#: What to do when the broker is back; True: the request should have written something.
-_ADVICE = {
-    False: "Load this page again later.",
-    True: "It is not known whether this was saved: load the queue again later, which knows.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +56,9 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     """The page of the store; with live reports and reviews if PV_BROKER names a broker. Raises AccessError
     where the settings would give access without authentication.
     """
-    from streams.web import review, views  # noqa: PLC0415  they need SITE
+    from streams.web import errors, review, views  # noqa: PLC0415  they need SITE
 
-    app = web.Application(middlewares=[_report_errors, access.guard])
+    app = web.Application(middlewares=[errors.report, access.guard])
     app[ACCESS] = Access(settings)
     templates = environment()
     has_broker = settings.broker != EMBEDDED
@@ -133,7 +121,7 @@ def environment() -> jinja2.Environment:
 
 def page(request: web.Request, template: str, status: int = 200, **values: Any) -> web.Response:
     """A page from a template; `values` are added to those that all pages have."""
-    site, user = request.app[SITE], request[USER]
+    site, user = request.app[SITE], request.get(USER)
     common = {
         "user": user,
         "csrf": request.app[ACCESS].csrf(user) if user else "",
@@ -145,6 +133,14 @@ def page(request: web.Request, template: str, status: int = 200, **values: Any) 
     }
     html = site.templates.get_template(template).render(common | values)
     return web.Response(text=html, content_type="text/html", status=status)
+
+
+def message(
+    request: web.Request, status: int, text: str, back: tuple[str, str] = ("/", "Back to the overview")
+) -> web.Response:
+    """A page that only says something, with a way back: an address and its name."""
+    title = HTTPStatus(status).phrase
+    return page(request, "message.html", status, title=title, message=text, back=back)
 
 
 async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
@@ -164,23 +160,6 @@ async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
         await topic.stop()
     await site.signals.close()
     await site.queries.close()
-
-
-@web.middleware
-async def _report_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers 503 with one line where the store or the broker cannot be used, or the decisions are no whole
-    chain.
-    """
-    try:
-        return await handler(request)
-    except DatabaseError as error:
-        message = f"The store cannot be read: {error}"
-    except BrokenChain as error:
-        message = f"Nothing can be reviewed, because the decisions are not whole: {error}"
-    except (KafkaError, TopicsError) as error:
-        log.warning("%s: %s", request.path, error)
-        message = f"The broker cannot be used at present. {_ADVICE[request.method == 'POST']}"
-    return page(request, "message.html", 503, message=message)
 
 
 def _when(time: datetime | str | None) -> str:

@@ -19,6 +19,14 @@ NIL = "NIL"
 Form = Mapping[str, Any]
 
 
+class FieldError(ValueError):
+    """What a field of the form has cannot be saved; the message says what to do."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What a correction may name."""
@@ -48,12 +56,24 @@ def found_drugs(event: Mapping[str, Any]) -> list[str]:
     return drugs
 
 
+def shown_fields(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fields of the form have for an event."""
+    return {
+        "term": event["llt"] or NIL, "span_start": event["span_start"], "span_end": event["span_end"],
+        "drugs": ", ".join(event["drugs"]), "reason": "",
+    } | {name: bool(event[name]) for name in FLAGS}  # fmt: skip
+
+
+def typed_fields(form: Form, event: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fields had when the form was sent."""
+    texts = {name: form.get(name, value) for name, value in shown_fields(event).items() if name not in FLAGS}
+    return texts | {name: name in form for name in FLAGS}
+
+
 def decided(
     before: ReviewedEvent, action: str, form: Form, event: Mapping[str, Any], vocabulary: Vocabulary
 ) -> ReviewedEvent:
-    """The event after a decision. `event` has the `text` of its report, or None. Raises ValueError for what
-    cannot be saved, with what to do.
-    """
+    """The event after a decision. `event` has the `text` of its report, or None. Raises FieldError."""
     if action != "correct":
         return replace(before, review="accept" if action == "accept" else "reject")
     flags: dict[str, Any] = {name: name in form for name in FLAGS}
@@ -69,21 +89,28 @@ def _coded(state: ReviewedEvent, form: Form, terms: Mapping[str, Term]) -> Revie
         return replace(state, llt=None, pt=None, soc=None, serious=False)
     term = terms.get(wanted.lower())
     if term is None:
-        raise ValueError("the terminology has no such term; choose one of the list")
+        raise FieldError("term", "The terminology has no such term: choose one of the list, or NIL.")
     return replace(state, llt=term.llt, pt=term.pt, soc=term.soc, serious=term.serious)
 
 
 def _with_span(state: ReviewedEvent, form: Form, event: Mapping[str, Any]) -> ReviewedEvent:
     if event["text"] is None or "span_start" not in form:
         return state
-    try:
-        start, end = int(form["span_start"]), int(form.get("span_end", ""))
-    except ValueError:
-        raise ValueError("the span needs two whole numbers") from None
+    start, end = _number(form, "span_start"), _number(form, "span_end")
     if not 0 <= start < end <= len(event["text"]):
-        raise ValueError(f"the span must be within the text, which has {len(event['text'])} characters")
+        field = "span_end" if 0 <= start < len(event["text"]) else "span_start"
+        raise FieldError(
+            field, f"The span must be within the text, which has {len(event['text'])} characters."
+        )
     is_found = (start, end) == found_span(event)
     return replace(state, start=None if is_found else start, end=None if is_found else end)
+
+
+def _number(form: Form, field: str) -> int:
+    try:
+        return int(str(form.get(field, "")))
+    except ValueError:
+        raise FieldError(field, "A whole number is needed.") from None
 
 
 def _with_drugs(
@@ -101,7 +128,8 @@ def _with_drugs(
     known = [(name, lexicon.generic(name)) for name in given]
     unknown = [name for name, generic in known if generic is None]
     if unknown:
-        raise ValueError(f"the lexicon has no drug {unknown[0]!r}; name drugs of the lexicon, with commas")
+        message = f"The lexicon has no drug “{unknown[0]}”: name drugs of the lexicon, with commas."
+        raise FieldError("drugs", message)
     return replace(state, drugs=tuple(dict.fromkeys(generic for _, generic in known if generic)))
 
 

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streams.reviews.log import Place, ReviewLog
+from streams.records import SECOND
+from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.store.decisions import fingerprint, found_span
 from streams.store.tables import quoted
@@ -51,17 +52,41 @@ def present(database: Database, places: Sequence[Place]) -> list[Place]:
     """Those of which the report still has the event: it may be deleted or changed, and a later release may
     have found other spans.
     """
-    found: set[Place] = set()
+    found = _stored_reviews(database, places)
+    return [where for where in places if where in found]
+
+
+def reviewed_since(database: Database, log: ReviewLog) -> int:
+    """How many more events are decided than the store has applied yet. What it has applied it counts itself:
+    it keeps the sequence number of each decision, which it gets in their order. Where another process writes
+    meanwhile, the store is to be counted first, in the same snapshot.
+    """
+    applied = rows(database, "SELECT sequence FROM reviews ORDER BY sequence DESC LIMIT 1")
+    first = applied[0]["sequence"] + 1 if applied else 0
+    # Not the same place twice: an undo may follow.
+    pending = {place_of(review) for review in log.reviews[first:] if review.reading != SECOND}
+    stored = _stored_reviews(database, sorted(pending))
+    return sum(is_decided(log, where) - (review is not None) for where, review in stored.items())
+
+
+def is_decided(log: ReviewLog, where: Place) -> bool:
+    return where in log.current and log.current[where].review is not None
+
+
+def _stored_reviews(database: Database, places: Sequence[Place]) -> dict[Place, str | None]:
+    """What the store has as the decision, for those events that reports have."""
+    wanted = set(places)
+    found: dict[Place, str | None] = {}
     ids = sorted({where[0] for where in places})
     for i in range(0, len(ids), CHUNK):
         events = rows(
             database,
-            "SELECT e.report_id, e.span_start, e.span_end, e.found, r.record_id FROM events e "
+            "SELECT e.report_id, e.span_start, e.span_end, e.found, e.review, r.record_id FROM events e "
             "JOIN reports r ON r.id = e.report_id "
             f"WHERE NOT r.deleted AND r.id IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})",
         )
-        found.update(place(event) for event in events)
-    return [where for where in places if where in found]
+        found |= {where: event["review"] for event in events if (where := place(event)) in wanted}
+    return found
 
 
 def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
@@ -74,8 +99,13 @@ def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
     return sorted(found, key=lambda where: hashlib.md5(str(where).encode(), usedforsecurity=False).digest())
 
 
-def _disputed(log: ReviewLog, _: str) -> list[Place]:
-    return [where for where, readings in log.readings.items() if readings.is_disputed]
+def _disputed(log: ReviewLog, name: str) -> list[Place]:
+    """Events of which two other people's readings differ: nobody is the judge of their own."""
+    return [
+        where
+        for where, r in log.readings.items()
+        if r.is_disputed and name not in {one.reviewer for one in (r.first, r.second) if one is not None}
+    ]
 
 
 #: Orders of events that are decided already, for a reviewer of a name.

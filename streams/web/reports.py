@@ -195,6 +195,8 @@ def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[
         found.append(
             {
                 "text": text[start:end],
+                "start": start,
+                "end": end,
                 "label": _css_class(shortest["label"]) if shortest else None,
                 "notes": [_note(m, codes.get((m["start"], m["end"]))) for m in covering if m["end"] == end],
                 "negated": any((codes.get((m["start"], m["end"])) or {}).get("negated") for m in covering),

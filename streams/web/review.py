@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from aiohttp import web
 
-from streams.records import FIRST, RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
+from streams.records import RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
 from streams.reviews.agreement import agreement
 from streams.reviews.leases import Leases
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
-from streams.web import reports
-from streams.web.access import User, form_of, user_of
-from streams.web.app import SITE, Site, page
-from streams.web.corrections import ACTIONS, decided, found_drugs, state_of
-from streams.web.queue import FETCHED, ORDERS, READINGS, place, present, waiting
+from streams.web import offers, reports
+from streams.web.access import form_of, user_of
+from streams.web.app import SITE, Site, message, page
+from streams.web.corrections import ACTIONS, FieldError, decided, shown_fields, state_of, typed_fields
+from streams.web.offers import Offer, count_waiting, next_event, offer_of, reading_due, shown_hash
+from streams.web.queue import ORDERS, READINGS, place
 
 REASON_LENGTH = 500
-#: Events that are tried until one is still as it was when it was first decided.
-TRIES = 20
+#: Of the nearest terms, those that have a button.
+CHOICES = 5
+#: Of an event that has got another code, text or decision while it was looked at.
+CHANGED = "The report was changed or decided meanwhile; load the queue again."
 
 
-Leased = tuple[Place | None, dict[str, Any] | None, dict[str, Any] | None]
-"""The place of an event, its report and the event; None where there is none."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the form has: a hash of what is decided on, the fields, and what is wrong with one of them."""
+
+    shown: str
+    fields: Mapping[str, Any]
+    error: FieldError | None = None
 
 
 async def queue(request: web.Request) -> web.Response:
@@ -38,20 +43,15 @@ async def queue(request: web.Request) -> web.Response:
     site, user = request.app[SITE], user_of(request)
     if site.log is None or site.leases is None or not user.may_review:
         why = "Reviews need a broker: set PV_BROKER." if site.log is None else "You may read, but not review."
-        return page(request, "message.html", 403, message=why)
+        return message(request, 403, why)
     order = _order(request.query.get("order", ""))
     await site.log.refresh()
-    count, (mine, report, event) = await _next_event(site, site.log, order, user)
-    readings = site.log.readings.get(mine) if mine and order in READINGS else None
-    shown = _shown(site.log, mine, order, event) if mine is not None and event is not None else ""
-    if mine is not None and report is not None and event is not None and readings is not None:
-        before = readings.original if order == "second" else site.log.current[mine]
-        reports.show_as(report, event, before)
-    return page(
-        request, "review.html", order=order, orders=[*ORDERS, *READINGS], waiting=count, report=report,
-        event=event, place=mine, shown=shown, last=_last_of(site.log, user.name), readings=readings,
-        agreement=agreement(site.log.readings.values()),
-    )  # fmt: skip
+    count, offer = await next_event(site, site.log, order, user)
+    if offer is None:
+        return _page(request, order, count)
+    shown = shown_hash(site.log, offer.where, order, offer.event)
+    offers.show_as_decided_on(offer, site.log, order)
+    return _page(request, order, count, offer, Draft(shown, shown_fields(offer.event)))
 
 
 async def decide(request: web.Request) -> web.Response:
@@ -63,33 +63,34 @@ async def decide(request: web.Request) -> web.Response:
         await leases.skip(where, user.session)
         return _back(order)
     if not await leases.holds(where, user.session):
-        raise web.HTTPConflict(text="another reviewer may have this event by now; load the queue again")
+        return _conflict(request, order, "Another reviewer may have this event by now; load the queue again.")
     await log.refresh()
     event = await site.queries.run(lambda database: _event(database, where))
-    reading = _reading_due(log, where, order, user.name)
-    is_shown = event is not None and reading and form.get("shown") == _shown(log, where, order, event)
+    reading = reading_due(log, where, order, user.name)
+    is_shown = event is not None and reading and form.get("shown") == shown_hash(log, where, order, event)
     if event is None or reading is None or not is_shown:
         await leases.release(where, user.session)
-        raise web.HTTPConflict(text="the report was changed or decided meanwhile; load the queue again")
+        return _conflict(request, order, CHANGED)
     try:
         action, before, after = _decided(site, where, reading, form, event)
-    except ValueError as error:
-        raise web.HTTPBadRequest(text=str(error)) from None
+    except FieldError as error:
+        return await _kept_form(request, where, form, error)
     made = Review(
         sequence=0, report_id=where[0], start=where[1], end=where[2], fingerprint=where[3],
         reviewer=user.name, decided_at=datetime.now(UTC), action=action, reading=reading,
         before=before, after=after, reason=str(form.get("reason", ""))[:REASON_LENGTH],
     )  # fmt: skip
-    written = await log.append(made, lambda: _reading_due(log, where, order, user.name) == reading)
+    written = await log.append(made, lambda: reading_due(log, where, order, user.name) == reading)
     await leases.release(where, user.session)
     if written is None:
-        raise web.HTTPConflict(text="the event was decided meanwhile; load the queue again")
+        return _conflict(request, order, CHANGED)
     return _back(order)
 
 
 async def undo(request: web.Request) -> web.Response:
     """Takes back the reviewer's last decision that is still valid."""
     (log, _), user, form = _topics(request), user_of(request), await form_of(request)
+    order = _order(str(form.get("order", "")))
     await log.refresh()
     last = _last_of(log, user.name)
     written = None
@@ -99,73 +100,42 @@ async def undo(request: web.Request) -> web.Response:
         )
         written = await log.append(made, lambda: _last_of(log, user.name) is last)
     if written is None:
-        raise web.HTTPConflict(text="this decision is not your last one any more; load the queue again")
-    return _back(_order(str(form.get("order", ""))))
+        return _conflict(request, order, "This decision is not your last one any more; load the queue again.")
+    return _back(order)
 
 
-async def _next_event(site: Site, log: ReviewLog, order: str, user: User) -> tuple[int, Leased]:
-    """How many events wait in an order, and the one that the session gets. Those that were decided since the
-    store has run, that others have and that were skipped may be more than are fetched at once.
-    """
-    if order in READINGS:
-        listed = READINGS[order](log, user.name)
-        found = await site.queries.run(lambda database: present(database, listed))
-        return len(found), await _leased_event(site, found, order, user)
-    for start in itertools.count(0, FETCHED):
-        count, listed = await site.queries.run(partial(waiting, order=order, start=start))
-        free = [where for where in listed if not _is_decided(log, where)]
-        leased = await _leased_event(site, free, order, user)
-        if leased[0] is not None or len(listed) < FETCHED:
-            break
-    return count, leased
+async def _kept_form(
+    request: web.Request, where: Place, form: Mapping[str, Any], error: FieldError
+) -> web.Response:
+    """The form again with all that was typed, and what is wrong at its field."""
+    site, (log, _), order = request.app[SITE], _topics(request), _order(str(form.get("order", "")))
+    offer = await offer_of(site, where)
+    if offer is None:
+        return _conflict(request, order, CHANGED)
+    count = await count_waiting(site, log, order, user_of(request).name)
+    offers.show_as_decided_on(offer, log, order)
+    draft = Draft(str(form["shown"]), typed_fields(form, offer.event), error)
+    return _page(request, order, count, offer, draft)
 
 
-async def _leased_event(site: Site, free: list[Place], order: str, user: User) -> Leased:
-    """The event that the session gets a lease of, with its report. Left out are events of a report that has
-    changed, and those that were decided before the lease began.
-    """
-    assert site.leases is not None and site.log is not None
-    texts = site.settings.web_texts
-    for _ in range(TRIES):
-        mine = await site.leases.take(free, user.session)
-        if mine is None:
-            break
-        await site.log.refresh()
-        report = await site.queries.run(partial(reports.one, id_=mine[0], texts=texts))
-        event = _of_report(report, mine)
-        if event is not None and _reading_due(site.log, mine, order, user.name) is not None:
-            return mine, report, event
-        await site.leases.release(mine, user.session)
-        free.remove(mine)
-    return None, None, None
-
-
-def _reading_due(log: ReviewLog, where: Place, order: str, name: str) -> Reading | None:
-    """Which reading of an event a decision would be; None where it has that one by now."""
-    if order in READINGS:
-        due = where in READINGS[order](log, name)
-        return (SECOND if order == "second" else RESOLUTION) if due else None
-    return None if _is_decided(log, where) else FIRST
-
-
-def _shown(log: ReviewLog, where: Place, order: str, event: Mapping[str, Any]) -> str:
-    """A hash of what the form shows of an event of the store, before a decision is applied to it. A later
-    release may have coded the event anew since: then nobody has decided on what the store has.
-    """
-    known = log.readings.get(where) if order in READINGS else None
-    if known is None:
-        shown: tuple[Any, ...] = (state_of(event),)
-    elif order == "second":
-        shown = (known.original,)
-    else:
-        shown = (log.current[where], known.first, known.second)
-    return hashlib.sha256(repr((shown, found_drugs(event))).encode()).hexdigest()
+def _page(
+    request: web.Request, order: str, count: int, offer: Offer | None = None, draft: Draft | None = None
+) -> web.Response:
+    (log, _), status = _topics(request), 400 if draft and draft.error else 200
+    return page(
+        request, "review.html", status, order=order, orders=[*ORDERS, *READINGS], waiting=count, offer=offer,
+        draft=draft, readings=log.readings.get(offer.where) if offer and order in READINGS else None,
+        choices=CHOICES, last=_last_of(log, user_of(request).name),
+        agreement=agreement(log.readings.values()),
+    )  # fmt: skip
 
 
 def _decided(
     site: Site, where: Place, reading: Reading, form: Mapping[str, Any], event: Mapping[str, Any]
 ) -> tuple[Action, ReviewedEvent, ReviewedEvent]:
-    """The action, and the event before and after it. Raises ValueError where it cannot be saved."""
+    """The action, and the event before and after it. Raises FieldError, and HTTPBadRequest for another
+    action.
+    """
     assert site.log is not None
     action, before = str(form.get("action", "")), state_of(event)
     if reading == SECOND:
@@ -176,7 +146,7 @@ def _decided(
         if adopted is not None:
             return adopted.action, before, adopted.after
     if action not in ACTIONS:
-        raise ValueError("no such decision")
+        raise web.HTTPBadRequest(text="no such decision")
     return cast(Action, action), before, decided(before, action, form, event, site.vocabulary)
 
 
@@ -185,10 +155,6 @@ def _topics(request: web.Request) -> tuple[ReviewLog, Leases]:
     if log is None or leases is None:
         raise web.HTTPForbidden(text="reviews need a broker")
     return log, leases
-
-
-def _is_decided(log: ReviewLog, where: Place) -> bool:
-    return where in log.current and log.current[where].review is not None
 
 
 def _place(form: Mapping[str, Any]) -> Place:
@@ -202,14 +168,6 @@ def _event(database: Database, where: Place) -> dict[str, Any] | None:
     """The event at a place, if the report still has the text that was reviewed."""
     found = reports.events_of(database, where[0])
     return next((reports.opened(event) for event in found if place(event) == where), None)
-
-
-def _of_report(report: dict[str, Any] | None, where: Place) -> dict[str, Any] | None:
-    """The event at a place of a report as the page shows it; None where it no longer exists."""
-    if report is None:
-        return None
-    record_id = report["record_id"]
-    return next((e for e in report["events"] if place(e | {"record_id": record_id}) == where), None)
 
 
 def _last_of(log: ReviewLog, name: str) -> Review | None:
@@ -227,8 +185,16 @@ def _order(given: str) -> str:
     return given if given in {*ORDERS, *READINGS} else "uncertainty"
 
 
+def _conflict(request: web.Request, order: str, why: str) -> web.Response:
+    return message(request, 409, why, (_address(order), "Back to the queue"))
+
+
 def _back(order: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": f"/review?{urlencode({'order': order})}"})
+    return web.Response(status=303, headers={"Location": _address(order)})
+
+
+def _address(order: str) -> str:
+    return f"/review?{urlencode({'order': order})}"
 
 
 ROUTES = [web.get("/review", queue), web.post("/review", decide), web.post("/review/undo", undo)]

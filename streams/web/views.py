@@ -12,7 +12,8 @@ from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import ACCESS, form_of, set_cookie
-from streams.web.app import SITE, page
+from streams.web.app import SITE, message, page
+from streams.web.queue import reviewed_since
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, sparkline
 
 
@@ -21,7 +22,11 @@ async def overview(request: web.Request) -> web.Response:
     texts = site.settings.web_texts
 
     def query(database: Database) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        return reports.totals(database), reports.latest(database, texts=texts)
+        with database.snapshot():
+            totals = reports.totals(database)
+            if site.log is not None:
+                totals["reviewed"] = (totals["reviewed"] or 0) + reviewed_since(database, site.log)
+            return totals, reports.latest(database, texts=texts)
 
     totals, latest = await site.queries.run(query)
     dead = site.live.dead_letters if site.live else {}
@@ -41,7 +46,7 @@ async def report(request: web.Request) -> web.Response:
     texts = site.settings.web_texts
     found = await site.queries.run(lambda database: reports.one(database, id_, texts=texts))
     if found is None:
-        return page(request, "message.html", 404, message="There is no such report, or it was deleted.")
+        return message(request, 404, "There is no such report, or it was deleted.")
     return page(request, "report.html", report=found)
 
 
@@ -51,7 +56,7 @@ async def case(request: web.Request) -> web.Response:
     texts, as_csv = site.settings.web_texts, request.query.get("format") == "csv"
     found = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
     if not found:
-        return page(request, "message.html", 404, message="There is no such report with an event.")
+        return message(request, 404, "There is no such report with an event.")
     return web.Response(
         text="".join(csv_lines(found) if as_csv else json_lines(found)),
         content_type="text/csv" if as_csv else "application/json", charset="utf-8",

@@ -85,5 +85,24 @@ document.querySelectorAll("[data-text]").forEach((box) => {
     });
   });
   box.addEventListener("input", show);
-  box.querySelector(".needs-script").hidden = false;
+  show();
 });
+// The nearest terms fill the field of the term.
+const term = document.querySelector("[data-search]");
+const choices = document.querySelectorAll("[data-choose]");
+const showChosen = () => choices.forEach((button) => {
+  button.setAttribute("aria-pressed", String(button.dataset.choose === term.value.trim()));
+});
+choices.forEach((button) => button.addEventListener("click", () => {
+  term.value = button.dataset.choose;
+  showChosen();
+}));
+if (term) {
+  term.addEventListener("input", showChosen);
+  showChosen();
+}
+document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });
+// A long text is read from the event under review on; the page itself stays where it is.
+const reading = document.querySelector(".reading");
+const current = reading?.querySelector("mark.current");
+if (current) reading.scrollTop = current.offsetTop - (reading.clientHeight - current.offsetHeight) / 2;

@@ -27,7 +27,8 @@ def report(id_: str, offset: int, *events: CodedEvent, **fields: Any) -> CodedRe
     named: dict[str, Any] = {"created_at": NOON + timedelta(minutes=offset), "source": "posts"} | fields
     return CodedReport(
         id=id_, text=named.pop("text", f"text {offset} of {id_}"), origin=Origin("posts", 0, offset),
-        received_at=NOON, mentions=(Mention(0, 4, "text", "ADE", 0.9),), events=events, **named,
+        received_at=NOON, mentions=named.pop("mentions", (Mention(0, 4, "text", "ADE", 0.9),)), events=events,
+        **named,
     )  # fmt: skip
 
 

@@ -54,6 +54,31 @@ def reports(count: int = 6) -> list[CodedReport]:
     return made
 
 
+def crowded(count: int = 14) -> CodedReport:
+    """A long text with many events, each with five candidates, and words that are wider than a telephone."""
+    class_, word = "General disorders and administration site conditions", "w" * 90
+    candidates = (
+        Candidate("Feeling sick", "Nausea", "Gastrointestinal disorders", 0.62),
+        Candidate("Sleepless", "Insomnia", "Psychiatric disorders", 0.6),
+        Candidate("Depersonalisation", "Depersonalisation/derealisation disorder", class_, 0.58),
+        Candidate(f"Term {word}", "Myelin oligodendrocyte glycoprotein antibody", class_, 0.5),
+        Candidate("Malaise", "Malaise", class_, 0.4), Candidate("Sixth", "Sixth", class_, 0.3),
+    )  # fmt: skip
+    text, mentions, events = f"It began in spring {word}. ", [], []
+    for i in range(count):
+        text += "For days I took sertraline as I was told to, and nothing happened until evening. I "
+        mentions.append(Mention(len(text), len(text) + 9, "felt sick", "ADE", 0.9))
+        text += "felt sick, then it went. "
+        # The event in the middle is the least certain one.
+        score = 0.5 if i == count // 2 else 0.6
+        events.append(replace(event(), mention=i, score=score, candidates=candidates))
+    return report(
+        f"crowded-{word}", 50, *events, text=text, mentions=tuple(mentions),
+        record_id=f"posts/crowded-{word}/c/normalization@1", created_at=datetime.now(UTC),
+        releases={"ner": "0" * 12},
+    )  # fmt: skip
+
+
 def fill(path: Path, made: list[CodedReport]) -> None:
     database = open_database(Settings(database=str(path)), write=True)
     read = [Read(r.id, revision_of(r), r) for r in made]

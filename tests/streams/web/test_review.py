@@ -206,7 +206,7 @@ async def test_a_form_that_is_sent_several_times_at_once_is_one_decision(brokere
 async def test_events_that_the_store_does_not_know_as_decided_do_not_hide_the_others(
     brokered: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("queue", "review"):
+    for module in ("queue", "offers"):
         monkeypatch.setattr(f"streams.web.{module}.FETCHED", 2)
     async with brokered.served() as browser:
         client = browser()

@@ -18,8 +18,8 @@ from streams.records import FIRST, RESOLUTION, SECOND, Review, ReviewedEvent
 from streams.reviews.log import ReviewLog
 from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.web.offers import TRIES
 from streams.web.queue import READINGS
-from streams.web.review import TRIES
 from tests.streams.store.messages import deletion
 from tests.streams.web.conftest import Client, Page, fill, reports
 from tests.streams.web.test_review import fields, follow, stored_rows
@@ -97,12 +97,12 @@ async def test_a_second_reader_is_another_person_and_does_not_see_the_first_deci
             ("status", "0.00", "0.00"),
         ]
         assert await cy.decide("disputed", {"action": "second"}) == 303
-        assert "No event waits for you" in await ann.html("disputed")
+        assert "No event waits for you" in await cy.html("disputed")
         await follow(brokered.settings)
         assert stored_rows(brokered.settings, ROW)[0][-2:] == ("Nausea", "accept")
         assert await ann.send("/review", form | {"csrf": "0"}) == 403
         assert await cy.undo() == 303
-        assert "by bob" in await ann.html("disputed")
+        assert "by bob" in await cy.html("disputed")
     assert await readings(brokered) == [
         ("ann", FIRST, "correct"), ("bob", SECOND, "accept"), ("cy", RESOLUTION, "accept"),
         ("cy", RESOLUTION, "undo"),
@@ -214,11 +214,11 @@ async def test_the_script_gets_the_text_as_it_is_with_its_carriage_returns(broke
 
 @pytest.mark.parametrize("order", ["uncertainty", "disputed"])
 async def test_every_shortcut_stands_next_to_what_it_does(brokered: Page, order: str) -> None:
-    async with reviewers(brokered) as (ann, bob, _):
+    async with reviewers(brokered) as (ann, bob, cy):
         await ann.decide("uncertainty", {"action": "accept"})
         await bob.decide("second", {"action": "reject"})
         for path in (f"/review?order={order}", "/signals", "/"):
-            answer = await ann.client.get(path, headers={HEADER: "ann"})
+            answer = await cy.client.get(path, headers={HEADER: "cy"})
             html = unescape(await answer.text())
             keys = re.findall(r'data-key="(.)"', html)
             assert keys and sorted(keys) == sorted(set(keys))
