@@ -15,6 +15,8 @@ from streams.web.app import message
 
 log = logging.getLogger(__name__)
 LOWEST_ERROR = 400
+#: What is wrong, where what raises the error does not say so.
+_TEXTS = {404: "There is no such page", 405: "This page takes no form"}
 #: What to do when the broker is back; True: the request should have written something.
 _ADVICE = {
     False: "Load this page again later.",
@@ -51,8 +53,9 @@ async def report(request: web.Request, handler: Handler) -> web.StreamResponse:
 def _refused(request: web.Request, error: web.HTTPException) -> web.Response:
     text = error.text or ""
     if not text or text == f"{error.status}: {error.reason}":
-        text = error.reason
-    response = message(request, error.status, text[:1].upper() + text[1:], _way_back(request))
+        text = _TEXTS.get(error.status, error.reason)
+    text = f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+    response = message(request, error.status, text, _way_back(request))
     for name in ("Allow", "Retry-After"):
         if name in error.headers:
             response.headers[name] = error.headers[name]

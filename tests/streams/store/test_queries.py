@@ -17,6 +17,7 @@ from streams.codec import decode, encode
 from streams.records import CodedReport, Inbound, Review, ReviewedEvent
 from streams.reviews.cases import cases
 from streams.reviews.gold import gold_lines
+from streams.reviews.log import ReviewLog, place_of
 from streams.settings import Settings
 from streams.signals.population import STRATUM, WEEK, Population, count, strata
 from streams.store.database import Database, DatabaseError, open_database
@@ -24,7 +25,7 @@ from streams.store.export import export
 from streams.store.follow import Follower
 from streams.store.tables import PAIRS, REPORTS, Table
 from streams.web import reports
-from streams.web.queue import ORDERS, present, waiting
+from streams.web.queue import ORDERS, present, reviewed_since, waiting
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import NOON, deletion, event, message, report
 
@@ -73,6 +74,20 @@ def filled(database: Database) -> Database:
     return database
 
 
+def more_decisions() -> ReviewLog:
+    """The four that the store has, and others that it has not: two first ones, one that is taken back, and
+    one on a report that it does not have.
+    """
+    log = ReviewLog(Settings())
+    undone = replace(KEPT, review=None)
+    later = [(HOSTILE[2], 2, KEPT), (HOSTILE[3], 3, KEPT), ("r23", 23, undone), ("nobody", 4, KEPT)]
+    log.reviews += [decode(Review, decision(i, named("r20", 20), KEPT, 20).value) for i in range(4)]
+    for i, (id_, offset, after) in enumerate(later, 4):
+        log.reviews.append(decode(Review, decision(i, named(id_, offset), after, offset).value))
+        log.current[place_of(log.reviews[-1])] = after
+    return log
+
+
 def answers(database: Database) -> dict[str, Any]:
     """By the name of the question."""
     population = Population()
@@ -92,6 +107,7 @@ def answers(database: Database) -> dict[str, Any]:
     }
     found |= {order: waiting(database, order) for order in ORDERS}
     found["present"] = present(database, [*found["random"][1], ("nobody", 0, 4, "f1")])
+    assert reviewed_since(database, more_decisions()) == 1
     found |= {f"one {id_}": reports.one(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
     return found
 

@@ -72,6 +72,8 @@ def crowded(count: int = 14) -> CodedReport:
         # The event in the middle is the least certain one.
         score = 0.5 if i == count // 2 else 0.6
         events.append(replace(event(), mention=i, score=score, candidates=candidates))
+    broad = candidates[2]
+    events[-1] = replace(events[-1], llt=broad.llt, pt=broad.pt, soc=broad.soc)
     return report(
         f"crowded-{word}", 50, *events, text=text, mentions=tuple(mentions),
         record_id=f"posts/crowded-{word}/c/normalization@1", created_at=datetime.now(UTC),

@@ -20,7 +20,7 @@ async def shown(client: Client, path: str = "/review") -> str:
 
 
 def waiting(html: str) -> int:
-    return int(re.findall(r"(\d+) events wait<", html)[0])
+    return int(re.findall(r"(\d+) events? waits?<", html)[0])
 
 
 async def test_the_event_under_review_is_the_marked_one_of_many(brokered: Page) -> None:

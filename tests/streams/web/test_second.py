@@ -181,7 +181,7 @@ async def test_events_that_are_gone_do_not_hide_the_last_one_that_waits(brokered
     database.close()
     async with reviewers(brokered) as (_, bob, _):
         html = await bob.html("second")
-        assert "1 events wait" in html and fields(html)["report"] == last
+        assert "1 event waits" in html and fields(html)["report"] == last
 
 
 @pytest.mark.parametrize("drug", ["calcium, vitamin d", "white\r\npills", "aspirin, lithium"])
