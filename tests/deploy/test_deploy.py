@@ -119,9 +119,23 @@ def test_every_stage_is_scraped_under_its_own_name() -> None:
     assert job["honor_labels"], "otherwise the label of the target displaces the one of the metric"
 
 
-def test_the_absence_of_every_stage_is_an_alert() -> None:
-    (alert,) = [a for a in alerts() if a["alert"] == "WorkerAbsent"]
-    assert set(re.findall(r'stage="(\w+)"', alert["expr"])) == STAGES
+def test_a_target_of_prometheus_is_there_without_a_profile_or_is_found_by_its_name() -> None:
+    services, found = compose(), set()
+    for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]:
+        static = [t for config in job.get("static_configs", ()) for t in config["targets"]]
+        assert [t for t in static if "profiles" in services.get(t.split(":")[0], {})] == []
+        for config in job.get("dns_sd_configs", ()):
+            found |= set(config["names"])
+            assert config["type"] == "A"
+            for name in config["names"]:
+                assert services[name]["environment"]["PV_HTTP_PORT"] == str(config["port"])
+    assert found == {"source"}
+
+
+def test_the_configuration_for_one_process_asks_it_where_it_listens() -> None:
+    (job,) = load("deploy/prometheus/up.yml")["scrape_configs"]
+    assert job["job_name"] == "pvstream"
+    assert job["static_configs"] == [{"targets": [f"{Settings().http_host}:{Settings().http_port}"]}]
 
 
 @pytest.mark.parametrize("service", ["topics", "source", *sorted(STAGES)])
@@ -140,13 +154,6 @@ def test_the_live_sources_start_with_their_profile_only_and_can_confirm_what_the
     assert words[0] == "source"
     assert set(words[1:]) <= set(NAMES)
     assert seconds(service["stop_grace_period"]) > float(service["environment"]["PV_GRACE"])
-    targets = {
-        target
-        for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]
-        for config in job["static_configs"]
-        for target in config["targets"]
-    }
-    assert f"source:{service['environment']['PV_HTTP_PORT']}" in targets
 
 
 @pytest.mark.parametrize("stage", sorted(STAGES))
