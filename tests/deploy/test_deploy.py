@@ -91,10 +91,11 @@ def test_the_workers_read_the_store_and_only_the_service_topics_writes_it() -> N
 
 
 def final_stage() -> str:
-    return (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[-1]
+    text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
+    return re.sub(r" \\\n +(?=/|PV_D)", " ", text.split("\nFROM ")[-1])
 
 
-def test_the_image_creates_store_and_state_for_its_own_user_so_that_new_volumes_are_writable() -> None:
+def test_the_image_creates_its_volumes_for_its_own_user_so_that_new_ones_are_writable() -> None:
     environment = compose()["topics"]["environment"]
     store, state = environment["PV_STORE"], environment["PV_STATE"]
     final = final_stage()
@@ -103,8 +104,9 @@ def test_the_image_creates_store_and_state_for_its_own_user_so_that_new_volumes_
     assert created is not None
     assert user is not None
     assert created[1] == user[2]
-    assert {store, state} <= set(created[2].split())
-    assert f"PV_STORE={store} PV_STATE={state}\n" in final
+    database = environment["PV_DATABASE"]
+    assert {store, state, str(Path(database).parent)} <= set(created[2].split())
+    assert f"PV_STORE={store} PV_STATE={state} PV_DATABASE={database}\n" in final
     assert f"\nUSER {user[1]}\n" in final
     assert final.index(created[0]) < final.index("\nUSER ")
 
@@ -138,12 +140,17 @@ def test_the_configuration_for_one_process_asks_it_where_it_listens() -> None:
     assert job["static_configs"] == [{"targets": [f"{Settings().http_host}:{Settings().http_port}"]}]
 
 
-@pytest.mark.parametrize("service", ["topics", "source", *sorted(STAGES)])
-def test_the_settings_of_a_service_exist_and_are_valid(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("service", ["topics", "source", "store", "page", "signals", *sorted(STAGES)])
+def test_the_settings_of_a_service_exist_and_are_valid(
+    service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     environment = compose()[service]["environment"]
     assert {name.removeprefix("PV_").lower() for name in environment} <= Settings.model_fields.keys()
-    for name, value in environment.items():
-        monkeypatch.setenv(name, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value))
+    token = tmp_path / "token"
+    token.write_text("sixteen letters at least")
+    for name, text in environment.items():
+        value = str(token) if text.startswith("/run/secrets/") else re.sub(r"\$\{\w+:-(.*)\}", r"\1", text)
+        monkeypatch.setenv(name, value)
     assert Settings().bootstrap == ["kafka:9092"]
 
 

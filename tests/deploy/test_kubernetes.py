@@ -42,6 +42,15 @@ def containers(overlay: str) -> list[tuple[Object, Object]]:
     return found
 
 
+def workers(overlay: str) -> list[Object]:
+    """The Deployments that run a stage."""
+    return [
+        d
+        for d in objects(overlay, "Deployment")
+        if d["spec"]["template"]["metadata"]["labels"].get("pvstream/role") == "worker"
+    ]
+
+
 def stage_of(deployment: Object) -> str:
     stage: str = deployment["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]
     return stage
@@ -71,7 +80,7 @@ def test_every_object_is_one_that_kubernetes_accepts(overlay: str) -> None:
     ],
 )
 def test_a_mistake_in_an_object_is_found(path: tuple[Any, ...], value: Any) -> None:
-    deployment = objects("small", "Deployment")[0]
+    deployment = workers("small")[0]
     place = pod_of(deployment)["containers"][0]
     for key in path[:-1]:
         place = place[key]
@@ -82,7 +91,7 @@ def test_a_mistake_in_an_object_is_found(path: tuple[Any, ...], value: Any) -> N
 
 @overlays
 def test_there_is_a_deployment_for_each_stage_that_runs_this_stage(overlay: str) -> None:
-    deployments = by_name(overlay, "Deployment")
+    deployments = {d["metadata"]["name"]: d for d in workers(overlay)}
     assert deployments.keys() == {f"pvstream-{stage}" for stage in STAGES}
     for name, deployment in deployments.items():
         (container,) = pod_of(deployment)["containers"]
@@ -104,7 +113,7 @@ def test_deployments_and_budgets_select_the_pods_of_their_stage_only(overlay: st
                 d for d in deployments if selects(selector, d["spec"]["template"]["metadata"]["labels"])
             ]
             assert [d["metadata"]["name"] for d in chosen] == [item["metadata"]["name"]]
-    for deployment in deployments:
+    for deployment in workers(overlay):
         labels = deployment["spec"]["template"]["metadata"]["labels"]
         for constraint in pod_of(deployment)["topologySpreadConstraints"]:
             assert constraint["labelSelector"]["matchLabels"] == labels
@@ -115,14 +124,15 @@ def test_the_settings_exist_and_are_valid(
     overlay: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     variables = settings_of(overlay)
-    names = [v["name"] for _, c in containers(overlay) for v in c.get("env", ()) if v["name"] != "STAGE"]
+    pairs = [(v["name"], v.get("value")) for _, c in containers(overlay) for v in c.get("env", ())]
+    names = {name for name, _ in pairs} - {"STAGE"}
     known = {f"PV_{name.upper()}" for name in Settings.model_fields}
     assert {*variables, *names} <= known
-    for name, value in variables.items():
+    for name, value in [*variables.items(), *((n, v) for n, v in pairs if n != "STAGE" and v is not None)]:
         monkeypatch.setenv(name, value)
         if value.startswith("/etc/pvstream/secrets/"):
             path = tmp_path / Path(value).name
-            path.write_text("secret\n")
+            path.write_text("sixteen letters at least\n")
             monkeypatch.setenv(name, str(path))
     ports = {int(address.rpartition(":")[2]) for address in Settings().bootstrap}
     assert ports == {CLUSTER_PORTS[overlay]}
@@ -137,11 +147,18 @@ def test_the_cluster_gets_its_secrets_from_files_and_a_pod_without_them_does_not
         assert volume["defaultMode"] == 0o440
         assert mount["mountPath"] == "/etc/pvstream/secrets"
         assert mount["readOnly"]
-    files = {value for value in settings_of("cluster").values() if value.startswith("/etc/")}
+    own = {v.get("value", "") for _, c in containers("cluster") for v in c.get("env", ())}
+    files = {value for value in own | set(settings_of("cluster").values()) if value.startswith("/etc/")}
     # The comment that says how to make the secret names each of them.
     text = (K8S / "cluster/kustomization.yaml").read_text(encoding="utf-8")
     assert {f"--from-file={Path(file).name}" for file in files} == set(re.findall(r"--from-file=\S+", text))
-    secrets = {"PV_SASL_PASSWORD", "PV_SSL_KEY_PASSWORD", "PV_OAUTH_CLIENT_SECRET"}
+    secrets = {
+        "PV_DATABASE_PASSWORD",
+        "PV_WEB_TOKEN",
+        "PV_SASL_PASSWORD",
+        "PV_SSL_KEY_PASSWORD",
+        "PV_OAUTH_CLIENT_SECRET",
+    }
     assert all(not secrets & settings_of(overlay).keys() for overlay in OVERLAYS)
 
 
@@ -172,9 +189,10 @@ def image_user() -> int:
 @overlays
 def test_store_and_state_are_claims_and_only_the_state_is_written(overlay: str) -> None:
     variables, claims = settings_of(overlay), by_name(overlay, "PersistentVolumeClaim")
+    claims.pop("pvstream-results", None)
     modes = {"small": ["ReadWriteOnce"], "cluster": ["ReadWriteMany"]}
     assert {tuple(claim["spec"]["accessModes"]) for claim in claims.values()} == {tuple(modes[overlay])}
-    for deployment in objects(overlay, "Deployment"):
+    for deployment in workers(overlay):
         pod = pod_of(deployment)
         used = {
             v["name"]: v["persistentVolumeClaim"]["claimName"]
@@ -193,7 +211,7 @@ def test_store_and_state_are_claims_and_only_the_state_is_written(overlay: str) 
 @overlays
 def test_probes_ask_the_worker_and_leave_it_time_to_end_itself_and_to_drain(overlay: str) -> None:
     variables = settings_of(overlay)
-    for deployment in objects(overlay, "Deployment"):
+    for deployment in workers(overlay):
         pod = pod_of(deployment)
         (worker,) = pod["containers"]
         (port,) = worker["ports"]
@@ -230,8 +248,7 @@ def test_the_topics_job_creates_the_topics_with_the_settings_of_the_workers(over
 
 @overlays
 def test_prometheus_may_scrape_all_workers_and_nobody_else_connects(overlay: str) -> None:
-    (policy,) = objects(overlay, "NetworkPolicy")
-    spec = policy["spec"]
+    spec = by_name(overlay, "NetworkPolicy")["pvstream"]["spec"]
     assert set(spec["policyTypes"]) == {"Ingress", "Egress"}
     for item in objects(overlay, "Deployment") + objects(overlay, "Job"):
         assert selects(spec["podSelector"]["matchLabels"], item["spec"]["template"]["metadata"]["labels"])
@@ -246,11 +263,11 @@ def test_prometheus_may_scrape_all_workers_and_nobody_else_connects(overlay: str
 
 @overlays
 def test_the_monitor_scrapes_the_workers_under_the_labels_that_the_alerts_expect(overlay: str) -> None:
-    (service,), (monitor,) = objects(overlay, "Service"), objects(overlay, "ServiceMonitor")
+    service, (monitor,) = by_name(overlay, "Service")["pvstream"], objects(overlay, "ServiceMonitor")
     assert selects(monitor["spec"]["selector"]["matchLabels"], service["metadata"]["labels"])
     assert service["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "pvstream"
     assert service["spec"]["publishNotReadyAddresses"]
-    for deployment in objects(overlay, "Deployment"):
+    for deployment in workers(overlay):
         assert selects(service["spec"]["selector"], deployment["spec"]["template"]["metadata"]["labels"])
     (job,) = objects(overlay, "Job")
     assert not selects(service["spec"]["selector"], job["spec"]["template"]["metadata"]["labels"])
@@ -275,7 +292,7 @@ def test_the_alerts_are_those_of_prometheus(overlay: str) -> None:
 
 def test_each_stage_scales_on_its_own_lag_slowly_and_not_above_its_partitions() -> None:
     scaled = by_name("cluster", "ScaledObject")
-    assert scaled.keys() == by_name("cluster", "Deployment").keys()
+    assert scaled.keys() == {d["metadata"]["name"] for d in workers("cluster")}
     partitions = int(settings_of("cluster")["PV_PARTITIONS"])
     for name, item in scaled.items():
         spec, stage = item["spec"], name.removeprefix("pvstream-")
@@ -288,7 +305,7 @@ def test_each_stage_scales_on_its_own_lag_slowly_and_not_above_its_partitions() 
         down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]
         assert down["stabilizationWindowSeconds"] >= 600
         assert down["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 600}]
-    assert all("replicas" not in d["spec"] for d in objects("cluster", "Deployment"))
+    assert all("replicas" not in d["spec"] for d in workers("cluster"))
     assert "pv_lag_seconds" in exported()
 
 
