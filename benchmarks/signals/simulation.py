@@ -18,7 +18,7 @@ import typer
 
 from benchmarks.machine import print_and_write, provenance
 from streams.signals.statistics.criteria import CRITERIA, discoveries, evaluate
-from streams.signals.statistics.fitting import fit
+from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, fit
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.tables import Counts
 from streams.signals.watch import WEEKS, sequential_test
@@ -80,6 +80,14 @@ def simulated(rng: np.random.Generator, errors: Errors) -> tuple[np.ndarray, dic
     return found + rng.binomial(found, errors.repeated), planted
 
 
+def prior_of(counts: Counts) -> Mixture:
+    """As `pvstream signals` chooses it."""
+    try:
+        return fit(counts.n, counts.expected)
+    except NotEnoughPairs:
+        return DEFAULT
+
+
 def flags(weeks: np.ndarray, prior: Mixture | None) -> tuple[dict[str, np.ndarray], Mixture]:
     """Which pairs meet each criterion after the last of the weeks; `prior` None: fitted anew."""
     total = weeks.sum(axis=0).astype(float)
@@ -88,7 +96,7 @@ def flags(weeks: np.ndarray, prior: Mixture | None) -> tuple[dict[str, np.ndarra
         total[rows, columns], total.sum(axis=1)[rows], total.sum(axis=0)[columns],
         np.full(len(rows), total.sum()),
     )  # fmt: skip
-    prior = prior or fit(counts.n, counts.expected)
+    prior = prior or prior_of(counts)
     found = evaluate(counts, prior)
     met = {name: criterion(found) for name, criterion in CRITERIA.items()}
     met["fdr"] = discoveries(counts, FDR)

@@ -32,6 +32,10 @@ class WindowStatistics:
     """EBGM with EB05 and EB95."""
     criteria: tuple[str, ...]
     """Names of the criteria that are met."""
+    ebgm_prior: Literal["fitted", "published"] | None = None
+    """Whether the prior of EBGM comes from the pairs of the window or, where they are too few for that, from
+    the paper; None: not stated.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

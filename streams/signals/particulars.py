@@ -70,7 +70,8 @@ def _methods(options: Options, whole: Window) -> Iterator[tuple[str, str]]:
             f"weeks, a period that moves on every week, with alpha {options.alpha:g} of a pair in a period"
         ),
     )
-    how, prior = "fitted to all pairs" if whole.prior_is_fitted else "not fitted: too few pairs", whole.prior
+    how = "fitted to all pairs" if whole.prior_is_fitted else "as published, not fitted: too few pairs"
+    prior = whole.prior
     yield (
         "Prior of EBGM",
         (

@@ -37,10 +37,11 @@ def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
         f"<title>{TITLE}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
         f"<h1>{TITLE}</h1>",
         f'<p role="note"><strong>{escape(CAVEAT)}</strong></p>',
-        "<h2>Largest EB05</h2>",
+        "<h2>EBGM of the pairs with the largest IC025</h2>",
         forest(shown[:PLOTTED]),
         "<h2>Pairs of drug and term</h2>",
-        "<p>In brackets: 95 % intervals, of EBGM EB05 and EB95. Known use: people take the drug for it.</p>",
+        "<p>By falling IC025. In brackets: 95 % intervals, of EBGM EB05 and EB95. "
+        f"{escape(outcome.windows['all'].prior_note)} Known use: people take the drug for it.</p>",
         *_table(COLUMNS, [_cells(signal) for signal in shown]),
         *([f"<p>{more} more pairs are not shown.</p>"] if more > 0 else []),
         "<h2>What was done (READUS-PV)</h2>",

@@ -54,10 +54,17 @@ class Window:
     prior: Mixture
     prior_is_fitted: bool
 
+    @property
+    def prior_note(self) -> str:
+        """Stands with EBGM where its prior is not fitted; else empty."""
+        if self.prior_is_fitted:
+            return ""
+        return "EBGM has the prior that DuMouchel (1999) published: the pairs are too few to fit one."
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The signals of one computation, those of the largest EB05 over all time first."""
+    """The signals of one computation, those of the largest IC025 over all time first."""
 
     computed_at: datetime
     options: Options
@@ -127,7 +134,7 @@ class Surveillance:
         wanted = self._options.criterion
         if wanted is not None:
             signals = [s for s in signals if wanted in s.windows["all"].criteria]
-        return sorted(signals, key=lambda s: (-s.windows["all"].ebgm.low, s.key))
+        return sorted(signals, key=lambda s: (-s.windows["all"].ic.low, s.key))
 
     def _records(self, window: str, listed: list[Pair]) -> dict[Pair, WindowStatistics]:
         live = self._live[window]
@@ -142,16 +149,17 @@ class Surveillance:
             everything = discoveries(live.statistics(reported).counts, self._options.fdr)
             flags[FDR] = everything[[present[pair] for pair in pairs]]
         return {
-            pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]))
+            pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]), live.is_fitted)
             for i, pair in enumerate(pairs)
         }
 
 
-def _record(s: Statistics, i: int, criteria: tuple[str, ...]) -> WindowStatistics:
+def _record(s: Statistics, i: int, criteria: tuple[str, ...], prior_is_fitted: bool) -> WindowStatistics:
     return WindowStatistics(
         n=int(s.counts.n[i]), expected=_rounded(s.expected[i]), prr=_limits(s.prr, i),
         chi_square=_rounded(s.chi_square[i]), chi_square_yates=_rounded(s.chi_square_yates[i]),
         ror=_limits(s.ror, i), ic=_limits(s.ic, i), ebgm=_limits(s.ebgm, i), criteria=criteria,
+        ebgm_prior="fitted" if prior_is_fitted else "published",
     )  # fmt: skip
 
 

@@ -20,9 +20,11 @@ FRESH_SECONDS = 60.0
 #: Seconds from one fit of the priors, with which every pair is computed, to the next.
 REFIT_SECONDS = 3600.0
 SHOWN = 100
+#: The order where none is chosen; it depends on no prior.
+SORT = "ic025"
 SORTS: dict[str, Callable[[Signal, WindowStatistics], float | str]] = {
-    "eb05": lambda _, s: -s.ebgm.low,
     "ic025": lambda _, s: -s.ic.low,
+    "eb05": lambda _, s: -s.ebgm.low,
     "prr": lambda _, s: -s.prr.value,
     "ror": lambda _, s: -s.ror.value,
     "n": lambda _, s: -s.n,
@@ -41,15 +43,15 @@ class SignalFilter:
     term: str = ""
     soc: str = ""
     window: str = "all"
-    sort: str = "eb05"
+    sort: str = SORT
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> SignalFilter:
         """From the query string of a URL; an unknown value becomes the default."""
-        window, sort = query.get("window", "all"), query.get("sort", "eb05")
+        window, sort = query.get("window", "all"), query.get("sort", SORT)
         return cls(
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
-            window if window in WINDOWS else "all", sort if sort in SORTS else "eb05",
+            window if window in WINDOWS else "all", sort if sort in SORTS else SORT,
         )  # fmt: skip
 
 

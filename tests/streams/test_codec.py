@@ -165,7 +165,10 @@ SIGNAL = Signal(
 
 def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
     assert decode(Signal, wire_bytes("signal-v1")) == SIGNAL
-    golden, latest = wire_bytes("signal-v2"), replace(SIGNAL, known_use=True)
+    earlier = replace(SIGNAL, known_use=True)
+    assert decode(Signal, wire_bytes("signal-v2")) == earlier
+    windows = {"all": replace(earlier.windows["all"], ebgm_prior="published")}
+    golden, latest = wire_bytes("signal-v3"), replace(earlier, windows=windows)
     assert encode(latest) == golden
     assert decode(Signal, golden) == latest
 

@@ -240,6 +240,8 @@ def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
         "* signal of the weekly watch.",
         highlight=False,
     )
+    if whole.prior_note:
+        err.print(whole.prior_note, highlight=False)
     if n := outcome.without_language:
         err.print(
             f"--language leaves out {n} more reports: their source states no language.", highlight=False

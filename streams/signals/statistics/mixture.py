@@ -83,7 +83,8 @@ class Mixture:
         x: Floats = curve(log_expected)
         counts = np.full(len(expected), n)
         below, density = self._posterior(counts, expected).below(x)
-        step = np.divide(below - p, density, out=np.ones_like(x), where=density > 0)
+        with np.errstate(over="ignore"):
+            step = np.divide(below - p, density, out=np.ones_like(x), where=density > 0)
         x -= step
         # Between two components that are far apart the curve is steep and the spline not good enough.
         far = np.flatnonzero(np.abs(step) > NEAR)

@@ -20,27 +20,29 @@ def tables(pairs: int, seed: int) -> Tables:
 
 
 def test_a_change_computes_its_pairs_and_no_others() -> None:
-    first = tables(300, 1)
+    first = tables(2500, 1)
     live = LiveStatistics(first)
+    assert live.is_fitted
     before = live.statistics().ebgm.value.copy()
     changed, new = first.pairs[5], ("new", "t1")
     counts = Counts(np.array([9.0, 3.0]), np.full(2, 50.0), np.full(2, 40.0), np.full(2, 1e5))
     live.change([changed, new], counts)
     found = live.statistics()
     expected = evaluate(counts, live.prior)
-    np.testing.assert_allclose(found.ebgm.value[[5, 300]], expected.ebgm.value)
-    np.testing.assert_allclose(found.ror.low[[5, 300]], expected.ror.low)
-    np.testing.assert_array_equal(np.delete(found.ebgm.value, [5, 300]), np.delete(before, 5))
+    np.testing.assert_allclose(found.ebgm.value[[5, 2500]], expected.ebgm.value)
+    np.testing.assert_allclose(found.ror.low[[5, 2500]], expected.ror.low)
+    np.testing.assert_array_equal(np.delete(found.ebgm.value, [5, 2500]), np.delete(before, 5))
 
 
 def test_a_refit_equals_a_computation_from_scratch() -> None:
-    first, second = tables(300, 1), tables(400, 2)
+    first, second = tables(2500, 1), tables(3000, 2)
     live = LiveStatistics(first)
     changed = live.adopt(second)
     # Pairs without a new number of reports keep their statistics until the next fit.
-    assert 100 <= len(changed) < 400
+    assert 500 <= len(changed) < 3000
     live.refit()
     scratch = LiveStatistics(second)
+    assert live.is_fitted and scratch.is_fitted
     rows = [live.pairs.index(pair) for pair in scratch.pairs]
     np.testing.assert_allclose(live.statistics().ebgm.low[rows], scratch.statistics().ebgm.low, rtol=2e-2)
     np.testing.assert_allclose(live.statistics().ic.low[rows], scratch.statistics().ic.low)
@@ -63,12 +65,14 @@ def test_a_fit_to_few_pairs_does_not_decide_those_of_the_many_that_come_later() 
         drawn = rng.multinomial(reports, shares.ravel() / shares.sum())
         return drawn.reshape(shares.shape).astype(np.float64)
 
-    reports = more(80)
+    reports = more(600)
     live = LiveStatistics(counted(reports))
+    assert not live.is_fitted
     for hour in range(8):
         reports += more(150 * 2**hour)
         live.adopt(counted(reports))
         live.refit()
+    assert live.is_fitted
     scratch = LiveStatistics(counted(reports)).statistics()
     found = live.statistics(counted(reports).pairs)
     assert (scratch.ebgm.low >= 2).sum() > 5

@@ -60,6 +60,33 @@ def test_a_planted_signal_is_first_and_meets_all_criteria(stored: Database, fill
     assert decode(Signal, encode(first)) == first
 
 
+def test_signals_are_listed_by_falling_ic025(stored: Database, fill: Fill) -> None:
+    fill(reports())
+    windows = [s.windows["all"] for s in Surveillance(stored, Options()).compute(NOON).signals]
+    lows = [window.ic.low for window in windows]
+    assert lows == sorted(lows, reverse=True)
+    by_ebgm = sorted(windows, key=lambda window: -window.ebgm.low)
+    assert [window.ic.low for window in by_ebgm] != lows
+
+
+def test_a_fitted_prior_is_stated_as_such(stored: Database, fill: Fill) -> None:
+    rng = random.Random(1)
+    fill([
+        report(
+            f"r{i}", i, event(f"drug {rng.randrange(80)}", f"Term {rng.randrange(60)}"),
+            created_at=NOON - timedelta(days=100 - i % 100, minutes=1),
+        )
+        for i in range(5000)
+    ])  # fmt: skip
+    outcome = Surveillance(stored, Options()).compute(NOON)
+    assert outcome.windows["all"].prior_note == "" and outcome.windows["7d"].prior_note
+    (signal, *_) = [s for s in outcome.signals if "7d" in s.windows]
+    assert {name: s.ebgm_prior for name, s in signal.windows.items() if name != "90d"} == {
+        "all": "fitted", "7d": "published",
+    }  # fmt: skip
+    assert "fitted to all pairs" in html(outcome, [], "1")
+
+
 def test_a_pair_of_a_drug_and_what_it_is_taken_for_is_listed_as_a_known_use(
     stored: Database, fill: Fill
 ) -> None:
@@ -209,6 +236,10 @@ def test_the_command_prints_and_writes_the_signals(
     assert "Insomnia"[:4] in answer.out and "no better than chance" in answer.one_line
     (signal,) = map(orjson.loads, lines.read_bytes().splitlines())
     assert (signal["drug"], signal["term"]) == ("<drug>", "Insomnia")
+    # The 90 pairs are too few for a fit, and what is written says so too.
+    assert "pairs are too few to fit one" in answer.one_line
+    assert signal["windows"]["all"]["ebgm_prior"] == "published"
+    assert "as published, not fitted" in page.read_text(encoding="utf-8")
     written = page.read_text(encoding="utf-8")
     assert "that meet eb05" in written and "<td>&lt;drug&gt;</td>" in written and "<td>drug" not in written
     for wrong in (("--level", "llt"), ("--criterion", "none"), ("--criterion", "fdr"), ("--until", "7")):

@@ -103,6 +103,8 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         client = browser()
         html = await (await client.get("/signals?drug=sertr&soc=Gastrointestinal+disorders&sort=n")).text()
         assert "WEB-RADR" in html and "/pair?drug=sertraline&amp;term=Nausea" in html
+        assert "the pairs are too few to fit one" in html
+        assert "<option selected>ic025" in await (await client.get("/signals?sort=unknown")).text()
         assert "No pair." in await (await client.get("/signals?drug=nobody")).text()
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
 
