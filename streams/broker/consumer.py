@@ -16,6 +16,8 @@ from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.settings import Settings
 from streams.topics import broker_name
 
+#: Seconds after which a consumer that does not stop is told again.
+STOP_AGAIN = 0.5
 #: Records of aborted transactions are not delivered.
 ISOLATION = "read_committed"
 
@@ -26,9 +28,28 @@ def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
     """
     tolerant_headers.install()
     names = [broker_name(settings, topic) for topic in topics]
-    consumer = AIOKafkaConsumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
+    consumer = _Consumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
     retry_unknown_nodes(consumer._client)
     return consumer
+
+
+class _Consumer(AIOKafkaConsumer):  # type: ignore[misc]
+    """Its `stop` ends, also right after `assign`. The task that fetches then ends the requests of the earlier
+    assignment and takes its own cancellation for that of a request: it goes on, and `stop` waits for it.
+    """
+
+    async def stop(self) -> None:
+        again = asyncio.create_task(self._stop_again())
+        try:
+            await super().stop()
+        finally:
+            again.cancel()
+
+    async def _stop_again(self) -> None:
+        while True:
+            await asyncio.sleep(STOP_AGAIN)
+            if self._fetcher is not None:
+                self._fetcher._fetch_task.cancel()
 
 
 @asynccontextmanager

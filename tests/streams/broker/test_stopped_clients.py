@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError
 from rich.console import Console
 
 from streams import topics
+from streams.broker.consumer import kafka_consumer
 from streams.broker.deletions import read_deletions
 from streams.broker.embedded import EmbeddedBroker
 from streams.broker.ranges import read_chunks
@@ -27,6 +28,7 @@ from streams.signals.publishing import publish
 from streams.sources.delivery import Delivery
 from streams.store.database import open_database
 from streams.store.follow import Follower
+from tests.streams.polling import until
 
 
 async def _follow(settings: Settings) -> None:
@@ -105,3 +107,21 @@ async def test_a_client_that_does_not_start_is_stopped(
     assert isinstance(outcome, expected if cancelled else KafkaConnectionError)
     assert clients
     assert all(client._closed for client in clients)
+
+
+async def test_a_consumer_stops_that_was_just_assigned_its_partitions_anew(broker: str) -> None:
+    """While a request of the earlier assignment waits for records."""
+    consumer = kafka_consumer(Settings(broker=broker), group_id=None, enable_auto_commit=False)
+    await consumer.start()
+    partitions = [TopicPartition("events", p) for p in range(2)]
+    consumer.assign(partitions)
+    for tp in partitions:
+        consumer.seek(tp, 0)
+    await until(lambda: bool(consumer._fetcher._in_flight), 20)
+    consumer.assign(partitions)
+    stopping = asyncio.ensure_future(consumer.stop())
+    done, _ = await asyncio.wait([stopping], timeout=20)
+    if not done:
+        stopping.cancel()  # which ends it
+        await asyncio.wait([stopping])
+    assert done
