@@ -6,10 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streams.broker.topic_ids import TopicId
 from streams.codec import BadRecord, adapter, decode
 from streams.order import Revision, read_revision, revision_of
 from streams.records import Id, Inbound, Report
-from streams.store.rows import Rows
+from streams.store.rows import Row, Rows
 from streams.topics import by_name
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ class Batch:
     replaced: list[str] = field(default_factory=list)
     """Ids of reports whose earlier events and pairs are to be removed."""
     offsets: Offsets = field(default_factory=dict)
+    topics: dict[str, TopicId] = field(default_factory=dict)
+    """The ids of the topics that the offsets are of from now on."""
     stale: int = 0
     repeated: int = 0
 
@@ -89,6 +92,17 @@ def fold(messages: Sequence[Read], kept: Mapping[str, Revision]) -> Batch:
         if id_ in kept:
             batch.replaced.append(id_)
     return batch
+
+
+def offset_rows(offsets: Offsets) -> list[Row]:
+    return [
+        {"topic": topic, "partition": partition, "next_offset": offset}
+        for (topic, partition), offset in offsets.items()
+    ]
+
+
+def topic_rows(topics: Mapping[str, TopicId]) -> list[Row]:
+    return [{"topic": name, "cluster_id": id_.cluster, "topic_id": id_.topic} for name, id_ in topics.items()]
 
 
 def next_offsets(messages: Sequence[Inbound]) -> Offsets:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from streams.broker.topic_ids import TopicId
 from streams.order import Revision
 from streams.settings import Settings
 from streams.store.batches import Batch, Offsets
@@ -30,6 +31,10 @@ class Database(Protocol):
 
     def offsets(self) -> Offsets:
         """The offsets from which the consumer continues."""
+        ...
+
+    def topics(self) -> Mapping[str, TopicId]:
+        """The ids of the topics that the offsets are of, as far as they are known."""
         ...
 
     def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:

@@ -23,12 +23,13 @@ import duckdb
 import orjson
 
 from models.releases.store import sync
+from streams.broker.topic_ids import TopicId
 from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets
+from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
 from streams.store.database import DatabaseBusy, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table, quoted
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Table, quoted
 from streams.topics import DELETED_MS
 
 log = logging.getLogger(__name__)
@@ -74,16 +75,16 @@ class DuckDatabase:
         found = self._opened().execute(f"SELECT * FROM {OFFSETS.name}").fetchall()
         return {(topic, partition): offset for topic, partition, offset in found}
 
+    def topics(self) -> Mapping[str, TopicId]:
+        found = self._opened().execute(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}").fetchall()
+        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
+
     def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
         sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id IN (SELECT unnest(?))"
         found = self._opened().execute(sql, [list(ids)]).fetchall()
         return {row[0]: revision_from(row[1:]) for row in found}
 
     def write(self, batch: Batch) -> None:
-        offsets = [
-            {"topic": topic, "partition": partition, "next_offset": offset}
-            for (topic, partition), offset in batch.offsets.items()
-        ]
         with self._transaction() as connection:
             if batch.replaced:
                 self._has_removed = True
@@ -95,7 +96,8 @@ class DuckDatabase:
             insert(connection, EVENTS, batch.rows.events)
             insert(connection, PAIRS, batch.rows.pairs)
             insert(connection, REVIEWS, batch.rows.reviews)
-            insert(connection, OFFSETS, offsets)
+            insert(connection, OFFSETS, offset_rows(batch.offsets))
+            insert(connection, TOPICS, topic_rows(batch.topics))
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():

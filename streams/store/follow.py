@@ -1,7 +1,9 @@
 """Follows the topics of results and writes them into the store, with the consumer's offsets.
 
 The offsets are in the database and change in the transaction of the rows, so that a crash neither loses nor
-doubles a record. There is no consumer group: one process reads all partitions.
+doubles a record. There is no consumer group: one process reads all partitions. The ids of the topics stand
+beside the offsets and are compared before anything is written, so that the offsets of one topic are never
+used for another one of its name.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.topic_ids import TopicId, topic_ids
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.store.batches import fold, next_offsets, read_all
+from streams.store.batches import Batch, Offsets, fold, next_offsets, read_all
 from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError, open_database
 from streams.store.decisions import apply_decisions, read_decisions
+from streams.store.same_topics import others_of, refusal, start_of
 from streams.topics import (
     EVENTS,
     REVIEWS,
@@ -50,10 +54,16 @@ FETCH_BYTES = 4 << 20
 class Follower:
     """One run; `counts` has the numbers of messages, written, stale, repeated and unreadable."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, *, accept_topics: bool = False) -> None:
+        """With `accept_topics` topics that are not those of the database's offsets are read from their
+        beginning; else they are refused.
+        """
         self.counts: Counter[str] = Counter()
         self._settings = settings
         self._database = database
+        self._accept_topics = accept_topics
+        self._topics: Mapping[str, TopicId] = {}
+        """Of the database."""
         self._released_at = 0.0
         self._is_to_seek = False
         """Whether to go back to the places of the database: a topic does not have the message that is to be
@@ -87,13 +97,15 @@ class Follower:
                     with suppress(KafkaError, TimeoutError):
                         await self._assign(consumer)
                 messages = await self._fetch(consumer, stop)
-                if messages:
+                # After the fetch: a topic may have been created again since the last look.
+                if messages and await self._are_same(consumer):
                     await self._write(messages, stop)
                 await self._release(idle=not messages)
             except (DatabaseAway, DatabaseBusy) as error:
                 await self._wait(error, stop)
                 continue
-            if until_end and await _has_reached(consumer, ends):
+            # What was read and could not be written is read again.
+            if until_end and not self._is_to_seek and await _has_reached(consumer, ends):
                 break
 
     async def _wait(self, error: DatabaseError, stop: asyncio.Event) -> None:
@@ -136,8 +148,12 @@ class Follower:
         )  # fmt: skip
 
     async def _assign(self, consumer: Any) -> Mapping[TopicPartition, int]:
-        """Assigns all partitions at the offsets of the database; returns their present ends."""
+        """Assigns all partitions at the offsets of the database; returns their present ends. Raises
+        TopicsError where these are not the topics of the offsets.
+        """
         counts = await partition_counts(self._settings)
+        if missing := [topic.name for topic in FOLLOWED if topic.name not in counts]:
+            raise TopicsError(f"the broker does not have {', '.join(missing)} any more")
         partitions = [
             TopicPartition(broker_name(self._settings, topic.name), p)
             for topic in FOLLOWED
@@ -146,14 +162,63 @@ class Follower:
         ends: Mapping[TopicPartition, int] = await consumer.end_offsets(partitions)
         if set(partitions) == consumer.assignment() and not self._is_to_seek:
             return ends
-        kept = await asyncio.to_thread(self._database.offsets)
+        found = await self._found(consumer)
+        kept = await asyncio.to_thread(self._kept, found)
         first = await consumer.beginning_offsets(partitions)
-        consumer.assign(partitions)
+        starts = {}
         for tp in partitions:
             place = table_name(self._settings, tp.topic), tp.partition
-            consumer.seek(tp, _start(place, kept.get(place), first[tp], ends[tp]))
+            before = kept.get(place)
+            if before is not None and before > ends[tp] and self._accept_topics:
+                before = None
+            starts[tp] = start_of(place, before, first[tp], ends[tp])
+        await asyncio.to_thread(self._keep, found)
+        self._accept_topics = False
+        consumer.assign(partitions)
+        for tp, start in starts.items():
+            consumer.seek(tp, start)
         self._is_to_seek = False
         return ends
+
+    async def _found(self, consumer: Any) -> dict[str, TopicId]:
+        """The ids of the topics that the broker has, by their names in the table."""
+        names = [broker_name(self._settings, topic.name) for topic in FOLLOWED]
+        found = await topic_ids(consumer._client, names)
+        return {table_name(self._settings, name): id_ for name, id_ in found.items()}
+
+    def _kept(self, found: Mapping[str, TopicId]) -> Offsets:
+        """The offsets of the database; raises TopicsError where they are of other topics."""
+        offsets = self._database.offsets()
+        self._topics = self._database.topics()
+        others = others_of(self._topics, found)
+        if others and not self._accept_topics:
+            raise TopicsError(refusal(others[0], self._topics, found))
+        if others:
+            log.warning(
+                "%s: other topics than before, which are read from their beginning", ", ".join(others)
+            )
+            anew = {place: 0 for place in offsets if place[0] in others}
+            self._database.write(Batch(offsets=anew, topics={name: found[name] for name in others}))
+            self._topics, offsets = self._database.topics(), self._database.offsets()
+        return offsets
+
+    def _keep(self, found: Mapping[str, TopicId]) -> None:
+        """Keeps the ids of topics of which the database has none: it is new, or of an earlier version."""
+        if new := {name: id_ for name, id_ in found.items() if name not in self._topics}:
+            self._database.write(Batch(topics=new))
+            self._topics = {**self._topics, **new}
+
+    async def _are_same(self, consumer: Any) -> bool:
+        """Whether the broker has the topics of the database's offsets. If not, or where it does not answer,
+        what was read is left, and it is looked again.
+        """
+        try:
+            found = await self._found(consumer)
+            are_same = self._topics.keys() <= found.keys() and not others_of(self._topics, found)
+        except (KafkaError, TimeoutError):
+            are_same = False
+        self._is_to_seek = self._is_to_seek or not are_same
+        return are_same
 
     async def _fetch(self, consumer: Any, stop: asyncio.Event) -> list[Inbound]:
         """The next messages: as many as a transaction has, or what comes within WAIT. None from another place
@@ -198,21 +263,6 @@ async def following(settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
             await task
         finally:
             database.close()
-
-
-def _start(place: tuple[str, int], kept: int | None, first: int, end: int) -> int:
-    """The offset to continue from; raises TopicsError where the topic is not the one of the stored offset."""
-    name = f"{place[0]}/{place[1]}"
-    if kept is None:
-        return first
-    if kept > end:
-        raise TopicsError(
-            f"the database has read {name} up to {kept}, but it ends at {end}: the topic was created again. "
-            "Use a new database for it"
-        )
-    if kept < first:
-        log.warning("%s: %d messages were removed from the topic before they were read", name, first - kept)
-    return max(kept, first)
 
 
 async def _has_reached(consumer: Any, ends: Mapping[TopicPartition, int]) -> bool:

@@ -12,12 +12,13 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
+from streams.broker.topic_ids import TopicId
 from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets
+from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
 from streams.store.database import DatabaseAway, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Table
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Table
 
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
@@ -90,15 +91,15 @@ class PostgresDatabase:
         found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
         return {(topic, partition): offset for topic, partition, offset in found}
 
+    def topics(self) -> Mapping[str, TopicId]:
+        found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
+        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
+
     def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
         sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id = ANY(%s)"
         return {row[0]: revision_from(row[1:]) for row in self._all(sql, [list(ids)])}
 
     def write(self, batch: Batch) -> None:
-        offsets = [
-            {"topic": topic, "partition": partition, "next_offset": offset}
-            for (topic, partition), offset in batch.offsets.items()
-        ]
         with self._errors(), self._connection.transaction():
             if batch.replaced:
                 for table in (EVENTS, PAIRS):
@@ -108,7 +109,8 @@ class PostgresDatabase:
                     )
             for table, rows in (
                 (REPORTS, batch.rows.reports), (EVENTS, batch.rows.events),
-                (PAIRS, batch.rows.pairs), (REVIEWS, batch.rows.reviews), (OFFSETS, offsets),
+                (PAIRS, batch.rows.pairs), (REVIEWS, batch.rows.reviews),
+                (OFFSETS, offset_rows(batch.offsets)), (TOPICS, topic_rows(batch.topics)),
             ):  # fmt: skip
                 if rows:
                     self._connection.execute(_insert(table), [_document(rows)])

@@ -103,6 +103,8 @@ PAIRS = Table(
 OFFSETS = Table(
     "offsets", {"topic": "text", "partition": "bigint", "next_offset": "bigint"}, ("topic", "partition")
 )
+#: The cluster and the topic that the offsets are of.
+TOPICS = Table("topics", {"topic": "text", "cluster_id": "text", "topic_id": "text"}, ("topic",))
 #: Every decision of a reviewer, in the order of the topic.
 REVIEWS = Table(
     "reviews",
@@ -120,8 +122,8 @@ REVIEWS = Table(
     },
     ("sequence",),
 )
-TABLES = (REPORTS, EVENTS, PAIRS, REVIEWS, OFFSETS)
-#: What a user reads; OFFSETS is the store's own.
+TABLES = (REPORTS, EVENTS, PAIRS, REVIEWS, OFFSETS, TOPICS)
+#: What a user reads; OFFSETS and TOPICS are the store's own.
 DATA = (REPORTS, EVENTS, PAIRS)
 
 

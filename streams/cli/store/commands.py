@@ -31,16 +31,23 @@ def store(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="stop at the present end of the topics, not at Ctrl-C")
     ] = False,
+    accept_topics: Annotated[
+        bool,
+        typer.Option(
+            "--accept-topics",
+            help="read topics from their beginning that are not those the database was filled from",
+        ),
+    ] = False,
 ) -> None:
     """Writes `events`, `summaries` and `reviews` into the database of PV_DATABASE.
 
     It continues where it stopped last.
     """
-    counts = asyncio.run(_follow(broker_settings(), until_end=until_end))
+    counts = asyncio.run(_follow(broker_settings(), until_end=until_end, accept_topics=accept_topics))
     err.print(", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to write", highlight=False)
 
 
-async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
+async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -> dict[str, int]:
     from streams.store.database import open_database
     from streams.store.follow import Follower
 
@@ -51,7 +58,7 @@ async def _follow(settings: Settings, *, until_end: bool) -> dict[str, int]:
         loop.add_signal_handler(stop_signal, stop.set)
     database = open_database(settings, write=True)
     try:
-        follower = Follower(settings, database)
+        follower = Follower(settings, database, accept_topics=accept_topics)
         await follower.run(stop, until_end=until_end)
     finally:
         database.close()

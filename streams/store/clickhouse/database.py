@@ -14,22 +14,23 @@ from urllib.parse import unquote, urlsplit
 import clickhouse_connect
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError, StreamFailureError
 
+from streams.broker.topic_ids import TopicId
 from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets
+from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
 from streams.store.clickhouse.lease import COUNTED, WriterLease
 from streams.store.clickhouse.tables import (
     STORED_OFFSETS,
     STORED_REPORTS,
     STORED_REVIEWS,
+    STORED_TOPICS,
     lines,
-    offset_rows,
     report_lines,
     statements,
 )
 from streams.store.database import DatabaseAway, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import OFFSETS, REPORTS, Table, quoted
+from streams.store.tables import OFFSETS, REPORTS, TOPICS, Table, quoted
 
 CONNECT_SECONDS = 10
 #: Ids in one query.
@@ -75,6 +76,10 @@ class ClickHouseDatabase:
         found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
         return {(topic, partition): offset for topic, partition, offset in found}
 
+    def topics(self) -> Mapping[str, TopicId]:
+        found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
+        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
+
     def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
         sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id"
         return {row[0]: revision_from(row[1:]) for row in self._of_ids(sql, ids)}
@@ -93,6 +98,7 @@ class ClickHouseDatabase:
             self._insert(STORED_REPORTS, report_lines(reports, rows.events, rows.pairs, version))
             self._insert(STORED_REVIEWS, lines(rows.reviews, version))
             self._insert(STORED_OFFSETS, lines(offset_rows(batch.offsets), version))
+            self._insert(STORED_TOPICS, lines(topic_rows(batch.topics), version))
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from streams.store.batches import Offsets
 from streams.store.rows import SHARED, Row
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, Kind, Table
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Kind, Table
 
-STORED_REPORTS, STORED_REVIEWS, STORED_OFFSETS = "stored_reports", "stored_reviews", "stored_offsets"
+STORED_REPORTS, STORED_REVIEWS = "stored_reports", "stored_reviews"
+STORED_OFFSETS, STORED_TOPICS = "stored_offsets", "stored_topics"
 TYPES: dict[Kind, str] = {
     "text": "String", "bigint": "Int64", "double precision": "Float64", "boolean": "Bool",
     "timestamp": "DateTime64(6, 'UTC')",
@@ -39,8 +39,12 @@ def statements() -> Iterator[str]:
     yield _table(STORED_REPORTS, REPORTS, arrays)
     yield _table(STORED_REVIEWS, REVIEWS)
     yield _table(STORED_OFFSETS, OFFSETS)
+    yield _table(STORED_TOPICS, TOPICS)
     yield "CREATE TABLE IF NOT EXISTS schema_version (version Int64) ENGINE = MergeTree ORDER BY version"
-    for table, stored in ((REPORTS, STORED_REPORTS), (REVIEWS, STORED_REVIEWS), (OFFSETS, STORED_OFFSETS)):
+    for table, stored in (
+        (REPORTS, STORED_REPORTS), (REVIEWS, STORED_REVIEWS), (OFFSETS, STORED_OFFSETS),
+        (TOPICS, STORED_TOPICS),
+    ):  # fmt: skip
         names = ", ".join(table.columns)
         yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored} FINAL"
     yield _view(EVENTS, _EVENT, ())
@@ -67,13 +71,6 @@ def lines(rows: Sequence[Row], version: int) -> Iterator[bytes]:
     """Rows of another table as JSON."""
     for row in rows:
         yield orjson.dumps(row | {"version": version})
-
-
-def offset_rows(offsets: Offsets) -> list[Row]:
-    return [
-        {"topic": topic, "partition": partition, "next_offset": offset}
-        for (topic, partition), offset in offsets.items()
-    ]
 
 
 def _table(name: str, table: Table, arrays: Sequence[str] = ()) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from streams.settings import Settings
 from streams.store.database import Database, open_database
+from streams.store.tables import TABLES
 from tests.postgres_server import PostgresUnavailable, postgres
 
 Open = Callable[..., Database]
@@ -36,7 +37,8 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"chdb://{tmp_path / 'clickhouse'}"
     url = str(request.getfixturevalue("postgres_url"))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS reports, events, pairs, reviews, offsets, schema_version")
+        names = ", ".join([*(table.name for table in TABLES), "schema_version"])
+        connection.execute(f"DROP TABLE IF EXISTS {names}")
     return url
 
 
