@@ -145,9 +145,11 @@ class DuckDatabase:
         new, journal, own = (
             self.path.with_name(self.path.name + end) for end in (".new", ".wal", ".new.wal")
         )
-        if not self._write or not self._has_removed or journal.exists():
+        if not self._write or not self._has_removed:
             return
         try:
+            if journal.exists():
+                _take_in(self.path, journal)
             _copy(self.path, new)
             if own.exists():
                 raise OSError("the copy was not written to its end")
@@ -246,6 +248,17 @@ def insert(connection: Any, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
         f"SELECT {lists} FROM (SELECT from_json_strict(?::JSON, '{types}') AS c){table.upsert()}",
         [orjson.dumps(columns).decode()],
     )
+
+
+def _take_in(path: Path, journal: Path) -> None:
+    """Removes the journal of a closed file, which would be applied to the copy in its place. What can be read
+    of it is in the file then; a process that was killed, or a power cut, may leave one of which nothing can,
+    and DuckDB leaves that where it is.
+    """
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CHECKPOINT")
+    journal.unlink(missing_ok=True)
+    sync(path.parent)
 
 
 def _copy(path: Path, new: Path) -> None:

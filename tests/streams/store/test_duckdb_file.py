@@ -88,6 +88,30 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -
     assert in_file(path) == ALIVE
 
 
+@pytest.mark.parametrize("torn", [0, 5, 40])
+def test_a_journal_that_was_left_does_not_keep_deleted_texts(tmp_path: Path, torn: int) -> None:
+    """Torn after some bytes, or else whole, with a row that is not in the file yet."""
+    path, journal = tmp_path / "events.duckdb", tmp_path / "events.duckdb.wal"
+    with closing(filled(path)):
+        subprocess.run([sys.executable, "-c", KILLED, str(path)], check=True)
+        if torn:
+            journal.write_bytes(journal.read_bytes()[:torn])
+        assert in_file(path) & set(DELETED) and journal.exists()
+    assert in_file(path) == ALIVE and not journal.exists()
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM offsets").fetchall() == [(1 if torn else 2,)]
+
+
+#: Ends without a checkpoint.
+KILLED = """
+import os, sys
+import duckdb
+connection = duckdb.connect(sys.argv[1])
+connection.execute("INSERT INTO offsets VALUES ('other', 0, 1)")
+os._exit(0)
+"""
+
+
 def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
