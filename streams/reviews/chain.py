@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
+import orjson
+
 from streams.codec import encode
 from streams.records import FIRST, Review
 
@@ -51,6 +53,18 @@ def is_late(review: Review, before: Sequence[Review]) -> bool:
     if place >= len(before) or review.hash != hash_of(review):
         return False
     return review.previous == (before[place - 1].hash if place else "")
+
+
+def has_place(value: bytes | None, last: Review | None) -> bool:
+    """Whether a record that cannot be read states that it is the next decision: one that was changed, or of a
+    later version. Any other one is no part of the chain.
+    """
+    try:
+        stated = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return False
+    place = (last.sequence + 1, last.hash) if last else (0, "")
+    return isinstance(stated, dict) and (stated.get("sequence"), stated.get("previous")) == place
 
 
 def verify(reviews: Iterable[Review], before: Sequence[Review] = ()) -> list[Review]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from streams.codec import BadRecord, decode
 from streams.records import SECOND, Review, ReviewedEvent
 from streams.reviews.agreement import Readings
-from streams.reviews.chain import BrokenChain, linked, verify
+from streams.reviews.chain import BrokenChain, has_place, linked, verify
 from streams.reviews.chain_head import KeptHead
 from streams.reviews.tail import Tail
 from streams.settings import Settings
@@ -36,6 +36,8 @@ class ReviewLog:
         self._lock = asyncio.Lock()
         self._head = KeptHead(settings)
         self._broken: BrokenChain | None = None
+        self.passed = 0
+        """Records that are no decisions. They change nothing, so that nobody can end reviewing by one."""
         self.reviews: list[Review] = []
         self.current: dict[Place, ReviewedEvent] = {}
         self.readings: dict[Place, Readings] = {}
@@ -85,12 +87,32 @@ class ReviewLog:
         if self._broken is not None:
             raise self._broken
         try:
-            found = [_decoded(message) for message in await self._tail.read(past)]
-            for review in verify(found, self.reviews):
-                self._take(review)
+            self._take_all(await self._tail.read(past))
         except BrokenChain as error:
             self._broken = error
             raise
+
+    def _take_all(self, messages: Sequence[Any]) -> None:
+        """Raises BrokenChain, also where a record cannot be read that has the next place of the chain."""
+        found, passed, last = [], 0, ""
+        for message in messages:
+            try:
+                found.append(decode(Review, message.value))
+                continue
+            except BadRecord as error:
+                passed, last = passed + 1, f"reviews/0@{message.offset}: {error}"
+            self._take_next(found)
+            found = []
+            if has_place(message.value, self.reviews[-1] if self.reviews else None):
+                raise BrokenChain(f"decision {len(self.reviews)} cannot be read, {last}")
+        self._take_next(found)
+        self.passed += passed
+        if passed:
+            log.warning("records that are no decisions, passed: %d, the last one %s", passed, last)
+
+    def _take_next(self, found: Sequence[Review]) -> None:
+        for review in verify(found, self.reviews):
+            self._take(review)
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)
@@ -98,11 +120,3 @@ class ReviewLog:
         self.readings.setdefault(place, Readings(review.before)).take(review)
         if review.reading != SECOND:
             self.current[place] = review.after
-
-
-def _decoded(message: Any) -> Review:
-    try:
-        review: Review = decode(Review, message.value)
-        return review
-    except BadRecord as error:
-        raise BrokenChain(f"reviews/0@{message.offset}: {error}") from None

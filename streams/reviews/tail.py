@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 
 from streams.broker.consumer import kafka_consumer
 from streams.broker.ranges import read_between
+from streams.broker.topic_ids import TopicId, topic_ids
 from streams.codec import encode
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, broker_name, require
@@ -36,6 +37,7 @@ class Tail:
         self._partition = TopicPartition(broker_name(settings, topic.name), 0)
         self._producer: Any = None
         self._consumer: Any = None
+        self._id: TopicId | None = None
         self._next = 0
         self._unread: list[Any] = []
         self._silent_until = 0.0
@@ -84,8 +86,21 @@ class Tail:
         start, found = max(first, self._next), []
         async for messages in read_between(self._consumer, {self._partition: start}, {self._partition: end}):
             found += messages
+        # After the read: the places of one topic are not those of another one of its name.
+        await self._check_id()
         self._next = max(end, self._next)
         self._unread += found
+
+    async def _check_id(self) -> None:
+        """Raises TopicsError where the topic is not the one that was read first."""
+        name = self._partition.topic
+        async with self._answered(ANSWER_SECONDS):
+            found = (await topic_ids(self._consumer._client, [name])).get(name)
+        if found is None:
+            raise TopicsError(f"the broker does not have {name} any more")
+        if self._id is not None and found.is_other(self._id):
+            raise TopicsError(f"{name} was created again: this process has read another topic")
+        self._id = self._id or found
 
     async def send(self, key: str, record: Any) -> int:
         """Writes a record and waits until the broker has it; gives its offset. Raises TopicsError and

@@ -116,11 +116,12 @@ def verify() -> None:
     from streams.reviews.chain_head import KeptHead
 
     settings = broker_settings()
-    decisions = asyncio.run(_read(settings)).reviews
+    log = asyncio.run(_read(settings))
+    decisions, passed = log.reviews, f"; {log.passed} records are no decisions" if log.passed else ""
     last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
     kept = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(
-        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {kept}",
+        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {kept}{passed}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
 

@@ -1,0 +1,124 @@
+"""Records on `reviews` that no page has written, and a topic that is not the one that was read before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.broker.topic_ids import TopicId, topic_ids
+from streams.codec import encode
+from streams.reviews import tail
+from streams.reviews.chain import BrokenChain, linked
+from streams.reviews.log import ReviewLog
+from streams.settings import Settings
+from streams.topics import TopicsError
+from tests.streams.cli.command_line import CommandLine
+from tests.streams.reviews.test_chain_head import decide, review
+
+SECRET = "secret-of-a-patient"
+#: None of them is a decision, and none states the next place of the chain.
+FOREIGN: tuple[bytes | None, ...] = (
+    None, b"", b"{", SECRET.encode(), b"[]", b"7", b'{"sequence": "0"}',
+    orjson.dumps({"sequence": 99, "previous": "", "reason": SECRET}),
+)  # fmt: skip
+
+
+async def send(settings: Settings, *values: bytes | None) -> None:
+    async with AIOKafkaProducer(**settings.client()) as producer:
+        for value in values:
+            await producer.send_and_wait("reviews", value, key=b"k", partition=0)
+
+
+@asynccontextmanager
+async def started(settings: Settings) -> AsyncIterator[ReviewLog]:
+    log = ReviewLog(settings)
+    try:
+        await log.start()
+        yield log
+    finally:
+        await log.stop()
+
+
+async def test_records_that_are_no_decisions_are_passed_and_counted_and_do_not_end_reviewing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        await send(settings, *FOREIGN)
+        first = await decide(settings, "a")
+        async with started(settings) as log:
+            assert log.passed == len(FOREIGN) and log.reviews == first
+            await send(settings, FOREIGN[2], FOREIGN[-1])
+            second = await log.append(review("b"))
+            await send(settings, FOREIGN[3])
+            third = await log.append(review("c"))
+            assert log.reviews == [*first, second, third] and log.passed == len(FOREIGN) + 3
+        async with started(settings) as again:
+            assert again.reviews == log.reviews and again.passed == log.passed
+    said = (
+        f"records that are no decisions, passed: {len(FOREIGN)}, the last one reviews/0@{len(FOREIGN) - 1}: "
+    )
+    assert said in caplog.text and SECRET not in caplog.text
+
+
+async def test_a_record_that_cannot_be_read_and_has_the_next_place_breaks_the_chain() -> None:
+    """A decision that was changed, or of a later version: what follows it cannot be known."""
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        (first,) = await decide(settings, "a")
+        unknown = orjson.loads(encode(linked(review("b"), first))) | {"action": "of a later version"}
+        async with started(settings) as log:
+            await send(settings, b"{", orjson.dumps(unknown))
+            with pytest.raises(BrokenChain, match="decision 1 cannot be read, reviews/0@2: action"):
+                await log.refresh()
+            with pytest.raises(BrokenChain, match="decision 1 cannot be read"):
+                await log.append(review("c"))
+
+
+async def test_a_decision_that_was_replaced_by_anything_else_breaks_the_chain() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        decided = await decide(settings, "a", "b", "c")
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", state=settings.state_folder / "other")
+        await send(settings, encode(decided[0]), b"{", encode(decided[2]))
+        with pytest.raises(BrokenChain, match="decision 2 does not follow"):
+            await decide(settings)
+
+
+async def test_a_topic_that_is_created_again_is_not_taken_for_the_one_that_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    created_again: list[bool] = []
+
+    async def ids(client: Any, names: Sequence[str]) -> dict[str, TopicId]:
+        found = await topic_ids(client, names)
+        return {name: replace(id_, topic="another") if created_again else id_ for name, id_ in found.items()}
+
+    monkeypatch.setattr(tail, "topic_ids", ids)
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        async with started(settings) as log:
+            await log.append(review("a"))
+            created_again.append(True)
+            for use in (log.refresh(), log.append(review("b"))):
+                with pytest.raises(TopicsError, match="reviews was created again"):
+                    await use
+            assert [one.report_id for one in log.reviews] == ["a"]
+
+
+def test_the_command_verify_says_how_many_records_are_no_decisions(pvstream: CommandLine) -> None:
+    with EmbeddedBroker() as broker:
+        pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
+        asyncio.run(send(Settings(), b"{", None))
+        answer = pvstream("reviews", "verify")
+        assert answer.code == 0 and "0 decisions, the chain is whole" in answer.one_line
+        assert "2 records are no decisions" in answer.one_line
