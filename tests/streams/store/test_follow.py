@@ -20,10 +20,12 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Inbound
 from streams.settings import Settings
+from streams.store.batches import Offsets
 from streams.store.database import DatabaseAway, open_database
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
 from streams.store.postgres import WRITER
+from streams.topics import TopicsError
 from tests.streams.polling import until
 from tests.streams.store.messages import event, report
 
@@ -187,3 +189,26 @@ async def test_a_clickhouse_server_that_goes_away_is_waited_for(
             await task
             assert list(database.query("SELECT id FROM reports ORDER BY id")[1]) == [("r0",), ("r1",)]
             assert database.offsets()["events", 0] == 2
+
+
+async def test_a_store_ends_that_finds_its_topic_shorter_while_it_waits_for_records(tmp_path: Path) -> None:
+    """A request that waits for records of the earlier assignment kept the consumer from stopping."""
+    with EmbeddedBroker() as broker, closing(DuckDatabase(tmp_path / "x.duckdb", write=True)) as database:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        follower = Follower(settings, database)
+        await send(settings, 0, 1)
+        running = asyncio.create_task(follower.run(asyncio.Event()))
+        await until(lambda: follower.counts["written"] == 1, 30)
+        offsets = database.offsets
+
+        def later() -> Offsets:
+            return {place: 100 for place in offsets()}
+
+        database.offsets = later  # type: ignore[method-assign]
+        follower._is_to_seek = True
+        await asyncio.wait([running], timeout=30)
+        is_done = running.done()
+        running.cancel()
+        with pytest.raises(TopicsError, match="the topic was created again"):
+            await running
+        assert is_done
