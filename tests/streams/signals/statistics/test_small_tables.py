@@ -48,9 +48,9 @@ def drawn(reports: int, seed: int, effects: tuple[float, ...]) -> Drawn:
     counts = Counts(
         counted[rows], counted.sum(1)[rows[0]], counted.sum(0)[rows[1]], np.full(len(rows[0]), float(reports))
     )
-    ratio = (share / np.outer(share.sum(1), share.sum(0)))[rows]
+    true = (share / np.outer(share.sum(1), share.sum(0)))[rows]
     pairs = [(f"d{drug}", f"t{term}") for drug, term in zip(*rows, strict=True)]
-    return Drawn(Tables(pairs, counts, reports), ratio, is_planted[rows])
+    return Drawn(Tables(pairs, counts, reports), true, is_planted[rows])
 
 
 def statistics(table: Drawn) -> tuple[LiveStatistics, Statistics]:
