@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from models.redaction import redact
+from streams import __version__
 from streams.broker.client_logs import configure_logging
 from streams.cli import (
     pipeline_commands,
@@ -42,7 +42,7 @@ for group in GROUPS:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"pvstream {version('pvstream')}")
+        typer.echo(f"pvstream {__version__}")
         raise typer.Exit
 
 

@@ -80,7 +80,9 @@ def open_database(settings: Settings, *, write: bool = False) -> Database:
 
             return ClickHouseDatabase(url, settings.database_password.get_secret_value(), write=write)
     except ModuleNotFoundError as missing:
-        raise DatabaseError(f"{missing}; install it with: pip install 'pvstream[{extra}]'") from None
+        raise DatabaseError(
+            f"{missing}; install it in the clone of pvstream: pip install -e '.[{extra}]'"
+        ) from None
     from streams.store.duckdb_file import DuckDatabase  # noqa: PLC0415  it need not be there for the others
 
     return DuckDatabase(Path(url).expanduser(), write=write)

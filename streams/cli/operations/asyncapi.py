@@ -5,12 +5,12 @@ https://www.asyncapi.com/docs/reference/specification/v3.1.0
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
 from models.types import TASKS
+from streams import __version__
 from streams.agents.pipeline import STAGES
 from streams.broker.trace_context import TRACEPARENT, TRACESTATE
 from streams.codec import adapter
@@ -70,7 +70,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "asyncapi": "3.1.0",
         "info": {
             "title": "pvstream",
-            "version": version("pvstream"),
+            "version": __version__,
             "description": "Adverse drug events, relations and short questions from texts on Kafka topics.",
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },

@@ -169,11 +169,10 @@ class _Run:
         if outputs.json is not None:
             write_whole(outputs.json, b"".join(orjson.dumps(s) + b"\n" for s in outcome.signals))
         if outputs.html is not None:
-            from importlib.metadata import version
-
+            from streams import __version__
             from streams.signals.report import html
 
-            write_whole(outputs.html, html(outcome, releases, version("pvstream")).encode())
+            write_whole(outputs.html, html(outcome, releases, __version__).encode())
         if outputs.publish:
             asyncio.run(self._publish(outcome))
 

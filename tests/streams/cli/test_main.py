@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import version
 
 import orjson
 import pytest
 from typer.testing import CliRunner
 
+from streams import __version__
 from streams.__main__ import app
 from streams.topics import TOPICS
 
@@ -80,7 +80,7 @@ def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
 
 def test_the_version_is_that_of_the_package() -> None:
     answer = runner.invoke(app, ["--version"], env={"PV_BROKER": "nonsense"})
-    assert (answer.exit_code, answer.stdout) == (0, f"pvstream {version('pvstream')}\n")
+    assert (answer.exit_code, answer.stdout) == (0, f"pvstream {__version__}\n")
 
 
 def test_an_invalid_setting_is_named() -> None:

@@ -227,7 +227,9 @@ def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Cou
     try:
         from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415  of the training extra
     except ImportError:
-        raise EvaluationError("summaries are scored by rouge-score: install pvstream[train]") from None
+        raise EvaluationError(
+            "summaries are scored by rouge-score: in the clone: pip install -e '.[train]'"
+        ) from None
     scorer = RougeScorer(list(ROUGES), use_stemmer=True)
     rows = []
     for prediction, reference in zip(predictions, references, strict=True):
