@@ -1,4 +1,5 @@
-# Everything is done in .venv; `make demo` and `make test` set it up themselves.
+# Everything is done in .venv; `make demo` and `make test` set it up themselves. A target with `##` is listed by
+# `make help`, with what follows.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,50 +8,65 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 # Folder with the public corpora, laid out as training/common/corpora.py reads them.
 DATA ?= data
+# More arguments of pip, for example --no-cache-dir. An index in PIP_EXTRA_INDEX_URL is pip's own variable: with the
+# index of CPU builds that pytorch.org names, no CUDA libraries are installed.
+PIP_ARGS ?=
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --constraint constraints.txt $(PIP_ARGS)
 
-.PHONY: install demo test unit unit-check integration lint check check-all bench train clean
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev demo test unit unit-check integration lint check check-all bench train clean
 
-install: $(VENV)/.installed
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+install: $(VENV)/.installed ## what a user needs, into .venv
+install-dev: $(VENV)/.installed-dev ## that, what the tests need, and training
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)) and "Python 3.11 to 3.13 is wanted")'
+	$(PYTHON) -m venv $(VENV)
 
 # Sources are compiled where they are first used: PyTorch alone has thousands that nothing here imports.
-$(VENV)/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)) and "Python 3.11 to 3.13 is wanted")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[dev]'
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[cpu]'
 	touch $@
 
-demo: install
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	touch $(VENV)/.installed $@
+
+demo: install ## the pipeline over the bundled samples
 	$(BIN)/pvstream demo --report demo-report.json
 
 # Both kinds at the same time: those that start servers are mostly waiting.
-test: install
+test: install-dev ## all tests
 	$(BIN)/python -m tests.side_by_side '$(MAKE) unit' '$(MAKE) integration'
 
 # Two at once, each on one core.
-unit: install
+unit: install-dev ## the tests that start no server
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -n 2 --dist worksteal --durations 12
 
 # Without the unit tests of more than two seconds, and with one run of each training program. Three at once,
 # because they also wait.
-unit-check: install
+unit-check: install-dev ## those without the slow ones
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/integration -m "not matrix and not slow" -n 3 --dist worksteal --durations 12
 
 # Two at once, each with a Kafka broker of its own.
-integration: install
+integration: install-dev ## the tests that start servers
 	$(BIN)/python -m pytest tests/integration -n 2 --dist worksteal --durations 12
 
-lint: install
+lint: install-dev ## style, formatting, imports, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 # What to run before a commit; most of lint uses one core only, and seconds where mypy has its cache.
-check: install
+check: install-dev ## lint and unit-check, before a commit
 	$(MAKE) --jobs 2 lint unit-check
 
 # The same on every supported Python that is on this machine, each in an environment of its own.
-check-all:
+check-all: ## the same on every Python that is here
 	@for version in 3.11 3.12 3.13; do \
 		python=$$(for candidate in "python$$version" "$$(pyenv prefix $$version 2>/dev/null)/bin/python"; do \
 			"$$candidate" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "'$$version'")' 2>/dev/null \
@@ -61,11 +77,11 @@ check-all:
 
 # All measurements of speed over the streams in $(DATA), about ten minutes; without them, over the bundled
 # samples. ARGS: --quick, --parts NAMES, --json FOLDER.
-bench: install
+bench: install-dev ## measurements of speed, about ten minutes
 	$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
-train: install
+train: install-dev ## the bundled releases, from the corpora in DATA
 	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs/first
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs/second
 	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs/third
@@ -83,5 +99,5 @@ train: install
 	$(BIN)/python -m training.acronym --data $(DATA) --corpora written,ade,phrases --validated casi,ade_defined --no-distance --layers 2 --rank 16 --rows 2 --lr 5e-4 --epochs 2 --max-pieces 96 --validate 1500 --share 0.5 --output runs
 	$(BIN)/python -m training.summarization --data $(DATA) --output runs --edited
 
-clean:
+clean: ## remove .venv and caches
 	rm -rf .venv .venv-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
