@@ -74,6 +74,7 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     """Imported only when a command has failed: they live in modules that take seconds to import."""
     from aiokafka.errors import KafkaError
 
+    from models.files.row import UnreadableFile
     from models.releases.manifest import ReleaseError
     from models.terminology import TerminologyError
     from streams.releases.publishing import GateError
@@ -86,7 +87,7 @@ def _reported_errors() -> tuple[type[Exception], ...]:
 
     own = (
         ReleaseError, GateError, SourceFailed, DatabaseError, TopicsError, WorkerFailed, TerminologyError,
-        BrokenChain, AccessError,
+        BrokenChain, AccessError, UnreadableFile,
     )  # fmt: skip
     return KafkaError, *own, OSError
 

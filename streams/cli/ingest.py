@@ -1,67 +1,40 @@
-"""Reads reports from JSON Lines and sends them to an input topic; invalid lines are refused, not sent."""
+"""Reads reports from a file and sends them to an input topic; invalid lines are refused, not sent."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from models.files.reading import OpenFile
 from streams import topics
 from streams.broker.consumer import running_client
 from streams.cli.feed import Tally, admit, counting_arrivals
-from streams.codec import BadRecord
-from streams.input_reports import as_input, read_report
+from streams.cli.input import notes
+from streams.cli.refusals import REFUSALS_SHOWN, RejectedFile
+from streams.input_reports import as_input
+from streams.input_rows import Refusal, RowReader
 from streams.pipe import PipeThread
 from streams.records import Report
 from streams.settings import Settings
-from streams.topics import MAX_MESSAGE, broker_name
+from streams.topics import broker_name
 
-#: A longer line could not become a message that every broker accepts; the rest of it is skipped, not kept in
-#: memory.
-MAX_LINE = MAX_MESSAGE - 4096
-#: Refused lines that are printed one by one; the others are only counted.
-REFUSALS_SHOWN = 20
 #: Lines of a file that are read at a time.
 LINES_AT_A_TIME = 256
 #: Most sends that wait for the broker's confirmation.
 MAX_UNCONFIRMED = 500
 #: Seconds that a rate may be behind and is made up for: a sleep is often a little longer than asked for.
 MAKE_UP_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A line that is not sent; `reason` does not quote it."""
-
-    line: int
-    reason: str
-
-
-def read_reports(
-    file: BinaryIO, parse: Callable[[bytes], Report] = read_report
-) -> Iterator[Report | Refusal]:
-    """A report or a refusal for each line that is not empty; `parse` raises BadRecord."""
-    number = 0
-    while line := file.readline(MAX_LINE + 1):
-        number += 1
-        if len(line) > MAX_LINE:
-            while line and not line.endswith(b"\n"):
-                line = file.readline(MAX_LINE)
-            yield Refusal(number, f"longer than {MAX_LINE} bytes")
-            continue
-        if line.strip():
-            try:
-                yield parse(line)
-            except BadRecord as error:
-                yield Refusal(number, str(error))
 
 
 class Sender:
@@ -118,64 +91,104 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """Lines for an input topic."""
+    """Reports for an input topic."""
 
     topic: str
-    lines: BinaryIO
+    open: Callable[[], OpenFile]
+    reader: RowReader
     size: int | None
     """Bytes; None for standard input."""
-    parse: Callable[[bytes], Report] = read_report
-    """The report in a line."""
+    rejected: Path | None = None
+    """Where refused lines go."""
 
 
 async def run_ingest(console: Console, file: InputFile, settings: Settings, rate: float) -> int:
     """Sends a file to its topic, at most `rate` reports per second (0: no limit); returns the number of
-    refused lines.
+    refused lines. Raises UnreadableFile and UnknownColumn.
     """
+    # A pipe is opened later: its first line may come late.
+    opened = None if file.size is None else file.open()
     await topics.require(settings, (topics.by_name(file.topic),))
     tally = Tally()
     async with AsyncExitStack() as stack:
         # An embedded broker drops what is not read in time: there the reports wait for capacity.
         if embedded := await topics.is_embedded(settings):
             await stack.enter_async_context(counting_arrivals(settings, tally))
-        return await _ingest(console, file, Sender(settings), RateLimit(rate), tally if embedded else None)
+        thread = stack.enter_context(PipeThread())
+        if opened is None:
+            opened = await thread.call(file.open)
+        else:
+            stack.enter_context(opened)
+        run = _Ingest(console, file, opened, thread, tally if embedded else None)
+        return await run.send(Sender(settings), RateLimit(rate))
 
 
-async def _ingest(
-    console: Console, file: InputFile, connection: Sender, limit: RateLimit, tally: Tally | None
-) -> int:
-    sent = refused = 0
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"{file.topic}: 0 sent", total=file.size)
-        async with connection as sender:
-            async for item in _read(file):
-                if isinstance(item, Refusal):
-                    refused += 1
-                    if refused <= REFUSALS_SHOWN:
-                        progress.console.print(
-                            f"line {item.line} refused: {item.reason}", highlight=False, markup=False
-                        )
-                    continue
-                await limit.wait()
-                if tally is not None:
-                    await admit(tally, file.topic, item)
-                await sender.send(file.topic, item)
-                sent += 1
-                done = file.lines.tell() if file.size else None
-                text = f"{file.topic}: {sent} sent, {refused} refused"
-                progress.update(bar, description=text, completed=done)
-    console.print(f"{file.topic}: {sent} sent and confirmed, {refused} lines refused")
-    return refused
+class _Ingest:
+    """One file on its way to its topic."""
 
+    def __init__(
+        self, console: Console, file: InputFile, opened: OpenFile, thread: PipeThread, tally: Tally | None
+    ) -> None:
+        self._console = console
+        self._file = file
+        self._opened = opened
+        self._thread = thread
+        self._tally = tally
+        self._reasons: Counter[str] = Counter()
+        self._sent = 0
 
-async def _read(file: InputFile) -> AsyncIterator[Report | Refusal]:
-    """Reads a file many lines at a time, and a pipe line by line, because its next line may come late.
+    async def send(self, connection: Sender, limit: RateLimit) -> int:
+        """Sends all reports; returns the number of refused lines."""
+        topic = self._file.topic
+        total = self._file.size if self._opened.has_lines else None
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with (
+            RejectedFile(self._file.rejected) as rejected,
+            Progress(*columns, console=self._console, transient=True) as progress,
+        ):
+            bar = progress.add_task(f"{topic}: 0 sent", total=total)
+            async with connection as sender:
+                async for item in self._items():
+                    if isinstance(item, Refusal):
+                        rejected.write(topic, item)
+                        self._refuse(item)
+                        continue
+                    await limit.wait()
+                    if self._tally is not None:
+                        await admit(self._tally, topic, item)
+                    await sender.send(topic, item)
+                    self._sent += 1
+                    done = self._opened.file.tell() if total else None
+                    text = f"{topic}: {self._sent} sent, {self._reasons.total()} refused"
+                    progress.update(bar, description=text, completed=done)
+        self._summarize()
+        return self._reasons.total()
 
-    Reads in a thread: waiting for a line must not block the producer.
-    """
-    lines, n = read_reports(file.lines, file.parse), LINES_AT_A_TIME if file.size else 1
-    with PipeThread() as thread:
-        while items := await thread.call(lambda: list(islice(lines, n))):
+    def _refuse(self, item: Refusal) -> None:
+        if self._reasons.total() < REFUSALS_SHOWN:
+            unit = "line" if self._opened.has_lines else "row"
+            self._print(f"{unit} {item.line} refused: {item.reason}")
+        self._reasons[item.reason] += 1
+
+    def _summarize(self) -> None:
+        topic, refused = self._file.topic, self._reasons.total()
+        if refused > REFUSALS_SHOWN:
+            for reason, n in self._reasons.most_common():
+                self._print(f"{topic}: {n} refused: {reason}")
+        for note in notes(self._opened, self._file.reader):
+            self._print(f"{topic}: {note}")
+        self._print(f"{topic}: {self._sent} sent and confirmed, {refused} lines refused")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    async def _items(self) -> AsyncIterator[Report | Refusal]:
+        """Reads a file many lines at a time, and a pipe line by line, because its next line may come late.
+
+        Reads in a thread: waiting for a line must not block the producer.
+        """
+        rows = (self._file.reader.read(row) for row in self._opened.rows)
+        n = LINES_AT_A_TIME if self._file.size is not None else 1
+        while items := await self._thread.call(lambda: list(islice(rows, n))):
             for item in items:
                 yield item

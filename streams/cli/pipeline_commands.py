@@ -7,13 +7,21 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import orjson
 import typer
 
 from streams.cli.arguments import MOST, input_files
 from streams.cli.files import check_writable, write_whole
+from streams.cli.input import (
+    COLUMN,
+    DAY_FIRST,
+    ENCODING,
+    FORMATS,
+    REJECTED,
+    how_to_read,
+)
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -22,6 +30,10 @@ if TYPE_CHECKING:
     from streams.stage import Stage
 
 app = typer.Typer()
+INPUTS_OPTION = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="TOPIC=FILE", help=f"{FORMATS}: sent instead of the samples; repeatable"),
+]
 LINES = Annotated[
     int, typer.Option(min=0, max=MOST, help="maximum number of lines of each input, or of live posts; 0: all")
 ]
@@ -33,12 +45,11 @@ RECORDS = Annotated[
 
 @app.command()
 def demo(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input", metavar="TOPIC=FILE", help="JSON Lines file to send instead of the samples; repeatable"
-        ),
-    ] = None,
+    inputs: INPUTS_OPTION = None,
+    column: COLUMN = None,
+    encoding: ENCODING = None,
+    day_first: DAY_FIRST = None,
+    rejected: REJECTED = None,
     source: Annotated[
         str | None, typer.Option(help="bluesky or mastodon: send live posts instead of the samples")
     ] = None,
@@ -59,11 +70,13 @@ def demo(
     from streams.cli.source_commands import live_input
 
     check_writable(report=report)
+    reading = how_to_read(column, encoding, day_first, rejected)
     settings = _without_a_server()
     files = input_files(inputs) if inputs else samples()
     live = live_input(source, server, settings) if source else None
     pipeline = Demo(
-        files, settings, live=live, limit=limit, started=process_started(), shown=keep and web
+        files, settings, reading=reading, live=live, limit=limit,
+        started=process_started(), shown=keep and web,
     )  # fmt: skip
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
@@ -136,12 +149,16 @@ def ingest(
     topic: Annotated[str, typer.Argument(help="posts, sentences or questions")],
     file: Annotated[
         str,
-        typer.Argument(help="JSON Lines with id, text and optional created_at, drug; - for standard input"),
+        typer.Argument(help=f"{FORMATS}, with text and optional id, created_at, drug; - for standard input"),
     ],
     rate: Annotated[float, typer.Option(min=0, help="maximum number of reports per second; 0: no limit")] = 0,
     mask: Annotated[
         bool, typer.Option("--mask", help="mask names of users, URLs, e-mail addresses and phone numbers")
     ] = False,
+    column: COLUMN = None,
+    encoding: ENCODING = None,
+    day_first: DAY_FIRST = None,
+    rejected: REJECTED = None,
 ) -> None:
     """Sends reports to an input topic.
 
@@ -150,8 +167,7 @@ def ingest(
     Lines that are not valid reports are refused and listed by their numbers; the exit code is then 1.
     """
     from streams.cli.ingest import InputFile, run_ingest
-    from streams.input_reports import read_report
-    from streams.pipe import standard_input
+    from streams.input_rows import RowReader
     from streams.topics import INPUTS
 
     if topic not in {t.name for t in INPUTS}:
@@ -160,17 +176,31 @@ def ingest(
         )
     if file != "-" and not Path(file).is_file():
         raise typer.BadParameter(f"no file {file}", param_hint="FILE")
+    reading = how_to_read(column, encoding, day_first, rejected)
     settings = broker_settings()
-    size = None if file == "-" else Path(file).stat().st_size
-    parse: Callable[[bytes], Report] = read_report
+    name, size = ("stdin", None) if file == "-" else (Path(file).name, Path(file).stat().st_size)
+    reader = RowReader(name, _parser(settings, mask), day_first)
+    source = InputFile(topic, lambda: reading.open(_source(file)), reader, size, rejected)
+    refused = asyncio.run(run_ingest(err, source, settings, rate))
+    raise typer.Exit(1 if refused else 0)
+
+
+def _parser(settings: Settings, mask: bool) -> Callable[[dict[str, Any]], Report]:
+    """What makes a report of an object."""
     if mask:
         from streams.intake.intake import Privacy
-        from streams.intake.lines import read_masked
+        from streams.intake.lines import masked_report
 
-        parse = partial(read_masked, privacy=Privacy.of(settings))
-    with nullcontext(standard_input()) if file == "-" else Path(file).open("rb") as lines:
-        refused = asyncio.run(run_ingest(err, InputFile(topic, lines, size, parse), settings, rate))
-    raise typer.Exit(1 if refused else 0)
+        return partial(masked_report, privacy=Privacy.of(settings))
+    from streams.input_reports import report_of
+
+    return report_of
+
+
+def _source(file: str) -> Path | BinaryIO:
+    from streams.pipe import standard_input
+
+    return standard_input() if file == "-" else Path(file)
 
 
 @app.command()

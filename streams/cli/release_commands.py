@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 TASK = Annotated[str, typer.Argument(help="ner, acronym, relation, normalization or summarization")]
-DATA = Annotated[Path | None, typer.Option(help="folder with the public corpora")]
+DATA = Annotated[
+    Path | None, typer.Option(exists=True, file_okay=False, help="folder with the public corpora")
+]
 KEY = Annotated[
     Path | None,
     typer.Option("--key", help="PEM file of the private key that signs; required if PV_RELEASE_KEY is set"),

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from streams.codec import BadRecord
-from streams.input_reports import read_object, report_of
+from streams.input_reports import report_of
 from streams.intake.intake import Privacy, drugs_without_person
 from streams.intake.masking import MAX_MASKED, mask
 from streams.records import MAX_TEXT, Report
 
 
-def read_masked(line: bytes, privacy: Privacy) -> Report:
-    """The report in a line of JSON, with what identifies people masked in its text, and the hash of its
-    `author`, a handle. Unknown fields are left out and counted: they may hold anything. Raises BadRecord.
+def masked_report(content: dict[str, Any], privacy: Privacy) -> Report:
+    """The report in an object, with what identifies people masked in its text, and the hash of its
+    `author`, a handle. Unknown fields are left out and counted: they may hold anything. Raises BadRecord;
+    changes `content`.
     """
-    content = read_object(line)
     author = content.pop("author", None)
     if isinstance(author, int) and not isinstance(author, bool):
         author = str(author)  # the id of an account, as a source takes it

@@ -20,7 +20,7 @@ from streams.cli.demo.live import interrupted
 from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
-from streams.cli.ingest import REFUSALS_SHOWN
+from streams.cli.refusals import REFUSALS_SHOWN, counted
 
 
 async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Outcome:
@@ -28,6 +28,7 @@ async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Ou
 
     With `keep`, the pipeline then keeps running until the process is interrupted.
     """
+    demo.open_files()
     with _LiveDisplay(console, show) as display:
 
         async def wait_for_interrupt(addresses: str) -> None:
@@ -95,9 +96,11 @@ def _print_outcome(console: Console, outcome: Outcome) -> None:
         place = f"line {refusal['line']}" if "line" in refusal else refusal["id"]
         text = f"{refusal['topic']}, {place} refused: {refusal['reason']}"
         console.print(text, highlight=False, markup=False)
-    more = len(figures["refused"]) - REFUSALS_SHOWN
-    if more > 0:
-        console.print(f"... and {more} more refused lines")
+    if len(figures["refused"]) > REFUSALS_SHOWN:
+        for line in counted((refusal["topic"], refusal["reason"]) for refusal in figures["refused"]):
+            console.print(line, highlight=False, markup=False)
+    for note in outcome.notes:
+        console.print(note, highlight=False, markup=False)
     releases = ", ".join(f"{task} {version}" for task, version in figures["releases"].items())
     console.print(f"releases: {releases}", highlight=False)
     n = {name: len(figures[name]) for name in ("missing", "duplicated", "dead")}

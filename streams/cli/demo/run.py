@@ -11,15 +11,19 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from models.files.reading import OpenFile
 from models.memory import peak_bytes
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
 from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
-from streams.cli.ingest import Refusal, Sender, read_reports
+from streams.cli.ingest import Sender
+from streams.cli.input import AS_IT_IS, HowToRead, notes
+from streams.cli.refusals import RejectedFile
 from streams.cli.store.page import page, temporary_settings
+from streams.input_rows import Refusal, RowReader
 from streams.intake.items import Intake
 from streams.records import Report
 from streams.settings import Settings
@@ -37,6 +41,8 @@ class Outcome:
 
     tally: Tally = field(default_factory=Tally)
     refused: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """How files were read, where that is not obvious."""
     seconds: float = 0.0
     first_result_seconds: float | None = None
     """Until the first record on a topic of final results."""
@@ -91,9 +97,9 @@ def samples() -> dict[str, Path]:
 class Demo:
     """One run of the pipeline over the files of some input topics, or over live posts.
 
-    `limit` is the most lines read from each file, or the most live posts (0: all), `started` the monotonic
-    time from which the time to the first result is counted. With `shown` the results go into a store of this
-    run, of which a page is served.
+    `reading` is how the files are read, `limit` the most lines read from each file, or the most live posts
+    (0: all), `started` the monotonic time from which the time to the first result is counted. With `shown`
+    the results go into a store of this run, of which a page is served.
     """
 
     def __init__(
@@ -101,18 +107,26 @@ class Demo:
         files: Mapping[str, Path],
         settings: Settings,
         *,
+        reading: HowToRead = AS_IT_IS,
         live: tuple[Sequence[Source], Intake] | None = None,
         limit: int = 0,
         started: float | None = None,
         shown: bool = False,
     ) -> None:
         self._files = files
+        self._reading = reading
         self._live = live
         self._settings = settings
         self._limit = limit
         self._shown = shown
         self._started = time.monotonic() if started is None else started
+        self._opened: dict[str, OpenFile] = {}
         self.outcome = Outcome()
+
+    def open_files(self) -> None:
+        """Finds out what the files are, unless that is done; raises UnreadableFile for one without texts."""
+        if self._live is None and not self._opened:
+            self._opened = {topic: self._reading.open(path) for topic, path in self._files.items()}
 
     async def run(
         self,
@@ -125,13 +139,14 @@ class Demo:
 
         `on_status` is called with each step of the start, `on_arrival` with each record and dead letter that
         comes out. `before_drain` is called with the addresses of the broker, the metrics and the page, and
-        awaited.
+        awaited. Raises UnreadableFile for a file that holds no texts, before anything starts.
         """
 
         def arrived(arrival: Arrival) -> None:
             self.outcome.note(arrival.topic, time.monotonic() - self._started)
             on_arrival(arrival, self.outcome.tally)
 
+        self.open_files()
         with EmbeddedBroker(self._settings.prefix) as broker:
             settings = self._settings.model_copy(update={"broker": f"kafka://{broker.bootstrap}"})
             on_status(f"embedded broker on {broker.bootstrap}; loading models")
@@ -183,9 +198,10 @@ class Demo:
         began = time.monotonic()
         # A timeout is not raised: what has not come out by then is reported as missing.
         with suppress(TimeoutError), ExitStack() as stack:
+            rejected = stack.enter_context(RejectedFile(self._reading.rejected))
             readers = {
-                topic: self._reports(stack.enter_context(path.open("rb")), topic)
-                for topic, path in self._files.items()
+                topic: self._reports(topic, stack.enter_context(opened), rejected)
+                for topic, opened in self._opened.items()
             }
             async with Sender(settings) as sender:
                 while readers:
@@ -200,13 +216,17 @@ class Demo:
                 await wait_for_arrival(tally)
         self.outcome.seconds = time.monotonic() - began
 
-    def _reports(self, file: BinaryIO, topic: str) -> Iterator[Report]:
+    def _reports(self, topic: str, opened: OpenFile, rejected: RejectedFile) -> Iterator[Report]:
         """The reports of a file; invalid lines and repeated ids are recorded as refused and left out."""
-        lines = read_reports(file)
-        for item in islice(lines, self._limit or None):
+        reader = RowReader(self._files[topic].name, day_first=self._reading.day_first)
+        for row in islice(opened.rows, self._limit or None):
+            item = reader.read(row)
             if isinstance(item, Refusal):
                 self.outcome.refused.append({"topic": topic, "line": item.line, "reason": item.reason})
+                rejected.write(topic, item)
             elif self.outcome.tally.was_sent(topic, item.id):
                 self.outcome.refused.append({"topic": topic, "id": item.id, "reason": "duplicate id"})
+                rejected.write(topic, Refusal(row.number, "duplicate id", row.original))
             else:
                 yield item
+        self.outcome.notes += [f"{topic}: {note}" for note in notes(opened, reader)]

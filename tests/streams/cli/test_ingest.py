@@ -8,12 +8,16 @@ import time
 
 import orjson
 
-from streams.cli.ingest import MAX_LINE, RateLimit, Refusal, read_reports
+from models.files.reading import open_file
+from models.files.row import MAX_LINE
+from streams.cli.ingest import RateLimit
+from streams.input_rows import Refusal, RowReader
 from streams.records import Report
 
 
 def read(data: bytes) -> list[Report | Refusal]:
-    return list(read_reports(io.BytesIO(data)))
+    reader = RowReader("lines.jsonl")
+    return [reader.read(row) for row in open_file(io.BytesIO(data)).rows]
 
 
 def test_valid_lines_become_reports() -> None:

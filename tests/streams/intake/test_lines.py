@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
 from streams.codec import BadRecord
 from streams.intake.authors import AuthorKeys
 from streams.intake.intake import Privacy
-from streams.intake.lines import read_masked
+from streams.intake.lines import masked_report
 from streams.records import Masked, Report
 
 PRIVACY = Privacy(AuthorKeys(b"k" * 16), ("US",))
 
 
 def read(privacy: Privacy = PRIVACY, **fields: Any) -> Report:
-    return read_masked(orjson.dumps({"id": "1", "text": "@bob took zoloft"} | fields), privacy)
+    return masked_report({"id": "1", "text": "@bob took zoloft"} | fields, privacy)
 
 
 def test_the_text_is_masked_and_the_author_is_hashed() -> None:
@@ -57,8 +56,8 @@ def test_an_author_may_be_a_number_as_an_id_may() -> None:
     assert [read(author=value).author for value in (True, 7.5, "", None, ["7"])] == [None] * 5
 
 
-def test_a_line_that_is_no_report_is_refused_without_being_quoted() -> None:
-    for line in (b"secret", b'{"id": "secret"}', orjson.dumps({"id": "1", "text": "@secret " * 1001})):
+def test_an_object_that_is_no_report_is_refused_without_being_quoted() -> None:
+    for content in ({"id": "secret"}, {"id": "1", "text": "@secret " * 1001}):
         with pytest.raises(BadRecord) as refused:
-            read_masked(line, PRIVACY)
+            masked_report(dict(content), PRIVACY)
         assert "secret" not in str(refused.value)

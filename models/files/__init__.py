@@ -1,0 +1,1 @@
+"""Files of texts as people have them, read row by row."""
