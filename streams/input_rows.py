@@ -83,8 +83,6 @@ class RowReader:
             fields["aggregate_only"] = flag.strip().casefold() == "true"
         if "created_at" in fields:
             fields["created_at"] = usual_time(fields["created_at"], self._day_first)
-        if isinstance(fields.get("id"), str):
-            fields["id"] = fields["id"].strip()
         if "id" not in content:  # the file has no ids
             self.ids_made += 1
             data = orjson.dumps(dict(content), option=orjson.OPT_SORT_KEYS, default=str)

@@ -106,19 +106,17 @@ async def run_ingest(console: Console, file: InputFile, settings: Settings, rate
     """Sends a file to its topic, at most `rate` reports per second (0: no limit); returns the number of
     refused lines. Raises UnreadableFile and UnknownColumn.
     """
-    # A pipe is opened later: its first line may come late.
-    opened = None if file.size is None else file.open()
-    await topics.require(settings, (topics.by_name(file.topic),))
     tally = Tally()
     async with AsyncExitStack() as stack:
+        # A pipe is opened later: its first line may come late. To close it would wait for the next.
+        opened = None if file.size is None else stack.enter_context(file.open())
+        await topics.require(settings, (topics.by_name(file.topic),))
         # An embedded broker drops what is not read in time: there the reports wait for capacity.
         if embedded := await topics.is_embedded(settings):
             await stack.enter_async_context(counting_arrivals(settings, tally))
         thread = stack.enter_context(PipeThread())
         if opened is None:
             opened = await thread.call(file.open)
-        else:
-            stack.enter_context(opened)
         run = _Ingest(console, file, opened, thread, tally if embedded else None)
         return await run.send(Sender(settings), RateLimit(rate))
 

@@ -114,3 +114,8 @@ def test_the_samples_are_read_as_producers_send_them() -> None:
         assert read == [read_report(line) for line in lines]
         array = json.dumps([json.loads(line) for line in lines]).encode()
         assert [reader.read(row) for row in open_file(io.BytesIO(array)).rows] == read
+
+
+def test_an_id_of_json_is_as_strict_as_on_a_topic() -> None:
+    refused = report(id="a\n")
+    assert isinstance(refused, Refusal) and refused.reason == "id: Value error, must be printable"
