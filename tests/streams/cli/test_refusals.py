@@ -1,0 +1,51 @@
+"""The file of refused lines, the counts by reason, and options that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from streams.cli.input import AS_IT_IS, how_to_read
+from streams.cli.refusals import RejectedFile, counted
+from streams.input_rows import Refusal
+
+
+def test_a_refused_line_goes_to_the_file_with_its_number_reason_and_original(tmp_path: Path) -> None:
+    path = tmp_path / "rejected.jsonl"
+    with RejectedFile(path) as file:
+        file.write("posts", Refusal(3, "Invalid JSON", b"cut \xff off\n"))
+    assert json.loads(path.read_bytes()) == {
+        "topic": "posts",
+        "line": 3,
+        "reason": "Invalid JSON",
+        "original": "cut \\xff off",
+    }
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_reasons_are_counted_the_most_frequent_first() -> None:
+    assert counted([("posts", "a"), ("posts", "b"), ("posts", "b")]) == [
+        "posts: 2 refused: b",
+        "posts: 1 refused: a",
+    ]
+
+
+@pytest.mark.parametrize("column", ["text", "text=", "colour=x"])
+def test_a_wrong_option_is_an_error_of_the_user(column: str, tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter):
+        how_to_read([column], None, None, None)
+    with pytest.raises(typer.BadParameter):
+        how_to_read(["text=a", "text=b"], None, None, None)
+    with pytest.raises(typer.BadParameter):
+        how_to_read(None, "no-such", None, None)
+    with pytest.raises(typer.BadParameter):
+        how_to_read(None, None, None, tmp_path / "none" / "x")
+    path = tmp_path / "posts.csv"
+    path.write_bytes(b"id,text\n1,rash\n")
+    with pytest.raises(typer.BadParameter, match="no column 'x'"):
+        how_to_read(["text=x"], None, None, None).open(path)
+    with AS_IT_IS.open(path) as file:
+        assert len(list(file.rows)) == 1
