@@ -196,7 +196,7 @@ SOURCE_ITEMS = Counter(
 SOURCE_RECONNECTS = Counter(
     "pv_source_reconnects",
     "Interruptions of a source: closed by it, silent beyond its keep-alive, no connection (network), an HTTP "
-    "error (http), or too many requests (limited)",
+    "error (http), too many requests (limited), or a feed that takes too much time or memory (hostile)",
     ["source", "reason"],
     registry=REGISTRY,
 )
@@ -223,7 +223,7 @@ SOURCE_UP = Gauge("pv_source_up", "1 while a source is connected", ["source"], r
 
 def prepare_source(source: str) -> dict[str, Counter]:
     """Creates the counters of a source at zero; returns those of its items, by outcome."""
-    for reason in ("closed", "silent", "network", "http", "limited"):
+    for reason in ("closed", "silent", "network", "http", "limited", "hostile"):
         SOURCE_RECONNECTS.labels(source, reason)
     SOURCE_GAPS.labels(source)
     SOURCE_GAP_SECONDS.labels(source)

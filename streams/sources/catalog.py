@@ -11,6 +11,7 @@ from models.drugs import BUNDLED
 from streams.pipe import standard_input
 from streams.settings import Settings
 from streams.sources.protocols import bluesky, mastodon, ndjson, rss, x, x_compliance, x_rules
+from streams.sources.protocols.feed_reader import FeedReader
 from streams.sources.source import Source, SourceFailed
 from streams.sources.sweep import HOUR, LEAST, Sweep, kept_on
 from streams.topics import EVENTS, QUESTIONS, SUMMARIES, Topic, by_name
@@ -119,8 +120,9 @@ def _mastodon(options: Options, settings: Settings) -> list[Source]:
 def _rss(options: Options) -> list[Source]:
     if not options.feeds:
         raise SourceFailed("the source rss needs at least one feed")
+    reader = FeedReader()
     return [
-        rss.Rss(url=url, name=_numbered("rss", i), every=options.every)
+        rss.Rss(url=url, name=_numbered("rss", i), every=options.every, reader=reader)
         for i, url in enumerate(dict.fromkeys(_addresses("rss", options.feeds)))
     ]
 

@@ -231,7 +231,8 @@ class Runner:
         self._attempts[reason] += 1
         wait = self.source.backoff.seconds(interruption, self._attempts[reason])
         metrics.SOURCE_RECONNECTS.labels(self.source.name, reason).inc()
-        log.info("%s: %s; connecting again in %.1f s", self.source.name, interruption, wait)
+        level = logging.WARNING if reason == "hostile" else logging.INFO
+        log.log(level, "%s: %s; connecting again in %.1f s", self.source.name, interruption, wait)
         await asyncio.sleep(wait)
 
     def _count(self, outcome: str, n: int = 1) -> None:

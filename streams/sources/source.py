@@ -11,8 +11,7 @@ from streams.intake.items import Item
 
 Position = Mapping[str, Any]
 """Where a source resumes, as JSON; each protocol has its own keys."""
-Reason = Literal["closed", "silent", "network", "http", "limited"]
-REASONS: tuple[Reason, ...] = ("closed", "silent", "network", "http", "limited")
+Reason = Literal["closed", "silent", "network", "http", "limited", "hostile"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from calendar import timegm
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from io import BytesIO
-from time import struct_time
 from typing import Any
-from xml.sax import SAXParseException
 
 import aiohttp
-import feedparser
 
 from streams.intake.items import Post
 from streams.sources.protocols.connection import (
@@ -24,11 +20,10 @@ from streams.sources.protocols.connection import (
     raise_for,
     session,
 )
-from streams.sources.protocols.markup import text_of
+from streams.sources.protocols.feed_reader import MAX_FEED, FeedReader
 from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
 
-#: A larger feed is not read.
-MAX_FEED = 16 << 20
+log = logging.getLogger(__name__)
 #: Entries whose fingerprints are remembered after they have left the feed.
 MAX_REMEMBERED = 1_000
 #: Entries whose fingerprints a position has: it is one message, of at most 1 MiB.
@@ -51,6 +46,9 @@ class Rss:
     """Seconds between two requests; a feed may ask for more."""
     patience: float = REQUEST_SECONDS
     """Seconds for one answer."""
+    reader: FeedReader = field(default_factory=FeedReader, repr=False)
+    """The process that reads the feed; several feeds may share it."""
+    _dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -63,7 +61,7 @@ class Rss:
     async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
         state: Position = position or {}
         with interruptions():
-            async with session() as client:
+            async with session() as client, self.reader:
                 while True:
                     async with asyncio.timeout(self.patience):
                         answer = await self._request(client, state)
@@ -71,8 +69,8 @@ class Rss:
                         yield Step()
                     else:
                         headers, body = answer
-                        # Parsing a large feed takes a second.
-                        feed = await asyncio.to_thread(_parse, body)
+                        feed = await self.reader.read(body)
+                        self._report(feed["dropped"])
                         step = self._step(feed, headers, state)
                         state = step.position or state
                         yield replace(step, position=_fitting(state))
@@ -96,43 +94,46 @@ class Rss:
                 raise Interrupted("http", f"a feed of more than {MAX_FEED} bytes")
             return response.headers, body
 
-    def _step(self, feed: Any, headers: Mapping[str, str], state: Position) -> Step:
+    def _report(self, dropped: Mapping[str, int]) -> None:
+        """Logs which entries are left out, unless they are as at the request before."""
+        if dropped and dropped != self._dropped:
+            kinds = ", ".join(f"{n} by {kind}" for kind, n in dropped.items())
+            log.warning("%s: entries that cannot be read are left out: %s", self.name, kinds)
+        self._dropped = dropped
+
+    def _step(self, feed: Mapping[str, Any], headers: Mapping[str, str], state: Position) -> Step:
         """The entries that are new or changed, the oldest first: feeds begin with the newest."""
         seen: dict[str, str] = dict(state.get("seen", {}))
         posts = []
-        entries = {entry.get("id") or entry.get("link"): entry for entry in reversed(feed.entries)}
         # Of entries with one id the newest counts: each would be a change of the other at every request.
-        entries = {guid: entry for guid, entry in entries.items() if guid}
-        malformed = len(feed.entries) - len(entries)
+        entries = {entry["guid"]: entry for entry in reversed(feed["entries"]) if entry["guid"]}
+        malformed = len(feed["entries"]) - len(entries) + sum(feed["dropped"].values())
         for guid, entry in entries.items():
-            post = self._post(entry, guid, feed.feed.get("language"))
+            post = self._post(entry, guid, feed["language"])
             digest, content = _digest(guid), _digest(post.text)
             if seen.get(digest) != content:
                 posts.append(replace(post, edited=digest in seen))
             seen.pop(digest, None)
             seen[digest] = content
-        kept = dict(list(seen.items())[-max(MAX_REMEMBERED, len(feed.entries)) :])
+        kept = dict(list(seen.items())[-max(MAX_REMEMBERED, len(feed["entries"])) :])
         # Entries may be missing in a document that ends early: all of it is asked for again.
-        names = {} if _is_broken(feed) else {"etag": "ETag", "modified": "Last-Modified"}
+        names = {} if feed["broken"] else {"etag": "ETag", "modified": "Last-Modified"}
         return Step(
             items=tuple(posts),
             malformed=malformed,
             position={name: headers.get(header, "") for name, header in names.items()}
-            | {"seen": kept, "pause": asked_pause(feed.feed.get("ttl"))},
+            | {"seen": kept, "pause": asked_pause(feed["ttl"])},
             at=max((p.created_at.timestamp() for p in posts if p.created_at), default=None),
         )
 
-    def _post(self, entry: Any, guid: str, language: object) -> Post:
-        contents = [content.get("value", "") for content in entry.get("content", ())]
-        body = max([*contents, entry.get("summary", "")], key=len)
-        title = text_of(entry.get("title", ""))
+    def _post(self, entry: Mapping[str, Any], guid: str, language: object) -> Post:
         return Post(
             id=self.id_of(guid),
-            text="\n".join(part for part in (title, text_of(body)) if part),
-            created_at=_moment(entry.get("published_parsed") or entry.get("updated_parsed")),
+            text=entry["text"],
+            created_at=_moment(entry["at"]),
             language=language_code(language),
-            author=entry.get("author") or None,
-            permalink=entry.get("link"),
+            author=entry["author"],
+            permalink=entry["link"],
         )
 
 
@@ -141,28 +142,12 @@ def _fitting(state: Position) -> Position:
     return {**state, "seen": dict(list(state["seen"].items())[-MAX_KEPT:])}
 
 
-def _parse(body: bytes) -> Any:
-    """A parsed feed; raises Interrupted for anything else."""
+def _moment(seconds: int | None) -> datetime | None:
+    """The time of an entry; None for one outside of the calendar."""
     try:
-        feed = feedparser.parse(BytesIO(body))
-    except Exception as error:  # of many kinds, for bytes that are no text
-        raise Interrupted("http", f"an answer that cannot be read: {type(error).__name__}") from None
-    if not feed.get("version"):
-        raise Interrupted("http", "an answer that is no feed")
-    return feed
-
-
-def _moment(parsed: struct_time | None) -> datetime | None:
-    """The time of an entry; None for one outside of the calendar, as 0000-00-00 of a database without one."""
-    try:
-        return datetime.fromtimestamp(timegm(parsed), UTC) if parsed else None
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _is_broken(feed: Any) -> bool:
-    """Whether the document is no well-formed XML."""
-    return isinstance(feed.get("bozo_exception"), SAXParseException)
 
 
 def _digest(text: str) -> str:

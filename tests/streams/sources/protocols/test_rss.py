@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from streams.sources.protocols import rss
-from streams.sources.protocols.rss import Rss, _parse, asked_pause
+from streams.sources.protocols.feed_child import read_feed
+from streams.sources.protocols.rss import Rss, asked_pause
 from streams.topics import MAX_MESSAGE
 from tests.streams.polling import until
 from tests.streams.sources.kept import FAST, KeptDelivery, runner
@@ -65,7 +66,7 @@ def test_entries_with_one_id_are_not_sent_again_at_each_request() -> None:
     links = "".join(
         f"<item><title>{title}</title><link>https://a.example/</link></item>" for title in ("new", "old")
     )
-    feed = _parse(f"<rss version='2.0'><channel>{links}</channel></rss>".encode())
+    feed = orjson.loads(read_feed(f"<rss version='2.0'><channel>{links}</channel></rss>".encode()))
     source = Rss(url="https://a.example/feed")
     first = source._step(feed, {}, {})
     assert ([getattr(item, "text", "") for item in first.items], first.malformed) == (["new"], 1)
