@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
-import threading
-import zlib
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +17,7 @@ from streams.input_reports import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.pipe import PipeThread
 from streams.sources.protocols.connection import MAX_LINE, language_code
+from streams.sources.protocols.growing_file import GrowingFile, read_bounded
 from streams.sources.source import Backoff, Position, Step
 
 log = logging.getLogger(__name__)
@@ -28,13 +26,9 @@ FIELDS = (
     "id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "drug", "deleted",
 )  # fmt: skip
 SUFFIXES = (".jsonl", ".ndjson", ".json")
-#: Lines of one step.
-LINES_AT_ONCE = 256
 #: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
 #: often open no more than 1,024.
 MAX_OPEN = 256
-#: Bytes at the beginning of a file by which it is known, and parts of a place.
-HEAD, PARTS = 1024, 3
 #: Files whose places a position has: it is one message, of at most 1 MiB.
 MAX_PLACES = 10_000
 _FALSE = frozenset({"", "false", "f", "no", "n", "0", "null", "none"})
@@ -70,7 +64,7 @@ class Ndjson:
                 while line := await thread.call(partial(_read_line, self.pipe)):
                     yield self._step([line], None)
             return
-        files: dict[str, _GrowingFile] = {}
+        files: dict[str, GrowingFile] = {}
         try:
             async for step in self._read_files(files, position or {}):
                 yield step
@@ -79,15 +73,15 @@ class Ndjson:
                 file.close()
 
     async def _read_files(
-        self, files: dict[str, _GrowingFile], position: Position
+        self, files: dict[str, GrowingFile], position: Position
     ) -> AsyncGenerator[Step, None]:
         places: dict[str, list[int]] = {name: list(place) for name, place in position.items()}
-        latest: dict[str, _GrowingFile] = {}
+        latest: dict[str, GrowingFile] = {}
         while True:
             progressed = False
             listed = await asyncio.to_thread(self._files)
             for name, path in listed.items():
-                files.setdefault(name, _GrowingFile(path, places.get(name)))
+                files.setdefault(name, GrowingFile(path, places.get(name)))
             for name in [*listed, *(files.keys() - listed.keys())]:
                 file = files[name]
                 grown = False
@@ -106,7 +100,7 @@ class Ndjson:
                     return
                 await asyncio.sleep(self.poll)
 
-    async def _lines(self, file: _GrowingFile) -> list[bytes]:
+    async def _lines(self, file: GrowingFile) -> list[bytes]:
         """The next lines. In a folder a file that cannot be read, such as another user's, does not stop the
         others; it is tried again with each look for more.
         """
@@ -177,119 +171,13 @@ class Ndjson:
         )
 
 
-class _GrowingFile:
-    """Reads the complete lines of a file, of which the last may lack its end. `place` is its inode, the
-    offset behind the last line read, and a checksum of its first bytes, which earlier versions did not keep.
-    A file that was replaced, cut or written anew is read from its beginning, the rest of the replaced one
-    first.
-    """
-
-    def __init__(self, path: Path, place: list[int] | None) -> None:
-        self._path = path
-        self._file: BinaryIO | None = None
-        self._closed = False
-        # A task that is cancelled closes the file while a thread may still be reading from it.
-        self._lock = threading.Lock()
-        self.place = place or [0, 0]
-        self.is_readable = True
-
-    def read_lines(self) -> list[bytes]:
-        """Up to LINES_AT_ONCE lines; none where there is nothing new, no file, or `close` came before."""
-        with self._lock:
-            return [] if self._closed else self._read()
-
-    def pause(self) -> None:
-        """Closes the file until the next read."""
-        with self._lock:
-            self._close()
-
-    def is_over(self) -> bool:
-        """Of a file whose path is gone, whether nothing more can come: it was deleted, not moved, or is
-        closed.
-        """
-        with self._lock:
-            return self._file is None or os.fstat(self._file.fileno()).st_nlink == 0
-
-    def close(self) -> None:
-        """Waits for a read in another thread."""
-        with self._lock:
-            self._closed = True
-            self._close()
-
-    def _read(self) -> list[bytes]:
-        if self._file is None and not self._open():
-            return []
-        if self._was_rewritten():
-            self._close()
-            self.place = [self.place[0], 0]
-            if not self._open():
-                return []
-        lines = self._complete()
-        if not lines and self._was_replaced():
-            # The last lines may have come after the read above.
-            if lines := self._complete():
-                return lines
-            self._close()
-            return self._complete() if self._open() else []
-        return lines
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _open(self) -> bool:
-        try:
-            self._file = self._path.open("rb")
-        except FileNotFoundError:
-            return False
-        state = os.fstat(self._file.fileno())
-        inode, offset = self.place[:2]
-        if state.st_ino != inode or state.st_size < offset:
-            self.place = [state.st_ino, 0]
-        self._file.seek(self.place[1])
-        return True
-
-    def _complete(self) -> list[bytes]:
-        assert self._file is not None
-        lines: list[bytes] = []
-        for _ in range(LINES_AT_ONCE):
-            line, size = _read_bounded(self._file)
-            if not line.endswith(b"\n") and not _is_whole(line):
-                self._file.seek(self.place[1])
-                break
-            lines.append(line)
-            self.place = [self.place[0], self.place[1] + size]
-        if lines:
-            self.place = [*self.place, self._checksum()]
-        return lines
-
-    def _was_rewritten(self) -> bool:
-        """Whether other content was written over the file, or a new file has got its inode."""
-        return len(self.place) == PARTS and self.place[2] != self._checksum()
-
-    def _checksum(self) -> int:
-        """Of the first HEAD bytes before the place."""
-        assert self._file is not None
-        return zlib.crc32(os.pread(self._file.fileno(), min(self.place[1], HEAD), 0))
-
-    def _was_replaced(self) -> bool:
-        """Whether the path names another file now, or the file is shorter than what was read of it."""
-        assert self._file is not None
-        try:
-            state = self._path.stat()
-        except FileNotFoundError:
-            return False
-        return state.st_ino != self.place[0] or state.st_size < self.place[1]
-
-
 def _latest(places: Mapping[str, list[int]], listed: Collection[str]) -> dict[str, list[int]]:
     """The position: the places of the files that are there, of at most MAX_PLACES, those that grew last."""
     there = [(name, place) for name, place in places.items() if name in listed]
     return dict(there[-MAX_PLACES:])
 
 
-def _pause_others(latest: dict[str, _GrowingFile], name: str, file: _GrowingFile, *, grown: bool) -> None:
+def _pause_others(latest: dict[str, GrowingFile], name: str, file: GrowingFile, *, grown: bool) -> None:
     """Of the files that are read, keeps those open that have grown `latest`, the last of all at the end."""
     if grown or len(latest) < MAX_OPEN:
         latest[name] = latest.pop(name, file)
@@ -299,33 +187,9 @@ def _pause_others(latest: dict[str, _GrowingFile], name: str, file: _GrowingFile
         file.pause()
 
 
-def _read_bounded(file: BinaryIO) -> tuple[bytes, int]:
-    """A line, cut after MAX_LINE + 1 bytes but with its end, and the bytes that it has in the file."""
-    line = last = file.readline(MAX_LINE + 1)
-    size = len(line)
-    if size <= MAX_LINE:
-        # Without an end, its rest may be there at the next read, and must not be skipped.
-        return line, size
-    while last and not last.endswith(b"\n"):
-        last = file.readline(MAX_LINE)
-        size += len(last)
-    return (line if line.endswith(b"\n") or not last else line + b"\n"), size
-
-
-def _is_whole(line: bytes) -> bool:
-    """Whether the last line of a file, which has no end, has all of its object: no part of one is valid."""
-    if len(line) > MAX_LINE or not line.rstrip().endswith(b"}"):
-        return False
-    try:
-        read_object(line)
-    except BadRecord:
-        return False
-    return True
-
-
 def _read_line(file: BinaryIO) -> bytes:
     """The next line of a pipe, which may have no end; empty at the end of the pipe."""
-    return _read_bounded(file)[0]
+    return read_bounded(file)[0]
 
 
 def _seconds(moment: datetime) -> float:

@@ -24,11 +24,13 @@ class KeptDelivery:
         self.positions: list[tuple[str, Position, int]] = []
         """Each with the number of sends that were confirmed before."""
         self.holds = holds
+        self._last: dict[str, bytes | None] = {}
         self._futures: list[asyncio.Future[None]] = []
         self.confirmed = 0
 
     async def send(self, topic: str, key: str, value: bytes | None) -> asyncio.Future[Any]:
         self.sent.append((topic, key, value))
+        self._last[key] = value
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._futures.append(future)
         if not self.holds:
@@ -49,7 +51,7 @@ class KeptDelivery:
 
     def state(self) -> dict[str, str | None]:
         """The last text of each key; None after a tombstone."""
-        return {key: None if value is None else orjson.loads(value)["text"] for _, key, value in self.sent}
+        return {key: orjson.loads(value)["text"] if value else None for key, value in self._last.items()}
 
     async def kept(self, prefix: str) -> list[str]:
         """The keys with the prefix that are not deleted, as a sweep asks for them."""

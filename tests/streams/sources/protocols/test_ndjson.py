@@ -15,7 +15,8 @@ from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
 from streams.records import MAX_TEXT
 from streams.sources.protocols.connection import MAX_LINE
-from streams.sources.protocols.ndjson import Ndjson, _GrowingFile
+from streams.sources.protocols.growing_file import GrowingFile
+from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.sources.json_lines import line, malformed, read_to_the_end
 from tests.streams.sources.kept import KeptDelivery, runner
 
@@ -48,10 +49,10 @@ def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
     # A cancelled task closes its files while a thread may be about to read.
     path = tmp_path / "posts.jsonl"
     path.write_bytes(line(1))
-    file = _GrowingFile(path, None)
+    file = GrowingFile(path, None)
     file.close()
     assert file.read_lines() == []
-    other = _GrowingFile(path, None)
+    other = GrowingFile(path, None)
     assert other.read_lines() == [line(1)]
     other.close()
     assert other.read_lines() == []

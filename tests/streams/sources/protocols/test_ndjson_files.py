@@ -6,12 +6,14 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
 from streams.sources.protocols import ndjson
+from streams.sources.protocols.growing_file import GrowingFile
 from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.polling import until
 from tests.streams.sources.json_lines import line, malformed, read_to_the_end
@@ -183,13 +185,45 @@ async def test_a_file_that_is_written_anew_in_its_place_is_read_from_its_beginni
         return
     delivery = KeptDelivery()
     async with running(runner(Ndjson(path=file, poll=0.01), delivery)):
-        await until(lambda: len(delivery.sent) == 2)
+        await until(lambda: len(delivery.state()) == 2)
         file.write_bytes(line(3) + line(4) + line(5))
-        await until(lambda: len(delivery.sent) == 5)
+        await until(lambda: len(delivery.state()) == 5)
         with file.open("ab") as more:
             more.write(line(6))
-        await until(lambda: len(delivery.sent) == 6)
-    assert len(delivery.state()) == 6
+        await until(lambda: len(delivery.state()) == 6)
+
+
+@pytest.mark.parametrize("lines", [2, 60])
+@pytest.mark.parametrize("moment", ["_was_rewritten", "_head"])
+def test_a_file_that_is_written_anew_while_it_is_read_loses_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, moment: str
+) -> None:
+    """After the look whether it was written anew, and after the read."""
+    file, new = tmp_path / "posts.jsonl", [line(n) for n in range(200, 200 + 2 * lines)]
+    file.write_bytes(b"".join(line(n) for n in range(100, 100 + lines)))
+    growing = GrowingFile(file, None)
+    assert len(growing.read_lines()) == lines
+    with file.open("ab") as more:
+        more.write(line(150) * (moment == "_head"))
+    original, calls = getattr(GrowingFile, moment), count(1)
+
+    def rewrites(self: GrowingFile) -> object:
+        if moment == "_head":  # the second is the one behind the read
+            if next(calls) == 2:
+                file.write_bytes(b"".join(new))
+            return original(self)
+        found = original(self)
+        if next(calls) == 1:
+            file.write_bytes(b"".join(new))
+        return found
+
+    monkeypatch.setattr(GrowingFile, moment, rewrites)
+    read = growing.read_lines()
+    while more_lines := growing.read_lines():
+        read += more_lines
+    growing.close()
+    assert set(read) >= set(new)
+    assert moment != "_head" or line(150) in read
 
 
 async def test_a_place_of_a_version_before_is_kept(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ async def test_silence_beyond_the_keep_alive_is_an_interruption() -> None:
 @pytest.mark.slow
 async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_deletion() -> None:
     world = World.made(seed=21, posts=1000, delete_first=False)
-    faults = Faults(seed=22, count=100, every=8, silence=0.4)
+    faults = Faults(seed=22, count=100, every=8, silence=1.0)
     delivery = KeptDelivery()
     # All of it is sent again: on a slow machine more is under way at a cut than a minute's backfill holds.
     async with XApi(world, faults, rate=3000, repeated=len(world.happenings)) as api:
@@ -170,11 +170,12 @@ async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_del
             name="x-deletions", key="x/deletions", prefix="x:", kept=delivery.kept, check=compliance.check,
             every=0.3, least=0.1, backoff=FAST,
         )  # fmt: skip
-        source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.2, backfill=5)
+        source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.6, backfill=5)
         expected = {f"x:{tweet_id(number)}": text for number, text in world.final.items()}
         deletions = RecentDeletions()
         sources = [runner(one, delivery, deletions=deletions) for one in (source, sweep)]
         async with running(*sources):
+            await until(lambda: sum(faults.made.values()) == 100, 300.0)
             await until(lambda: delivery.state() == expected)
             await asyncio.sleep(0.1)  # for a sweep that deletes too much
             # A connection that is silent for too long is replaced, and the new one sends all versions of a
