@@ -28,7 +28,9 @@ FIRST_ERROR = 300
 def session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
     """A session without a time limit on the whole of an answer; proxies come from the environment."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-    return aiohttp.ClientSession(timeout=timeout, headers=headers, trust_env=True)
+    # A few bytes that are compressed may stand for gigabytes.
+    asked = {"Accept-Encoding": "identity", **(headers or {})}
+    return aiohttp.ClientSession(timeout=timeout, headers=asked, trust_env=True)
 
 
 @asynccontextmanager
@@ -39,6 +41,9 @@ async def answered(request: Awaitable[_Answer]) -> AsyncIterator[_Answer]:
     async with asyncio.timeout(REQUEST_SECONDS):
         response = await request
     async with response:
+        given = getattr(response, "headers", {}).get("Content-Encoding", "identity")
+        if given.lower() != "identity":
+            raise Interrupted("http", "a compressed answer, which was not asked for")
         yield response
 
 
@@ -103,6 +108,8 @@ async def read_lines(
     """
     line, too_long = bytearray(), False
     while True:
+        # What is there already is read without waiting, and the other sources would stand still.
+        await asyncio.sleep(0)
         try:
             async with asyncio.timeout(silence):
                 chunk = await content.readany()
