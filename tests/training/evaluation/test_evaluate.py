@@ -27,7 +27,7 @@ from training.evaluation.evaluate import (
 
 def test_without_rouge_score_the_extra_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    with pytest.raises(EvaluationError, match=r"install pvstream\[train\]"):
+    with pytest.raises(EvaluationError, match=r"install -e '\.\[train\]'"):
         evaluate("summarization", Fake(str), "v1", data)
 
 
