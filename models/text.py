@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
-from models.types import Span
+from models.types import Mention, Span
 
-WORD = re.compile(r"\w+|[^\w\s]")
+#: Stands for the characters of a run that are not read: neither white space nor a letter nor a word.
+FILLER = "\ue000"
+WORD = re.compile(rf"\w+|[^\w\s{FILLER}]")
 _MARK = re.compile(r"\W")
 #: Marks in a row that are read, dots or emoji for example: each is a word for the encoder.
 MOST_MARKS = 20
+#: Runs that no writer means: blanks, a word, marks of one kind, and characters without any blank. Patterns
+#: that try each place of a run again need quadratic time for it.
+_LONG_RUN = re.compile(r"\s{33,}|(?<!\w)\w{129,}|([^\w\s])\1{64,}|(?<!\S)\S{1025,}")
+#: Characters at both ends of such a run that are read.
+_ENDS = 16
 # A sentence ends at closing punctuation followed by white space, and at a line break. It does not end after
 # the abbreviations below, which are common in clinical text: the tagger would lose context there.
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|[\r\n]\s*")
@@ -50,6 +59,23 @@ _GOES_ON = {
         r"tall|long|post|through)\b"
     ),
 }
+
+
+def readable(text: str) -> str:
+    """The text as models read it, of the same length: of a run of white space, of letters, of one mark, or of
+    anything without white space that is longer than any writer means, only the first and last characters.
+    """
+    return _LONG_RUN.sub(_shortened, text) if _LONG_RUN.search(text) else text
+
+
+def as_written(mentions: Sequence[Mention], text: str) -> list[Mention]:
+    """The mentions of a text that was read by `readable`, with what they cover in the text itself."""
+    return [replace(m, text=text[m.start : m.end]) if FILLER in m.text else m for m in mentions]
+
+
+def _shortened(run: re.Match[str]) -> str:
+    found = run.group()
+    return found[:_ENDS] + FILLER * (len(found) - 2 * _ENDS) + found[-_ENDS:]
 
 
 def words(text: str, within: Span | None = None) -> list[Span]:

@@ -52,7 +52,7 @@ _IN_FRONT = {
 }
 #: Between a name and its value.
 _TO_VALUE = (
-    r"(?:\s+(?:of|is|was|in|the|at|low|mid|high|dropp(?:ed|ing)|fell|down|up|to|now)\b)*\s*[:=<>~]*\s*"
+    r"(?:\s+(?:of|is|was|in|the|at|low|mid|high|dropp(?:ed|ing)|fell|down|up|to|now)\b){0,6}\s*[:=<>~]*\s*"
 )
 #: Long forms that what follows decides, whatever else is near: values, parts of an examination, a drug.
 _BY_NEXT = tuple(

@@ -45,7 +45,7 @@ _FORMER = _words(rf"\b (?:first|old|former|previous) \s {_PRODUCT} \b")
 _LATTER = _words(rf"\b (?:second|new|latter|current|other) \s {_PRODUCT} \b")
 #: "On the first" is a medicine, "on the first day" or "from the first dose" is not.
 _WITH_FORMER = _words(
-    rf"""\W* (?:on|with|from|by) \s the \s
+    rf"""\W{{0,20}} (?:on|with|from|by) \s the \s
       (?: (?:old|former) \b
         | first (?= \s* (?:[^\w\s]|$) | \s+ (?:{_PRODUCT}|and|but|not|while|though) \b))"""
 )
@@ -112,7 +112,7 @@ _MOST = 50
 _AGAINST = _words(r"\s* (?:[\w'-]+\s+){0,2}? (?:for|against) \s+ (?:[\w'-]+\s+){0,2} $")
 #: Behind a drug that the writer does not blame.
 _FINE = _words(
-    r"""\W* (?:(?:is|was|were|are|has\sbeen) \s+)? (?:just\s+)?
+    r"""\W{0,20} (?:(?:is|was|were|are|has\sbeen) \s+)? (?:just\s+)?
       (?:fine|innocent|nothing|ok|okay|no\s(?:problems?|issues?|bother)|harmless|not\sto\sblame|great
         |better) \b"""
 )

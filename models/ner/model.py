@@ -37,6 +37,7 @@ from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words
 from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
+from models.text import as_written, readable
 from models.types import CODED_LABELS, DRUG, Mention, Span
 
 HEAD = "head.safetensors"
@@ -135,11 +136,13 @@ class NerModel:
 
     def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
         """The mentions of each text, in text order; offsets are code points of that text."""
-        return self.mentions_of(self.read(batch), self.decoding.event_below)
+        found = self.mentions_of(self.read(batch), self.decoding.event_below)
+        return [as_written(own, text) for own, text in zip(found, batch, strict=True)]
 
     @torch.inference_mode()
     def read(self, batch: Sequence[str]) -> Reading:
         """What the encoder and the tags say of each sentence."""
+        batch = [readable(text) for text in batch]
         split = read_together(batch, self.decoding.window)
         return Reading(batch, split, *self._tag(batch, split))
 

@@ -20,7 +20,7 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 #: Between a drug and the word behind it, and between the word and a drug behind it.
-_BEHIND = re.compile(r"\s*(?:['\u2019]s)?\s+", re.IGNORECASE)
+_BEHIND = re.compile(r"(?:\s*['\u2019]s)?\s+", re.IGNORECASE)
 _FROM = re.compile(r"\s+(?:from|off)\s+(?:(?:the|my|this|these|all|your)\s+)?#?", re.IGNORECASE)
 _OF = re.compile(r"\s+of\s+(?:(?:the|my|this)\s+)?#?", re.IGNORECASE)
 #: Words before it that say that somebody has it, with at most two others between.

@@ -28,7 +28,7 @@ _PARTS = re.compile(rf"{_OWNER}(?:{_PART})(?:\s*(?:,|/|&|and|or)+\s+{_OWNER}(?:{
 #: A part of the body at the end of a longer mention, with what belongs to it.
 _ENDS_WITH_PART = re.compile(rf"(?<=[\w,;]\s){_OWNER}\b(?:{_PART})$", re.IGNORECASE)
 #: Between mentions that are enumerated.
-_AND = re.compile(r"\s*(?:[,/&]|,?\s*\b(?:and|or)\b)\s*(?:in\s+)?", re.IGNORECASE)
+_AND = re.compile(r"\s*+(?:[,/&]|(?:,\s*+)?\b(?:and|or)\b)\s*+(?:in\s+)?", re.IGNORECASE)
 #: From the effect to the drug at the end of a mention: "on", "since I started the".
 _TO_DRUG = re.compile(
     r"\s+(?:(?:while|when|only)\s+)?(?:on|from|with|after|since|during|due\s+to|because\s+of|thanks\s+to)\s+"

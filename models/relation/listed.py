@@ -44,12 +44,12 @@ _OTHER_SECTION = re.compile(
 )
 #: One item, or several with commas between them: a name of at most four words, and what stands behind it.
 _ITEMS = re.compile(
-    r"(?:[^\w,]*(?:[\w/'+&-]+[^\S\n]*){0,4}(?:(?:[(\[:\u2013\u2014\u2192]|-{1,2}>?\s)[^,]*)?[)\]\s]*(?:,|$))+"
+    r"(?:[^\w,]{0,40}+(?:[\w/'+&-]++[^\S\n]*+){0,4}(?:(?:[(\[:\u2013\u2014\u2192]|-{1,2}>?\s)[^,]*+)?[)\]\s]*+(?:,|$))+"
 )
 _NONE = re.compile(r"\b(?:no|not\s+known|none|nkda|without|den(?:y|ies|ied))\b", re.IGNORECASE)
 _LINE_END = re.compile(r"[.;\n]")
 _BEFORE = 60
-#: Characters of such a section that are searched for its heading.
+#: Characters of such a section that are searched for its heading, and behind a mention for another's name.
 _FAR = 600
 
 
@@ -97,7 +97,7 @@ def _is_of_other(text: str, previous: Mention | None, effect: Mention) -> bool:
     """Whether an effect stands behind the name of what is no known drug, or begins with it."""
     if _ITEM_START.search(text, max(0, effect.start - _BEFORE), effect.start) and _JOINED.search(effect.text):
         return True
-    start = previous.end if previous else max(0, effect.start - _BEFORE)
+    start = max(previous.end, effect.start - _FAR) if previous else max(0, effect.start - _BEFORE)
     return _OTHER.search(text, start, effect.start) is not None
 
 

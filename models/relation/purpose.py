@@ -38,20 +38,20 @@ from models.triggers import pattern_of, read_triggers
 from models.types import DRUG, Mention
 
 _FEW = r"(?:[\w'-]+\s+){0,3}"
-_DETERMINERS = r"(?:(?:the|his|her|their|any|this|study|use|of|oral|iv|home|therapy|with|treatment)\s+)*"
+_DETERMINERS = r"(?:(?:the|his|her|their|any|this|study|use|of|oral|iv|home|therapy|with|treatment)\s+){0,4}"
 #: What stands around the triggers of a kind: a pattern in front of them, and one behind them.
 _AROUND = {
     "caused": (r"\b", r"\b"),
     "caused_alone": (r"^\s*", r"\s*$"),
     "from": (r"^[\s,]+(?:[^\s,]+\s+){0,2}", rf"\s+{_FEW}$"),
     "gave": (r"\b", rf"\s+{_FEW}$"),
-    "gave_alone": (r"^\s*", r"\W*$"),
+    "gave_alone": (r"^\s*", r"\W{0,20}$"),
     "led": (r"\b", ""),
     "made_worse": (r"\s+", r"\b"),
     "more": (r"\b", r"\s+(?:[\w-]+\s+)?$"),
     "more_with": (r"^\s+(?:\w+\s+)?", r"\s+"),
     "new": (r"\b", r"\s+(?:[\w-]+\s+){0,2}$"),
-    "new_inside": (r"\W*", r"\b"),
+    "new_inside": (r"\W{0,20}", r"\b"),
     "not_borne": (r"\b", rf"\s*{_FEW}$"),
     "stopped": (r"\b", r"\s+$"),
     "too_much": (r"[\s-]+", r"\b"),
@@ -93,6 +93,8 @@ _OF_ANOTHER = re.compile(r"\bfor\s+\w+\s?-\s?(?:induced|related|associated)\b", 
 _AFTER_CAUSE = re.compile(r"[^,;.]{0,30}[,;.]\s*")
 #: Characters in front of an effect or a drug, or between both, in which such words are looked for.
 _BEFORE = 60
+#: Characters between a drug and an effect that are read, of several thousand pairs in a text too.
+_FAR = 500
 #: Most characters from an effect to a drug behind it of which such words say something about the effect.
 _NEAR = 30
 
@@ -141,7 +143,7 @@ def each_for_its_own(
 
 def was_before(text: str, drug: Mention, effect: Mention) -> bool:
     """Whether the `text` says that an effect was there before the drug behind it, or stays in spite of it."""
-    return effect.end <= drug.start and _says(text[effect.end : drug.start], "was_before")
+    return effect.end <= drug.start and _says(_near(text, effect.end, drug.start), "was_before")
 
 
 def not_due(text: str, drug: Mention, effect: Mention) -> bool:
@@ -150,11 +152,11 @@ def not_due(text: str, drug: Mention, effect: Mention) -> bool:
     """
     is_behind = effect.end <= drug.start
     start = effect.end if is_behind else max(0, drug.start - _BEFORE)
-    words = text[start : drug.start]
+    words = _near(text, start, drug.start)
     is_doubted = _says(words, "doubted") and _says_at(text, drug.end, "doubted_end")
     if not (is_doubted or _says(words, "not_due")):
         return False
-    return is_behind or _says(text[drug.end : effect.start], "instead")
+    return is_behind or _says(text[drug.end : min(effect.start, drug.end + _FAR)], "instead")
 
 
 def _is_remedy(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mention]) -> bool:
@@ -184,7 +186,12 @@ def _says_at(text: str, at: int, kind: str) -> bool:
 
 def _between(text: str, one: Mention, other: Mention) -> str:
     first, second = sorted((one, other), key=attrgetter("start"))
-    return text[first.end : second.start]
+    return _near(text, first.end, second.start)
+
+
+def _near(text: str, start: int, end: int) -> str:
+    """The part of a text, of a long one its end."""
+    return text[max(start, end - _FAR) : end]
 
 
 def _is_not_borne(text: str, drug: Mention, effect: Mention) -> bool:

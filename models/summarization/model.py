@@ -8,6 +8,7 @@ hypothesis is accepted, the answer is extracted from the text, and the record sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from models.summarization.question_templates import TEMPLATES, TemplateWriter
 from models.summarization.reranker import RankedWriter
 from models.summarization.sentence_selection import candidate_sentences
 from models.tables import read_tsv
+from models.text import FILLER, readable
 from models.types import ShortQuestion
 
 #: Words of the training summaries as `word_keys`.
@@ -97,6 +99,10 @@ class SummarizationModel:
         """One short question for each text; `method` is "abstractive" if a decoder wrote it, "extractive"
         if it is a part of the text and "edited" if it is one with changes.
         """
+        found = self._answers([readable(text) for text in batch])
+        return [replace(q, text=q.text.replace(FILLER, "")) if FILLER in q.text else q for q in found]
+
+    def _answers(self, batch: Sequence[str]) -> list[ShortQuestion]:
         if self.writer is None or not batch:
             return self.extract(batch)
         accepted = self._accepted(batch, self.writer.write(batch))

@@ -13,6 +13,7 @@ from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
 from models.normalization.measurements import end_with_reading
 from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
+from models.text import readable
 from models.types import CODED_LABELS, DRUG, Coding, Expansion, Mention, Query, Span
 from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
@@ -31,13 +32,19 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
 
     All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one.
     """
+    read = [_as_read(r) for r in reports]
     to_code = [[i for i, m in enumerate(r.mentions) if m.label in CODED_LABELS] for r in reports]
-    queries = [query(r, r.mentions[i]) for r, events in zip(reports, to_code, strict=True) for i in events]
+    queries = [query(r, r.mentions[i]) for r, events in zip(read, to_code, strict=True) for i in events]
     codings = iter(model.predict(queries))
     return [
         extend(CodedReport, r, events=tuple(_event(own, i, next(codings)) for i in events))
-        for r, own, events in zip(reports, map(Suspects, reports), to_code, strict=True)
+        for r, own, events in zip(reports, map(Suspects, read), to_code, strict=True)
     ]
+
+
+def _as_read(report: TaggedReport) -> TaggedReport:
+    text = readable(report.text)
+    return report if text == report.text else extend(TaggedReport, report, text=text)
 
 
 def query(report: TaggedReport, mention: Mention) -> Query:

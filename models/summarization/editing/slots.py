@@ -22,8 +22,8 @@ _NAMES, _PHRASES = 4, 4
 _LEAST = 0.03
 #: Words that join two names to one slot: "dystonia and retinitis", "swelling of the legs after surgery".
 _BETWEEN = re.compile(
-    r"\s*(?:,|/|\band\b|\bor\b|&|\bof\b|\bin\b|\bwith\b|\bdue to\b|\bcaused by\b|\bfrom\b|\bafter\b|"
-    r"\bfollowing\b|\bduring\b|\bon\b)?\s*(?:the |an? |my |his |her )?",
+    r"\s*+(?:(?:,|/|\band\b|\bor\b|&|\bof\b|\bin\b|\bwith\b|\bdue to\b|\bcaused by\b|\bfrom\b|\bafter\b|"
+    r"\bfollowing\b|\bduring\b|\bon\b)\s*+)?(?:the |an? |my |his |her )?",
     re.IGNORECASE,
 )
 #: Behind "treatment" these make one word of both: "treatment resistant depression".
@@ -66,8 +66,8 @@ _ASKS = re.compile(
 _QUALITY = re.compile(
     r"allergic|upset|scared|depressed|worr(?:y|ied)|tired|sick|ill|falls?|hurts?|painful|swollen|pregnan(?:t|cy)|"
     r"numb|paraly[sz]ed|weak|frozen|crippled|bald|shaky|itchy|dry|sore|burn|forgotten|ten|rare diseases?|"
-    r"specific \w+|.*\b\d{3,}|allergy|severe|bleed|diab[ei]tic|stress|normal|common|"
-    r"better|worse|(?:.* )?(?:yrs|type)",
+    r"specific \w+|.{0,200}\b\d{3,}|allergy|severe|bleed|diab[ei]tic|stress|normal|common|"
+    r"better|worse|(?:.{0,200} )?(?:yrs|type)",
     re.IGNORECASE,
 )
 #: First words of phrases that are not names: "following basal cell carcinoma", "needed on polio".

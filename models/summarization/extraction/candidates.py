@@ -80,12 +80,12 @@ FEATURES = (
 OF_KEY_WORDS = frozenset(("key_most", "key_sum", "key_share", "lead_key_gain"))
 #: Questions that ask nothing.
 _FILLER = re.compile(
-    r"\W*(?:where (?:do|should|shall|can) i (?:even )?(?:start|begin)|where to (?:start|begin)|"
+    r"\W{0,20}(?:where (?:do|should|shall|can) i (?:even )?(?:start|begin)|where to (?:start|begin)|"
     r"how are you(?: \w+)?|(?:does|do|did) (?:that|this|it|any of (?:that|this)) make (?:any )?sense|"
     r"sounds? familiar|"
     r"(?:can|would) you believe (?:it|that|this)|what (?:else )?can i say|guess what|you know what|"
     r"is (?:any(?:one|body)|someone) (?:out )?there|"
-    r"any (?:ideas?|thoughts|advice|help|suggestions)(?: please)?)\W*",
+    r"any (?:ideas?|thoughts|advice|help|suggestions)(?: please)?)\W{0,20}",
     re.IGNORECASE,
 )
 _NO_BREAKS = {ord("\n"): " ", ord("\r"): " "}

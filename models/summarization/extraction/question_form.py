@@ -101,7 +101,7 @@ _NAMED = re.compile(
     r"the (?:longest|shortest|most|least|highest|lowest|earliest)(?= (?:an?|the|i|we|he|she|my|that)\b)",
     re.IGNORECASE,
 )
-_NAMED_PLURAL = re.compile(r".*(?<![sui])s", re.IGNORECASE)
+_NAMED_PLURAL = re.compile(r".{0,200}(?<![sui])s", re.IGNORECASE)
 #: "it's", "they'll", "why that's": pronoun and verb of a clause in one word.
 _CONTRACTED = re.compile(
     rf"(?P<pronoun>(?:(?:what|where|who|why|when|how)(?: \w+)? )?(?:{_PRONOUN}|i))['\u2019]"

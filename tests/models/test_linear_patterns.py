@@ -1,0 +1,139 @@
+"""No text keeps a stage: every pattern needs linear time for what is read of it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from time import process_time
+from typing import Any
+
+import pytest
+
+import models
+import streams
+from models.text import FILLER, readable
+from streams.cli.demo.run import samples
+from tests.models.hostile_texts import UNITS, hostile_to, repeated
+
+#: Characters of the texts. The middle is tried only where the short one takes more than a moment, the long
+#: one only where the middle takes more than linear time.
+SHORT, MIDDLE, LONG = 5_000, 10_000, 40_000
+#: Processor seconds: what a search of the short text needs at least to be looked at, and of the long one.
+MOMENT, SECONDS = 0.002, 0.5
+#: How many times as long as for the short text: linear time gives 2 and 8, quadratic 4 and 64.
+MIDDLE_GROWTH, LONG_GROWTH = 2.5, 24
+
+
+def patterns_in(value: Any, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    """The compiled patterns in the value of a module's name, and in what that holds."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif depth < 5:
+        inner: Any = ()
+        if isinstance(value, dict):
+            inner = value.values()
+        elif isinstance(value, (tuple, list)):
+            inner = value
+        elif is_dataclass(value) and not isinstance(value, type):
+            inner = [getattr(value, field.name, None) for field in fields(value)]
+        for one in inner:
+            yield from patterns_in(one, depth + 1)
+
+
+def all_patterns() -> dict[str, list[re.Pattern[str]]]:
+    """The patterns of text in all modules of `models` and `streams`, each by the first module that has it."""
+    for package in (models, streams):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    found: dict[re.Pattern[str], str] = {}
+    for name, module_ in sorted(sys.modules.items()):
+        if name.startswith(("models.", "streams.")):
+            for value in vars(module_).values():
+                for pattern in patterns_in(value):
+                    if isinstance(pattern.pattern, str):
+                        found.setdefault(pattern, name)
+    by_module: dict[str, list[re.Pattern[str]]] = {}
+    for pattern, name in found.items():
+        by_module.setdefault(name, []).append(pattern)
+    return by_module
+
+
+PATTERNS = all_patterns()
+
+
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """TimeoutError when the processor time is over; a signal reaches a search between two of its steps."""
+
+    def end(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def slow_text(pattern: re.Pattern[str], made: Callable[[str], str]) -> str | None:
+    """The beginning of a text for which the pattern needs more than linear time."""
+    for short, middle, long in zip(*(hostile_to(pattern, n) for n in (SHORT, MIDDLE, LONG)), strict=True):
+        seconds = search_seconds(pattern, made(short))
+        if seconds < MOMENT or search_seconds(pattern, made(middle)) < MIDDLE_GROWTH * seconds:
+            continue
+        if search_seconds(pattern, made(long)) > max(SECONDS, LONG_GROWTH * seconds):
+            return short[:60]
+    return None
+
+
+def search_seconds(pattern: re.Pattern[str], text: str) -> float:
+    """Processor seconds of all searches of a pattern in a text, which end after ten times SECONDS."""
+    start = process_time()
+    with suppress(TimeoutError), ended_after(10 * SECONDS):
+        for _ in pattern.finditer(text):
+            pass
+    return process_time() - start
+
+
+def test_there_are_patterns() -> None:
+    assert sum(map(len, PATTERNS.values())) > 150
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", PATTERNS)
+def test_a_pattern_needs_linear_time(module: str) -> None:
+    made = readable if module.startswith("models.") else str
+    slow = {pattern.pattern: text for pattern in PATTERNS[module] if (text := slow_text(pattern, made))}
+    assert slow == {}
+
+
+def test_a_pattern_that_needs_quadratic_time_is_found() -> None:
+    pattern = re.compile(r"(?:\w+\s+)*$")
+    assert slow_text(pattern, readable) is not None
+
+
+def test_what_is_read_of_a_text_has_its_length_and_few_characters_of_a_run() -> None:
+    for unit in UNITS:
+        text = f"I took it {repeated(unit, 50_000)} and got a rash."
+        read = readable(text)
+        assert len(read) == len(text)
+        assert read.endswith(" and got a rash.")
+        longest = max((len(run) for run in re.findall(r"(?:\s+|\S+)", read.replace(FILLER, ""))), default=0)
+        assert longest <= 1_100, unit
+
+
+def test_an_ordinary_text_is_read_as_it_is() -> None:
+    lines = [line for path in samples().values() for line in path.read_text(encoding="utf-8").splitlines()]
+    texts = [json.loads(line)["text"] for line in lines]
+    texts += ["Name            Dose      Days", "no.......... NO!!!!!!!!!!", "pain" + "n" * 60]
+    assert all(readable(text) is text for text in texts)
