@@ -34,6 +34,9 @@ class InferenceWorkers:
         self._places = workers + ahead
         self._in_work = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._running = 0
+        self._idle, self._open, self._alone = asyncio.Event(), asyncio.Event(), asyncio.Lock()
+        self._open.set()
         # The tokenizer's own thread pool deadlocks after a fork, and one sentence is too short to share out.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="inference")
@@ -71,16 +74,40 @@ class InferenceWorkers:
                 self._in_work += 1
                 turn.set_result(None)
 
-    async def run(self, work: Callable[[], T], *, placed: bool = False) -> T:
+    async def run(self, work: Callable[[], T], *, placed: bool = False, alone: bool = False) -> T:
         """Starts `work` when all earlier work has started and a thread is free; returns its result. With
-        `placed` it uses a place of `place`, and without one of its own, without waiting.
+        `placed` it uses a place of `place`, and without one of its own, without waiting. With `alone` nothing
+        else runs meanwhile.
         """
         if not placed:
             self._in_work += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._limited, work)
+            if alone:
+                return await self._run_alone(work)
+            while not self._open.is_set():
+                await self._open.wait()
+            return await self._run(work)
         finally:
             self.give_back()
+
+    async def _run_alone(self, work: Callable[[], T]) -> T:
+        async with self._alone:
+            self._open.clear()
+            try:
+                while self._running:
+                    self._idle.clear()
+                    await self._idle.wait()
+                return await self._run(work)
+            finally:
+                self._open.set()
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        self._running += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._limited, work)
+        finally:
+            self._running -= 1
+            self._idle.set()
 
     def close(self) -> None:
         """Drops waiting work; does not wait for the running one."""

@@ -244,7 +244,7 @@ def prepare(stage: str) -> None:
     """Creates a stage's counters at zero, so that a Prometheus rate includes the first record."""
     for outcome in ("sent", "dead", "tombstone", "dropped"):
         RECORDS.labels(stage, outcome)
-    for reason in ("bad_record", "poison", "output_too_large", "not_encodable"):
+    for reason in ("bad_record", "poison", "process_died", "output_too_large", "not_encodable"):
         DEAD_LETTERS.labels(stage, reason)
     FENCED.labels(stage)
     RELOAD_SECONDS.labels(stage)

@@ -79,7 +79,9 @@ class Ports(Protocol):
         """The live model; a batch uses the one it got at its start, whatever is swapped meanwhile."""
 
     async def infer(self, work: Callable[[], T], batch: Sequence[Inbound], /) -> T:
-        """Runs synchronous model code on a batch, off the event loop."""
+        """Runs synchronous model code on a batch, off the event loop; alone in this process where the batch
+        has a record in whose inference a process has died.
+        """
 
     async def owns(self, batch: Sequence[Inbound], /) -> bool:
         """Whether the batch still belongs to this process. If not, it is delivered to another one, and here

@@ -23,6 +23,7 @@ from streams.broker.watch import BrokerWatch
 from streams.garbage import freeze
 from streams.inference import InferenceWorkers
 from streams.monitoring import http
+from streams.monitoring.in_flight import InFlight
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
 from streams.monitoring.watchdog import Watchdog
@@ -93,6 +94,8 @@ class Worker:
         self.http_port = 0
         self._apps: list[StageApp] = []
         self._inference = InferenceWorkers.of(settings.workers, settings.threads, settings.device)
+        # The records of an embedded broker end with the process.
+        self._in_flight = InFlight(None if alone else settings.state_folder / "in_flight")
         self._broker = BrokerWatch(settings)
         self._watchdog = Watchdog(settings.inference_deadline)
         self._exits_process = False
@@ -198,6 +201,7 @@ class Worker:
         loading fails or this is cancelled, apps that are starting are waited for: an app whose start is
         cancelled does not leave its group.
         """
+        self._in_flight.open()
         loading = asyncio.create_task(self.load(on_loaded))
         exist = asyncio.create_task(self._topics_exist.wait())
         starting: list[asyncio.Task[Any]] = []
@@ -257,7 +261,7 @@ class Worker:
             exit_after(FAILED_GRACE)
 
     def _stage_app(self, stage: Stage[Any, Any]) -> StageApp:
-        progress = Progress(stage.name, self._watchdog.clock)
+        progress = Progress(stage.name, self._watchdog.clock, self._in_flight)
         return StageApp(stage, self.settings, partial(self._handle, stage.name), self._inference, progress)
 
     async def _handle(self, task: str) -> Handle:
@@ -311,3 +315,4 @@ class Worker:
             if late:
                 log.warning("%d stages were not drained within %.0f s", len(late), grace)
         self._inference.close()
+        self._in_flight.close()

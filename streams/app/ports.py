@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
@@ -70,6 +71,8 @@ class FaustPorts:
         self._place = _Place(inference)
         self._settings = settings
         self._progress = progress
+        self._generation: object = None
+        """That of the group in which the deaths were read last."""
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
         self.handle: Handle
 
@@ -78,7 +81,10 @@ class FaustPorts:
 
     async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         placed = self._place.handed_over()
-        return await self._inference.run(partial(self._progress.infer, work, batch), placed=placed)
+        alone = any(record.deaths for record in batch)
+        return await self._inference.run(
+            partial(self._progress.infer, work, batch), placed=placed, alone=alone
+        )
 
     async def owns(self, batch: Sequence[Inbound]) -> bool:
         consumer: Any = self._app.consumer
@@ -106,6 +112,8 @@ class FaustPorts:
     async def ack(self, record: Inbound) -> None:
         consumer: Any = self._app.consumer
         consumer.ack(record.token)
+        if record.deaths:
+            await asyncio.to_thread(self._progress.in_flight.forget, self._progress.stage, record)
 
     def observe(self, processed: Sequence[Processed]) -> None:
         if self.handle.shadow is not None:
@@ -118,12 +126,21 @@ class FaustPorts:
         """
         first = FIRST_BATCH
         async for messages in self._records.batches(size, wait, self._place):
-            records = [_inbound(self._settings, message) for message in messages]
+            await self._read_deaths(messages[0].generation_id)
+            records = self._progress.in_flight.with_deaths(
+                self._progress.stage, [_inbound(self._settings, message) for message in messages]
+            )
             self._progress.batch = records
             for part in (records[:first], records[first:]):
                 if part:
                     yield part
             first = 0
+
+    async def _read_deaths(self, generation: object) -> None:
+        """After each rebalance: the partitions may be those of a worker that has died."""
+        if generation != self._generation:
+            await asyncio.to_thread(self._progress.in_flight.read)
+            self._generation = generation
 
 
 def _inbound(settings: Settings, m: Any) -> Inbound:

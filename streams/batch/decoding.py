@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,11 @@ from streams.topics import INPUTS, Topic
 LARGE_SHARE = 1 / 4
 #: Bytes of the key and the headers of a tombstone: an id has up to 1,024, a name of a topic up to 249.
 MAX_TOMBSTONE = 2048
+#: Processes that have died while they inferred a record, after which it becomes a dead letter. At the second
+#: and at the third of them the record was alone in inference.
+DEATHS = 3
+_DIED = f"{DEATHS} processes died while they inferred it, the last two nothing else"
+log = logging.getLogger(__name__)
 
 
 class Decoded(NamedTuple):
@@ -32,6 +38,9 @@ def decode_record(source: Topic[Any], record: Inbound) -> Decoded:
     if record.value is None:
         return Decoded(record, _fault_of_tombstone(source, record))
     assert source.record is not None
+    if record.deaths >= DEATHS:
+        log.error("%s/%d %d becomes a dead letter: %s", record.topic, record.partition, record.offset, _DIED)
+        return Decoded(record, Fault("process_died", _DIED))
     try:
         # Also checks the timestamp, which a producer may have set to anything.
         received_at(record)
@@ -58,7 +67,7 @@ def _fault_of_tombstone(source: Topic[Any], record: Inbound) -> Fault | None:
 
 def bounded_batches(records: Sequence[Decoded], limit: int) -> Iterator[Sequence[Decoded]]:
     """The records in turn, in batches whose texts have at most `limit` characters together. A text that is
-    longer than LARGE_SHARE of that is alone.
+    longer than LARGE_SHARE of that is alone, and so is a record in whose inference a process has died.
 
     The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
     """
@@ -66,7 +75,7 @@ def bounded_batches(records: Sequence[Decoded], limit: int) -> Iterator[Sequence
     size, large = 0, False
     for one in records:
         own = 0 if one.report is None or isinstance(one.report, Fault) else len(one.report.text)
-        is_large = own > LARGE_SHARE * limit
+        is_large = own > LARGE_SHARE * limit or one.record.deaths > 0
         if batch and own and (is_large or large or size + own > limit):
             yield batch
             batch, size = [], 0

@@ -19,7 +19,7 @@ HEADER_OVERHEAD = 10
 ATTEMPTS = "pv-attempts"
 #: A longer number was not written by a redrive.
 ATTEMPTS_DIGITS = 9
-Reason = Literal["bad_record", "poison", "output_too_large", "not_encodable", "skipped"]
+Reason = Literal["bad_record", "poison", "process_died", "output_too_large", "not_encodable", "skipped"]
 #: A dead letter whose value was cut: the full length in bytes, and the sha256 of the whole value.
 TRUNCATED, DIGEST = "pv-truncated", "pv-sha256"
 #: Size of the largest dead letter, with room for what the record format and the headers of a fault add.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
+from streams.monitoring.in_flight import InFlight
+from streams.monitoring.places import by_partition, described
 from streams.records import Inbound
 
 T = TypeVar("T")
@@ -23,8 +26,14 @@ class Inference(NamedTuple):
 class Progress:
     """The event loop and the inference threads write it; any thread may read it."""
 
-    def __init__(self, stage: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stage: str,
+        clock: Callable[[], float] = time.monotonic,
+        in_flight: InFlight | None = None,
+    ) -> None:
         self.stage = stage
+        self.in_flight = in_flight or InFlight(None)
         self.batch: Sequence[Inbound] = ()
         """The records that the stage has taken last."""
         self._running: dict[int, Inference] = {}
@@ -44,7 +53,7 @@ class Progress:
         thread = threading.get_ident()
         self._running[thread] = Inference(started, batch)
         try:
-            return _call_as(described(batch), work)
+            return self.in_flight.noted(self.stage, batch, partial(_call_as, described(batch), work))
         finally:
             del self._running[thread]
             self._last = self._clock()
@@ -72,14 +81,6 @@ class Progress:
         return max(0.0, self._clock() - self._last)
 
 
-def described(batch: Sequence[Inbound]) -> str:
-    """The offsets of a batch, without its keys: `posts/0 17-24, posts/2 5`."""
-    return ", ".join(
-        f"{topic}/{partition} {', '.join(_ranges(offsets))}"
-        for topic, partition, offsets in _partitions(batch)
-    )
-
-
 def skip_commands(batch: Sequence[Inbound], stage: str) -> str:
     """Shell commands that move the records of a batch to the dead letters."""
     return "; ".join(
@@ -87,27 +88,8 @@ def skip_commands(batch: Sequence[Inbound], stage: str) -> str:
         if len(offsets) == 1
         else f"for offset in {' '.join(map(str, offsets))}; "
         f"do pvstream skip {topic} {partition} $offset --group {stage}; done"
-        for topic, partition, offsets in _partitions(batch)
+        for topic, partition, offsets in by_partition(batch)
     )
-
-
-def _partitions(batch: Sequence[Inbound]) -> Iterator[tuple[str, int, list[int]]]:
-    """For each partition of a batch its topic, its number and the offsets in their order."""
-    found: dict[tuple[str, int], list[int]] = {}
-    for record in batch:
-        found.setdefault((record.topic, record.partition), []).append(record.offset)
-    for (topic, partition), offsets in sorted(found.items()):
-        yield topic, partition, offsets
-
-
-def _ranges(offsets: Sequence[int]) -> Iterator[str]:
-    """Ascending numbers as ranges: 1, 2, 3, 7 gives `1-3`, `7`."""
-    start = 0
-    for i in range(1, len(offsets) + 1):
-        if i == len(offsets) or offsets[i] != offsets[i - 1] + 1:
-            first, last = offsets[start], offsets[i - 1]
-            yield str(first) if first == last else f"{first}-{last}"
-            start = i
 
 
 def _call(work: Callable[[], Any]) -> Any:

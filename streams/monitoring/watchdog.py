@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from streams.monitoring.progress import Progress, described, skip_commands
+from streams.monitoring.places import described
+from streams.monitoring.progress import Progress, skip_commands
 from streams.records import Inbound
 
 log = logging.getLogger(__name__)
@@ -97,10 +98,12 @@ class Watchdog:
 
 
 def _hung(stage: str, batch: Sequence[Inbound], deadline: float) -> str:
+    """For the log; where PV_STATE cannot be written, nobody but the operator ends the repetition."""
     text = (
         f"{stage}: inference has not returned within {deadline:g} s: this process ends, and the "
-        f"records {described(batch)} are delivered again. Where that repeats, "
+        f"records {described(batch)} are delivered again, each alone. The one that "
+        "is alone in two further ends becomes a dead letter. To move it at once, "
     )
     if len(batch) > 1:
-        text += "run one worker with PV_BATCH=1 to find the record, then "
+        text += "run one worker with PV_BATCH=1 to find it, then "
     return f"{text}stop the workers of the stage and run: {skip_commands(batch, stage)}"

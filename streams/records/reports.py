@@ -35,6 +35,8 @@ class Inbound:
     headers: Headers = ()
     token: Any = field(default=None, compare=False, repr=False)
     """The transport's own object, needed to acknowledge the record."""
+    deaths: int = field(default=0, compare=False, repr=False)
+    """How many processes have died while the record was in inference. One with any is inferred alone."""
 
 
 def _not_blank(text: str) -> str:

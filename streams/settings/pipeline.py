@@ -117,8 +117,8 @@ class PipelineSettings(SettingsWithSecrets):
     """Largest number of files of a release."""
 
     state: Path = Path("~/.local/state/pvstream")
-    """Folder of this machine in which workers keep the last good releases and the last accepted signed
-    announcements. In a container it must be a volume, else both are lost with the container."""
+    """Folder of this machine in which workers keep the last good releases, the last accepted signed
+    announcements, and what is in inference. In a container it must be a volume, else all are lost with it."""
 
     device: str = "cpu"
     """Device that the models run on: `cpu` or `cuda`."""

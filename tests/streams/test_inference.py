@@ -3,6 +3,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -137,6 +140,34 @@ async def test_a_place_that_was_granted_to_a_task_that_is_cancelled_goes_to_the_
     await asyncio.wait_for(second, 5)
     assert first.cancelled() or first.cancelling()
     workers.close()
+
+
+async def test_what_runs_alone_waits_for_other_work_and_lets_no_other_begin() -> None:
+    workers, lock = InferenceWorkers(4), threading.Lock()
+    running = Counter[str]()
+    seen = []
+
+    def work(name: str) -> None:
+        with lock:
+            running[name] += 1
+            seen.append((running["any"], running["alone"]))
+        time.sleep(0.002)
+        with lock:
+            running[name] -= 1
+
+    try:
+        names = ["alone" if i % 5 == 4 else "any" for i in range(60)]
+        calls = [workers.run(partial(work, name), alone=name == "alone") for name in names]
+        async with asyncio.timeout(30):
+            await asyncio.gather(*calls)
+        assert (0, 1) in seen
+        assert max(seen) > (1, 0), "others run side by side"
+        assert all(beside == 0 for beside, alone in seen if alone)
+        with pytest.raises(ZeroDivisionError):
+            await workers.run(lambda: 1 // 0, alone=True)
+        assert await asyncio.wait_for(workers.run(int), 5) == 0
+    finally:
+        workers.close()
 
 
 async def test_no_place_is_free_while_other_work_runs() -> None:

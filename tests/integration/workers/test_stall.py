@@ -55,9 +55,12 @@ def ended(site: Site, before: Callable[[], None], *, statuses: set[int]) -> str:
     return site.log.read_text()[start:]
 
 
-def test_a_worker_whose_model_hangs_names_the_records_and_ends(tiny_site: Site) -> None:
+def test_a_worker_without_state_whose_model_hangs_names_the_records_and_ends(tiny_site: Site) -> None:
     site = tiny_site
-    site.env |= {"PV_INFERENCE_DEADLINE": "3", "PV_SESSION_TIMEOUT": "6"}
+    no_folder = site.folder / "file"
+    no_folder.touch()
+    # Without one, nothing that died is known.
+    site.env |= {"PV_INFERENCE_DEADLINE": "3", "PV_SESSION_TIMEOUT": "6", "PV_STATE": str(no_folder)}
     produce(site, "0", "1")
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_count(2, "mentions")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import orjson
 from hypothesis import given, settings
@@ -38,6 +39,16 @@ def test_a_batch_is_bounded_by_the_characters_of_its_texts() -> None:
 def test_a_long_text_is_alone_so_that_short_ones_do_not_wait_for_it() -> None:
     short = [5] * 31
     assert cut([*short, 590, *short, 151]) == [short, [590], short, [151]]
+
+
+def test_a_record_in_whose_inference_a_process_has_died_is_alone_and_after_three_a_dead_letter() -> None:
+    deaths = [0, 0, 1, 2, 0, 3, 0]
+    sources = [replace(r, deaths=n) for (r, _), n in zip(records([5] * 7), deaths, strict=True)]
+    decoded = [decode_record(POSTS, source) for source in sources]
+    batches = bounded_batches(decoded, LIMIT)
+    assert [[r.offset for r, _ in batch] for batch in batches] == [[0, 1], [2], [3], [4, 5, 6]]
+    assert [report.reason for _, report in decoded if isinstance(report, Fault)] == ["process_died"]
+    assert decode_record(POSTS, replace(inbound(7, None), deaths=3)).report is None, "a deletion"
 
 
 def test_what_has_no_text_takes_no_room() -> None:

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from streams.monitoring.progress import Progress, described, skip_commands
+from streams.monitoring.places import described
+from streams.monitoring.progress import Progress, skip_commands
 from streams.records import Inbound
 
 
