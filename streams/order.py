@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeVar
 
@@ -38,6 +38,8 @@ class Revision:
     received_at: datetime | None = None
     releases: frozenset[tuple[str, str]] = frozenset()
     """Stage and release version."""
+    deletes: bool = field(default=False, compare=False)
+    """Whether the record is a tombstone."""
 
     def against(self, kept: Revision) -> Verdict:
         """Whether this record replaces the kept one.
@@ -47,6 +49,9 @@ class Revision:
         compared (an older version wrote no origin, or the key moved because partitions were added), so the
         one received later is newer, and where that is equal or unknown the one that arrives later. That one
         is newer too where generations are equal but releases are not: none of them was announced.
+
+        But a deletion in another partition of the topic wins over a record with a value, whatever the times
+        are: producers set them, and their clocks differ.
         """
         own, other = self.origin, kept.origin
         if own and other and (own.topic, own.partition) == (other.topic, other.partition):
@@ -54,9 +59,21 @@ class Revision:
             if new == old:
                 return "repeated" if self.releases == kept.releases else "newer"
             return "newer" if new > old else "stale"
+        if self.deletes != kept.deletes and _may_have_moved(own, other):
+            if self.deletes:
+                return "newer"
+            if own and other:
+                return "stale"
         if self.received_at is not None and kept.received_at is not None:
             return "stale" if self.received_at < kept.received_at else "newer"
         return "newer"
+
+
+def _may_have_moved(one: Origin | None, other: Origin | None) -> bool:
+    """Whether two records of one key may be in different partitions because partitions were added; an older
+    version wrote no origin.
+    """
+    return one is None or other is None or one.topic == other.topic
 
 
 def revision_of(record: Report) -> Revision:
@@ -70,7 +87,7 @@ def read_revision(topic: Topic[Any], message: Inbound) -> Revision:
     is its own source record.
     """
     if topic in INPUTS or topic.record is None or not issubclass(topic.record, Report):
-        return Revision(own_origin(message), received_at=_time(message))
+        return Revision(own_origin(message), received_at=_time(message), deletes=message.value is None)
     if message.value is None:
         return _revision_in(message.headers)
     return revision_of(decode(topic.record, message.value))
@@ -138,7 +155,7 @@ def _revision_in(headers: Headers) -> Revision:
         origin = _origin_in(texts.get(ORIGIN, ""))
     with suppress(ValueError, OverflowError):
         received = datetime.fromisoformat(texts.get(RECEIVED_AT, "")).astimezone(UTC)
-    return Revision(origin, received_at=received)
+    return Revision(origin, received_at=received, deletes=True)
 
 
 def _origin_in(text: str) -> Origin:

@@ -22,14 +22,21 @@ async def rebuild(
     """
     partitions = (await partition_counts(settings)).get(topic.name, 1)
     most = -(-settings.duplicate_reports // partitions)
+    deleted: dict[bytes | None, int] = {}
     async for records in read_chunks(settings, topic, "beginning", "end", progress, most):
         for record in records:
-            _learn(window, record)
+            _learn(window, record, deleted)
 
 
-def _learn(window: Window, record: Inbound) -> None:
+def _learn(window: Window, record: Inbound, deleted: dict[bytes | None, int]) -> None:
+    """`deleted`: in which partition each key was deleted last. Partitions are not read in the order of their
+    records, and a key moves to another one where partitions are added.
+    """
     if record.value is None:
         window.forget((record.key or b"").decode(errors="replace"))
+        deleted[record.key] = record.partition
+        return
+    if deleted.get(record.key, record.partition) != record.partition:
         return
     try:
         report = read_report(record.value)

@@ -19,7 +19,9 @@ REJECTED = "reject"
 #: A time that was read as UTC may be that of another zone.
 AHEAD = timedelta(days=1)
 #: Columns of `reports` that `revision_from` reads, in its order.
-REVISION = ("origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases")
+REVISION = (
+    "origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases", "deleted",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -77,12 +79,13 @@ def _reported_at(record: Report) -> datetime | None:
 
 def revision_from(row: Sequence[Any]) -> Revision:
     """The revision in a row of the columns REVISION."""
-    topic, partition, offset, generations, received_at, releases = row
+    topic, partition, offset, generations, received_at, releases, deleted = row
     return Revision(
         Origin(topic, partition, offset) if topic is not None else None,
         tuple(orjson.loads(generations)),
         received_at.replace(tzinfo=UTC) if received_at is not None else None,
         frozenset(orjson.loads(releases).items()),
+        bool(deleted),
     )
 
 

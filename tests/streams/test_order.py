@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -60,6 +61,53 @@ def revision(
     ids=str,
 )
 def test_the_order_of_two_records(new: Revision, kept: Revision, expected: str) -> None:
+    assert new.against(kept) == expected
+
+
+@pytest.mark.parametrize("minute", [-600, 0, 600, None])
+@pytest.mark.parametrize("generation", [0, 3])
+def test_a_deletion_in_another_partition_wins_in_whatever_order_and_whenever_it_was_sent(
+    minute: int | None, generation: int
+) -> None:
+    """The key has moved, because partitions were added."""
+    report = revision(900, partition=1, ner=generation)
+    deletion = replace(revision(3, partition=5, minute=minute), deletes=True)
+    assert (deletion.against(report), report.against(deletion)) == ("newer", "stale")
+    again = revision(4, partition=5, minute=-700)
+    assert again.against(deletion) == "newer"
+    for records in permutations([(report, "value"), (deletion, None)]):
+        latest: Latest[str] = Latest()
+        for one, value in records:
+            latest.offer("a", one, value)
+        assert not list(latest.items())
+        latest.offer("a", again, "again")
+        assert list(latest.items()) == [("a", "again")]
+
+
+@pytest.mark.parametrize(
+    ("new", "kept", "expected"),
+    [
+        # In one partition the offsets decide.
+        (replace(revision(7), deletes=True), revision(8), "stale"),
+        (revision(7), replace(revision(8), deletes=True), "stale"),
+        (revision(8), replace(revision(7), deletes=True), "newer"),
+        # Two deletions.
+        (
+            replace(revision(7), deletes=True),
+            replace(revision(8, partition=1, minute=1), deletes=True),
+            "stale",
+        ),
+        # An id on two topics.
+        (replace(revision(7), deletes=True), revision(8, topic="sentences", minute=1), "stale"),
+        (revision(8, topic="sentences", minute=1), replace(revision(7), deletes=True), "newer"),
+        # Without the place of one.
+        (replace(revision(minute=-1), deletes=True), revision(8), "newer"),
+        (replace(revision(7, minute=-1), deletes=True), revision(), "newer"),
+        (revision(8, minute=1), replace(revision(), deletes=True), "newer"),
+    ],
+    ids=str,
+)
+def test_a_deletion_against_a_value(new: Revision, kept: Revision, expected: str) -> None:
     assert new.against(kept) == expected
 
 
@@ -123,6 +171,9 @@ def test_the_revision_of_a_record_of_a_stage_is_in_the_record_and_of_a_deletion_
     source = Inbound("posts", 2, 8, b"a", None, NOON.timestamp())
     deletion = Inbound("mentions", 1, 50, b"a", None, 0.0, tombstone_headers(POSTS, source))
     assert read_revision(MENTIONS, deletion) == revision(8, partition=2)
+    assert read_revision(MENTIONS, deletion).deletes
+    assert read_revision(POSTS, source).deletes
+    assert not read_revision(POSTS, replace(source, value=b"{}")).deletes
     again = Inbound("events", 0, 70, b"a", None, 0.0, tombstone_headers(MENTIONS, deletion))
     assert read_revision(EVENTS, again) == revision(8, partition=2)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+from confluent_kafka import Producer
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.input_reports import as_input
@@ -70,3 +71,21 @@ def test_the_window_of_duplicates_survives_a_restart(bootstrap: str) -> None:
     assert window.first("c", post + " 😂", now)[0] == "a"
     assert window.first("d", "nothing like it, and long enough to count", now, repost_of="b")[0] == "a"
     assert window.first("e", sent[2].text, now)[0] is None
+
+
+def test_what_was_deleted_after_its_key_had_moved_to_another_partition_is_not_in_the_window(
+    bootstrap: str,
+) -> None:
+    texts = {
+        "up": "lexapro made my hands shake so badly that I could not hold my cup of tea",
+        "down": "since I take prozac I dream of trains and wake up more tired than before",
+    }
+    client = Producer({"bootstrap.servers": bootstrap})
+    for (id_, text), (before, after) in zip(texts.items(), [(0, 3), (3, 0)], strict=True):
+        client.produce("posts", key=id_, value=as_input(Report(id=id_, text=text)), partition=before)
+        client.produce("posts", key=id_, value=None, partition=after)
+    assert client.flush(30) == 0
+    window = Window(1000, 7)
+    asyncio.run(rebuild(window, Settings(broker=f"kafka://{bootstrap}"), POSTS))
+    assert len(window) == 0
+    assert [window.first(f"{id_} 2", text, time.time())[0] for id_, text in texts.items()] == [None, None]

@@ -19,7 +19,7 @@ import pytest
 from models.types import ShortQuestion
 from streams.agents.normalization import Suspects
 from streams.codec import encode
-from streams.order import revision_of
+from streams.order import ORIGIN, RECEIVED_AT, revision_of
 from streams.records import Inbound, Origin, Summary
 from streams.settings import Settings
 from streams.signals.population import Population, count
@@ -140,6 +140,19 @@ def test_a_tombstone_deletes_a_report_and_a_stale_record_does_not_bring_it_back(
     assert rows(database, "SELECT text, record_id FROM reports WHERE deleted") == [(None, None)] * 2
     apply(database, message(5, report("a", 5, event())))
     assert [row[0] for row in contents(database)[0]] == ["a", "b"]
+
+
+def test_a_deletion_after_partitions_were_added_is_not_ignored_for_its_time(opened: Open) -> None:
+    database = opened(write=True)
+    apply(database, message(0, report("a", 900, event())), message(1, report("b", 901, event())))
+    earlier = (NOON - timedelta(hours=2)).isoformat().encode()
+    headers = ((ORIGIN, b"posts/5/3"), (RECEIVED_AT, earlier))
+    apply(database, Inbound("events", 6, 0, b"a", None, 0.0, headers))
+    assert [[row[0] for row in table] for table in contents(database)] == [["b"], ["b"], ["b"]]
+    assert database.revisions(["a", "b"])["a"].deletes
+    assert not database.revisions(["a", "b"])["b"].deletes
+    apply(database, message(2, report("a", 900, event())))
+    assert [row[0] for row in contents(database)[0]] == ["b"]
 
 
 def test_revisions_come_back_as_they_were_written(opened: Open) -> None:
