@@ -63,7 +63,9 @@ def main() -> None:
         app()
     except Exception as error:
         if isinstance(error, _reported_errors()):
-            message = Text(redact(str(error)) or type(error).__name__)
+            from streams.broker.clock import explained
+
+            message = Text(explained(error) or redact(str(error)) or type(error).__name__)
             err.print("[bold red]error:[/]", message, soft_wrap=True)
         else:
             sys.stderr.write(redact(traceback.format_exc()))

@@ -18,6 +18,7 @@ from models.releases.loading import model_class
 from models.releases.private import remove_abandoned
 from streams import metrics, topics
 from streams.app.stage_app import StageApp
+from streams.broker.clock import explained
 from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
 from streams.garbage import freeze
@@ -80,7 +81,7 @@ def describe(reason: BaseException | None) -> str:
             "the broker refuses PV_SESSION_TIMEOUT: it takes sessions from its group.min.session.timeout.ms, "
             "6 seconds by default, to its group.max.session.timeout.ms, 30 minutes by default"
         )
-    return f"{type(reason).__name__}: {reason}"
+    return explained(reason) or f"{type(reason).__name__}: {reason}"
 
 
 class Worker:

@@ -1,8 +1,9 @@
-"""Checks of the brokers: reachable, TLS, login, topics as in the table, rights on the groups."""
+"""Checks of the brokers: reachable, TLS, login, topics as in the table, rights on the groups, the clock."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -11,10 +12,11 @@ from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
+from aiokafka.errors import GroupAuthorizationFailedError, InvalidTimestampError, KafkaError
 
 from streams import topics
 from streams.agents.pipeline import STAGES
+from streams.broker.clock import MOST_AHEAD, explained, seconds_ahead
 from streams.broker.groups import committed_offsets
 from streams.broker.topic_check import Difference, differences
 from streams.cli.operations.findings import Finding
@@ -26,6 +28,8 @@ from streams.topics import TopicsError, broker_name, group_id
 CONNECT_SECONDS, REQUEST_SECONDS = 5.0, 30.0
 DEFAULT_PORT = 9092
 REPLICAS = 3
+#: Seconds between two clocks that do not matter.
+CLOCK_SECONDS = 30.0
 _LOGIN = "check PV_SECURITY, PV_SASL_MECHANISM, the user and the password or token"
 
 
@@ -59,6 +63,7 @@ async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
         for one in await _topics(settings):
             yield one
         yield await _groups(settings, admin)
+        yield await _clock(settings)
     finally:
         await _close(admin)
 
@@ -152,6 +157,30 @@ async def _groups(settings: Settings, admin: Any) -> Finding:
     except (KafkaError, TimeoutError) as error:
         return Finding("groups", "fail", f"{group}: {_reason(error)}", "look at the log of the brokers")
     return Finding("groups", "ok", f"{len(groups)} groups can be used")
+
+
+async def _clock(settings: Settings) -> Finding:
+    """How far the clock of this machine is from that of the broker."""
+    ahead = None
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            # A record for a topic that is missing would create it on a broker with auto-creation.
+            if topics.LEASES.name in await topics.partition_counts(settings):
+                ahead = await seconds_ahead(settings)
+    except InvalidTimestampError as error:
+        return Finding("clock", "fail", str(explained(error)), "set it by NTP")
+    except (KafkaError, TimeoutError) as error:
+        return Finding("clock", "ok", f"not compared with the broker's: {_reason(error)}")
+    if ahead is None:
+        return Finding("clock", "ok", f"not compared: no {topics.LEASES.name} with the broker's time")
+    if abs(ahead) < CLOCK_SECONDS:
+        return Finding("clock", "ok", f"within {max(1, math.ceil(abs(ahead)))} s of the broker's")
+    text = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the broker's"
+    if ahead > MOST_AHEAD:
+        return Finding(
+            "clock", "fail", text, "set it by NTP: a broker refuses records more than an hour ahead"
+        )
+    return Finding("clock", "warn", text, "set it by NTP: times of records are wrong by that")
 
 
 def _reason(error: Exception) -> str:

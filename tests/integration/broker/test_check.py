@@ -56,6 +56,7 @@ def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
     assert (code, found["login"]["grade"]) == (1, "ok")
     assert (found["topics"]["grade"], "grant Describe" in found["topics"]["fix"]) == ("fail", True)
     assert (found["groups"]["grade"], "begin with staging.pv-" in found["groups"]["fix"]) == ("fail", True)
+    assert found["clock"]["found"].startswith("not compared: no leases")
 
     with processes.granted(kafka.bootstrap, documented_rights()):
         answer = processes.forked_command("topics", "--create", env=env)
