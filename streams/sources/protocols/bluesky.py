@@ -86,7 +86,9 @@ class Bluesky:
             async with (
                 session() as client,
                 answered(
-                    client.ws_connect(server, params=_query(start), max_msg_size=MAX_FRAME_BYTES)
+                    client.ws_connect(
+                        server, params=_query(start), max_msg_size=MAX_FRAME_BYTES, autoping=False
+                    )
                 ) as socket,
             ):
                 # A new source begins now, also if the connection ends before the first event.
@@ -105,7 +107,7 @@ class Bluesky:
         """
         while True:
             async with asyncio.timeout(self.silence):
-                message = await socket.receive()
+                message = await _received(socket)
             if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
                 raise Interrupted("closed", f"code {socket.close_code}")
             try:
@@ -119,6 +121,19 @@ class Bluesky:
             known = at <= _now() + int(FUTURE * MICROSECONDS)
             position = {"time_us": at, "server": server} if known else None
             yield Step(items=items, position=position, at=at / MICROSECONDS, gap=gap)
+
+
+async def _received(socket: aiohttp.ClientWebSocketResponse) -> aiohttp.WSMessage:
+    """The next message that is no ping. What is there already is received without waiting, and the other
+    sources would stand still.
+    """
+    while True:
+        await asyncio.sleep(0)
+        message = await socket.receive()
+        if message.type is aiohttp.WSMsgType.PING:
+            await socket.pong(message.data)
+        elif message.type is not aiohttp.WSMsgType.PONG:
+            return message
 
 
 def read_event(data: str | bytes) -> tuple[int, tuple[Item, ...]]:

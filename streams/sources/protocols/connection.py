@@ -1,10 +1,10 @@
-"""HTTP for the protocols: lines of an endless answer, statuses, and errors as interruptions."""
+"""HTTP for the protocols: sessions, statuses, and errors as interruptions. `bodies` reads the answers."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,8 +15,6 @@ import aiohttp
 from streams.sources.source import Interrupted, SourceFailed
 
 _Answer = TypeVar("_Answer", bound=AbstractAsyncContextManager[Any])
-#: A longer line is skipped, and not kept in memory.
-MAX_LINE = 1 << 20
 #: Seconds to connect, and for one request with an answer that ends.
 CONNECT_SECONDS, REQUEST_SECONDS = 30.0, 60.0
 #: Trying again does not help: wrong request, no or wrong token, not allowed, no such address.
@@ -26,11 +24,26 @@ FIRST_ERROR = 300
 
 
 def session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """A session without a time limit on the whole of an answer; proxies come from the environment."""
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-    # A few bytes that are compressed may stand for gigabytes.
-    asked = {"Accept-Encoding": "identity", **(headers or {})}
-    return aiohttp.ClientSession(timeout=timeout, headers=asked, trust_env=True)
+    """A session without a time limit on the whole of an answer; proxies come from the environment. A
+    compressed answer is not asked for and raises Interrupted: a few bytes may stand for gigabytes.
+    """
+    return aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        headers={"Accept-Encoding": "identity", **(headers or {})},
+        trust_env=True,
+        auto_decompress=False,
+        middlewares=(_as_asked,),
+    )
+
+
+async def _as_asked(request: aiohttp.ClientRequest, ask: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    response = await ask(request)
+    codings = ",".join(response.headers.getall("Content-Encoding", ())).lower().split(",")
+    # The status of an error says more, and the rest of it is not read.
+    if response.status < FIRST_ERROR and not {coding.strip() for coding in codings} <= {"identity", ""}:
+        response.close()
+        raise Interrupted("http", "a compressed answer, which was not asked for")
+    return response
 
 
 @asynccontextmanager
@@ -41,9 +54,6 @@ async def answered(request: Awaitable[_Answer]) -> AsyncIterator[_Answer]:
     async with asyncio.timeout(REQUEST_SECONDS):
         response = await request
     async with response:
-        given = getattr(response, "headers", {}).get("Content-Encoding", "identity")
-        if given.lower() != "identity":
-            raise Interrupted("http", "a compressed answer, which was not asked for")
         yield response
 
 
@@ -97,37 +107,6 @@ def _until(value: str) -> float | None:
     except (ValueError, OverflowError):
         return None
     return max(0.0, moment - time.time())
-
-
-async def read_lines(
-    content: aiohttp.StreamReader, silence: float, max_line: int = MAX_LINE, *, has_end: bool = False
-) -> AsyncGenerator[bytes | None, None]:
-    """The lines of an answer without their ends; None stands for one above `max_line` bytes. What follows the
-    last line end is dropped, unless the answer `has_end`, as that of no stream has. Raises TimeoutError when
-    nothing arrives for `silence` seconds.
-    """
-    line, too_long = bytearray(), False
-    while True:
-        # What is there already is read without waiting, and the other sources would stand still.
-        await asyncio.sleep(0)
-        try:
-            async with asyncio.timeout(silence):
-                chunk = await content.readany()
-        except RuntimeError:  # what aiohttp raises where the connection was lost before this read
-            raise Interrupted("closed") from None
-        if not chunk:
-            if has_end and (line or too_long):
-                yield None if too_long else bytes(line)
-            return
-        for i, part in enumerate(chunk.split(b"\n")):
-            if i:
-                yield None if too_long else bytes(line)
-                line, too_long = bytearray(), False
-            too_long = too_long or len(line) + len(part) > max_line
-            if not too_long:
-                line += part
-            else:
-                line.clear()
 
 
 def parse_time(value: object) -> datetime | None:

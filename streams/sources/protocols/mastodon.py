@@ -18,14 +18,13 @@ import aiohttp
 import orjson
 
 from streams.intake.items import Deletion, Item, Post
+from streams.sources.protocols.bodies import json_of, read_lines
 from streams.sources.protocols.connection import (
-    REQUEST_SECONDS,
     answered,
     interruptions,
     language_code,
     parse_time,
     raise_for,
-    read_lines,
     session,
 )
 from streams.sources.protocols.markup import text_of
@@ -256,13 +255,7 @@ async def _page(
     client: aiohttp.ClientSession, url: str, query: list[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """The answer, a JSON array of objects; raises Interrupted."""
-    async with asyncio.timeout(REQUEST_SECONDS), client.get(url, params=query) as response:
-        raise_for(response.status, response.headers, frozenset())
-        body = await response.read()
-    try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        content = None
+    content = await json_of(client.get(url, params=query), frozenset())
     if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
         raise Interrupted("http", "an answer that is not readable")
     return content

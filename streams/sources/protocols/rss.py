@@ -13,15 +13,17 @@ from typing import Any
 import aiohttp
 
 from streams.intake.items import Post
+from streams.sources.protocols.bodies import body_of
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
+    answered,
     interruptions,
     language_code,
     raise_for,
     session,
 )
 from streams.sources.protocols.feed_reader import MAX_FEED, FeedReader
-from streams.sources.source import Backoff, Interrupted, Position, Ramp, Step
+from streams.sources.source import Backoff, Position, Ramp, Step
 
 log = logging.getLogger(__name__)
 #: Entries whose fingerprints are remembered after they have left the feed.
@@ -82,17 +84,12 @@ class Rss:
         """The headers and the body of the feed; None where it has not changed."""
         names = {"etag": "If-None-Match", "modified": "If-Modified-Since"}
         conditions = {header: state[name] for name, header in names.items() if state.get(name)}
-        async with client.get(self.url, headers=conditions) as response:
+        async with answered(client.get(self.url, headers=conditions)) as response:
             if response.status == UNCHANGED:
                 return None
             # One unavailable feed must not end the others, so every status is tried again.
             raise_for(response.status, response.headers, frozenset())
-            body = await response.content.read(MAX_FEED + 1)
-            while len(body) <= MAX_FEED and (more := await response.content.read(MAX_FEED)):
-                body += more
-            if len(body) > MAX_FEED:
-                raise Interrupted("http", f"a feed of more than {MAX_FEED} bytes")
-            return response.headers, body
+            return response.headers, await body_of(response.content, MAX_FEED)
 
     def _report(self, dropped: Mapping[str, int]) -> None:
         """Logs which entries are left out, unless they are as at the request before."""

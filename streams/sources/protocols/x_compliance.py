@@ -16,12 +16,12 @@ import aiohttp
 import orjson
 
 from streams.intake.items import Deletion, Item
+from streams.sources.protocols.bodies import json_of, read_lines
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     answered,
     interruptions,
     raise_for,
-    read_lines,
     session,
 )
 from streams.sources.protocols.x import PREFIX, SERVER
@@ -101,13 +101,11 @@ class Compliance:
             return job
 
     async def _request(self, request: Any) -> dict[str, Any]:
-        async with asyncio.timeout(REQUEST_SECONDS), request as response:
-            raise_for(response.status, response.headers)
-            try:
-                data: dict[str, Any] = orjson.loads(await response.read())["data"]
-            except (ValueError, KeyError, TypeError):
-                raise Interrupted("http", "an answer that is no compliance job") from None
-            return data
+        try:
+            data: dict[str, Any] = (await json_of(request))["data"]
+        except (KeyError, TypeError):
+            raise Interrupted("http", "an answer that is no compliance job") from None
+        return data
 
 
 def _field(job: dict[str, Any], name: str) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import orjson
 
 from models.tables import read_tsv
-from streams.sources.protocols.connection import REQUEST_SECONDS, raise_for
+from streams.sources.protocols.bodies import json_of
 from streams.sources.source import Interrupted, SourceFailed
 
 #: Limits of the API.
 MAX_RULES, MAX_RULE = 1_000, 1_024
+#: Pages of rules that are read; a page has a thousand.
+MAX_PAGES = 100
 #: Rules of one request.
 AT_ONCE = 100
 #: Added to each rule of names: the tagger reads English.
@@ -73,7 +73,7 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
     """
     present: dict[str, str] = {}
     query: dict[str, str] = {}
-    while True:
+    for _ in range(MAX_PAGES):
         page = await _answer(client.get(url, params=query))
         try:
             present |= {rule["value"]: rule["id"] for rule in page.get("data", ())}
@@ -83,6 +83,8 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
         if not token:
             break
         query = {"pagination_token": token}
+    else:
+        raise Interrupted("http", f"rules on more than {MAX_PAGES} pages")
     obsolete = [id_ for value, id_ in present.items() if value not in set(rules)]
     missing = [rule for rule in rules if rule not in present]
     for i in range(0, len(obsolete), AT_ONCE):
@@ -96,12 +98,7 @@ async def synchronise(client: aiohttp.ClientSession, url: str, rules: Sequence[s
 
 
 async def _answer(request: Any) -> dict[str, Any]:
-    async with asyncio.timeout(REQUEST_SECONDS), request as response:
-        raise_for(response.status, response.headers)
-        try:
-            answer = orjson.loads(await response.read())
-        except orjson.JSONDecodeError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise Interrupted("http", "an answer that is not readable")
-        return answer
+    answer = await json_of(request)
+    if not isinstance(answer, dict):
+        raise Interrupted("http", "an answer that is not readable")
+    return answer

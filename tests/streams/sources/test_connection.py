@@ -9,16 +9,15 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from streams.sources.protocols import connection, x_rules
+from streams.sources.protocols import bodies, connection
 from streams.sources.protocols.bluesky import Bluesky
+from streams.sources.protocols.bodies import read_lines
 from streams.sources.protocols.connection import (
-    answered,
     asked_wait,
     interruptions,
     language_code,
     parse_time,
     raise_for,
-    read_lines,
     session,
 )
 from streams.sources.protocols.mastodon import Mastodon
@@ -52,22 +51,6 @@ async def lines_of(*chunks: bytes, max_line: int = 100) -> list[bytes | None]:
 
 async def test_lines_are_put_together_and_an_incomplete_last_one_is_dropped() -> None:
     assert await lines_of(b"a\nb", b"c\r\n\n", b"\nd") == [b"a", b"bc\r", b"", b""]
-
-
-async def test_a_compressed_answer_is_not_asked_for_and_refused() -> None:
-    asked = []
-
-    async def answer(request: web.Request) -> web.Response:
-        asked.append(request.headers["Accept-Encoding"])
-        return web.Response(body=b"bomb", headers={"Content-Encoding": "zstd"})
-
-    server = Player(World([]))
-    server.app.add_routes([web.get("/", answer)])
-    async with server, session() as client:
-        with pytest.raises(Interrupted, match="compressed"):
-            async with answered(client.get(server.url)):
-                pass
-    assert asked == ["identity"]
 
 
 async def test_a_line_above_the_limit_is_skipped_whole() -> None:
@@ -157,7 +140,7 @@ def test_times_and_languages_of_posts() -> None:
 async def test_a_server_that_accepts_a_connection_and_says_nothing_is_left(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (connection, x_rules):
+    for module in (connection, bodies):
         monkeypatch.setattr(module, "REQUEST_SECONDS", 0.1)
     closed = asyncio.Event()
 
