@@ -84,7 +84,7 @@ class Bluesky:
         start = None if last is None else last - int(self.rewind * MICROSECONDS)
         with interruptions():
             async with (
-                session() as client,
+                session(self.servers) as client,
                 answered(
                     client.ws_connect(
                         server, params=_query(start), max_msg_size=MAX_FRAME_BYTES, autoping=False

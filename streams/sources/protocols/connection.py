@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from streams.sources.protocols.reach import PublicResolver, Reach
 from streams.sources.source import Interrupted, SourceFailed
 
 _Answer = TypeVar("_Answer", bound=AbstractAsyncContextManager[Any])
@@ -23,16 +24,19 @@ LIMITED = 429
 FIRST_ERROR = 300
 
 
-def session(headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """A session without a time limit on the whole of an answer; proxies come from the environment. A
-    compressed answer is not asked for and raises Interrupted: a few bytes may stand for gigabytes.
+def session(named: Iterable[str], headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    """A session without a time limit on the whole of an answer; proxies come from the environment. Two things
+    raise Interrupted: a compressed answer, of which a few bytes may stand for gigabytes, and what leads to an
+    address that is neither public nor that of a server that the operator `named`.
     """
+    reach = Reach(named)
     return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(resolver=PublicResolver(reach)),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         headers={"Accept-Encoding": "identity", **(headers or {})},
         trust_env=True,
         auto_decompress=False,
-        middlewares=(_as_asked,),
+        middlewares=(reach, _as_asked),
     )
 
 

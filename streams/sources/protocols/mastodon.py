@@ -75,7 +75,7 @@ class Mastodon:
         """The stream is opened first: what arrives while the timeline is read waits in its buffer."""
         last = (position or {}).get("id")
         with interruptions():
-            async with session(self._headers()) as client:
+            async with session([self.server], self._headers()) as client:
                 url = f"{self.server}/api/v1/streaming/public" + ("/local" if self.local else "")
                 async with answered(client.get(url)) as response:
                     raise_for(response.status, response.headers)
@@ -193,7 +193,7 @@ class Mastodon:
     async def check(self, ids: list[str], since: float) -> AsyncGenerator[Sequence[Item], None]:
         """Deletions of the posts that the server no longer shows, and edited ones (since Mastodon 4.3)."""
         with interruptions():
-            async with session(self._headers()) as client:
+            async with session([self.server], self._headers()) as client:
                 for i in range(0, len(ids), AT_ONCE):
                     asked = [id_.removeprefix(self.prefix) for id_ in ids[i : i + AT_ONCE]]
                     there = {s["id"]: s for s in await self._statuses(client, asked) if "id" in s}

@@ -63,7 +63,7 @@ class Rss:
     async def read(self, position: Position | None) -> AsyncGenerator[Step, None]:
         state: Position = position or {}
         with interruptions():
-            async with session() as client, self.reader:
+            async with session([self.url]) as client, self.reader:
                 while True:
                     async with asyncio.timeout(self.patience):
                         answer = await self._request(client, state)

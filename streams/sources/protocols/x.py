@@ -65,7 +65,7 @@ class X:
         headers = {"Authorization": f"Bearer {self.token}"}
         query = {"tweet.fields": FIELDS} | ({"backfill_minutes": str(self.backfill)} if self.backfill else {})
         with interruptions():
-            async with session(headers) as client:
+            async with session([self.server], headers) as client:
                 if not self._synchronised:
                     url = f"{self.server}/2/tweets/search/stream/rules"
                     deleted, added = await synchronise(client, url, self.rules)

@@ -52,7 +52,8 @@ class Compliance:
         the stream.
         """
         with interruptions():
-            async with session({"Authorization": f"Bearer {self.token}"}) as client, session() as plain:
+            named, token = [self.server], {"Authorization": f"Bearer {self.token}"}
+            async with session(named, token) as client, session(named) as plain:
                 job = await self._request(client.post(self._url(), json={"type": "tweets"}))
                 await self._upload(plain, _field(job, "upload_url"), ids)
                 url = await self._completed(client, job)

@@ -45,7 +45,7 @@ class Chunks(Player):
 
 
 async def lines_of(*chunks: bytes, max_line: int = 100) -> list[bytes | None]:
-    async with Chunks(*chunks) as server, session() as client, client.get(server.url) as response:
+    async with Chunks(*chunks) as server, session([server.url]) as client, client.get(server.url) as response:
         return [line async for line in read_lines(response.content, 5.0, max_line)]
 
 

@@ -133,7 +133,7 @@ async def test_a_line_without_an_end_is_left_and_not_kept() -> None:
             sent += 500_000
         return response
 
-    async with server(answer) as there, session() as client, client.get(there.url) as response:
+    async with server(answer) as there, session([there.url]) as client, client.get(there.url) as response:
         with pytest.raises(Interrupted, match=f"a line of more than {MAX_SKIPPED} bytes") as raised:
             [line async for line in read_lines(response.content, PATIENCE, 100)]
     assert raised.value.reason == "hostile"

@@ -229,7 +229,7 @@ async def test_rules_that_cannot_be_read_are_asked_for_again(body: bytes) -> Non
         return web.Response(body=body)
 
     app.add_routes([web.get("/rules", rules)])
-    async with TestServer(app) as server, session() as client:
+    async with TestServer(app) as server, session([str(server.make_url("/"))]) as client:
         with pytest.raises(Interrupted, match="an answer that is"):
             await x_rules.synchronise(client, str(server.make_url("/rules")), ["a"])
 
