@@ -30,7 +30,7 @@ from streams.cli.terminal import err
 app = typer.Typer(
     help="Streaming pharmacovigilance: posts, clinical sentences and questions in; "
     "coded events, relations and summaries out.",
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
 GROUPS = (
     pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from models.types import TASKS
+
+if TYPE_CHECKING:
+    from streams.topics import Topic
 
 #: Bounds of the options that count something, and of those that are seconds: what loops and timers can take.
 MOST, MOST_SECONDS = 1_000_000_000, 366 * 86_400
@@ -16,6 +21,35 @@ MOST, MOST_SECONDS = 1_000_000_000, 366 * 86_400
 def check_task(task: str, tasks: Sequence[str] = TASKS) -> None:
     if task not in tasks:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(tasks)}", param_hint="TASK")
+
+
+def known_topic(name: str) -> Topic[Any]:
+    """The topic of that name."""
+    from streams.topics import TopicsError, by_name
+
+    try:
+        return by_name(name)
+    except TopicsError as error:
+        raise typer.BadParameter(str(error), param_hint="TOPIC") from None
+
+
+def check_dead_topic(name: str) -> None:
+    """Refuses what is no topic of dead letters."""
+    from streams.dead_letters.redrive import source_topic
+    from streams.topics import TopicsError
+
+    try:
+        source_topic(name)
+    except TopicsError as error:
+        raise typer.BadParameter(str(error), param_hint="TOPIC") from None
+
+
+def check_workers(addresses: Iterable[str]) -> None:
+    """Refuses addresses of workers that are not `host:port`."""
+    for address in addresses:
+        _, _, port = address.rpartition(":")
+        if not re.fullmatch(r"[^\s/@?#]+:\d{1,5}", address) or not 0 < int(port) < 1 << 16:
+            raise typer.BadParameter(f"{address!r} is not host:port", param_hint="--worker")
 
 
 def input_files(items: Iterable[str]) -> dict[str, Path]:
@@ -45,12 +79,16 @@ def chosen_releases(items: Iterable[str]) -> dict[str, str | Path]:
             raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(TASKS)}")
         if task in releases:
             raise typer.BadParameter(f"{item!r}: {task} has a release already")
-        releases[task] = version_or_path(name)
-    return releases
+        releases[task] = name
+    return {task: version_or_path(name) for task, name in releases.items()}
 
 
 def version_or_path(name: str) -> str | Path:
     """A string of twelve hexadecimal digits is a version, unless a file or directory has that name."""
     from models.releases.remote import VERSION
 
-    return name if VERSION.fullmatch(name) and not Path(name).exists() else Path(name)
+    if VERSION.fullmatch(name) and not Path(name).exists():
+        return name
+    if not Path(name).is_dir():
+        raise typer.BadParameter(f"{name!r} is neither a version, of 12 hexadecimal digits, nor a directory")
+    return Path(name)

@@ -135,7 +135,7 @@ def _events(record: CodedReport) -> RenderableType:
         return Text(f"not read: language {record.language}", style="yellow")
     if not record.events:
         return Text("no adverse event", style="dim")
-    table = Table.grid(padding=(0, 2))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for event in record.events:
         mention = plain_text(record.mentions[event.mention].text, "red")
         mention.append_text(_assertion(event))
@@ -179,4 +179,4 @@ def _drugs(event: CodedEvent) -> Text:
 
 
 def _indented(*parts: RenderableType) -> list[RenderableType]:
-    return [Padding(part, (0, 0, 0, 2)) for part in parts]
+    return [Padding.indent(part, 2) for part in parts]

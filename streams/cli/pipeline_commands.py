@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import orjson
 import typer
 
-from streams.cli.arguments import MOST, input_files
+from streams.cli.arguments import MOST, input_files, known_topic
 from streams.cli.files import check_writable, write_whole
-from streams.cli.input import (
-    COLUMN,
-    DAY_FIRST,
-    ENCODING,
-    FORMATS,
-    REJECTED,
-    how_to_read,
-)
+from streams.cli.groups import DATA, RUN, example
+from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, how_to_read
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -34,6 +28,9 @@ INPUTS_OPTION = Annotated[
     list[str] | None,
     typer.Option("--input", metavar="TOPIC=FILE", help=f"{FORMATS}: sent instead of the samples; repeatable"),
 ]
+LIVE = Annotated[str | None, typer.Option(help="bluesky or mastodon: send live posts instead of the samples")]
+SERVER = Annotated[str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")]
+KEEP = Annotated[bool, typer.Option(help="keep running at the end, with a page of the results, until Ctrl-C")]
 LINES = Annotated[
     int, typer.Option(min=0, max=MOST, help="maximum number of lines of each input, or of live posts; 0: all")
 ]
@@ -43,25 +40,19 @@ RECORDS = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=RUN, epilog=example("demo --input posts=posts.jsonl"))
 def demo(
     inputs: INPUTS_OPTION = None,
     column: COLUMN = None,
     encoding: ENCODING = None,
     day_first: DAY_FIRST = None,
     rejected: REJECTED = None,
-    source: Annotated[
-        str | None, typer.Option(help="bluesky or mastodon: send live posts instead of the samples")
-    ] = None,
-    server: Annotated[
-        str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")
-    ] = None,
+    source: LIVE = None,
+    server: SERVER = None,
     limit: LINES = 0,
     report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
     show: RESULTS = 25,
-    keep: Annotated[
-        bool, typer.Option(help="keep running at the end, with a page of the results, until Ctrl-C")
-    ] = False,
+    keep: KEEP = False,
     web: Annotated[bool, typer.Option("--web/--no-web", help="whether --keep serves the page")] = True,
 ) -> None:
     """Runs all stages on an embedded broker, sends the samples (or live posts) and prints the results."""
@@ -69,6 +60,8 @@ def demo(
     from streams.cli.demo.run import Demo, process_started, samples
     from streams.cli.source_commands import live_input
 
+    if source and inputs:
+        raise typer.BadParameter("not with --input", param_hint="--source")
     check_writable(report=report)
     reading = how_to_read(column, encoding, day_first, rejected)
     settings = _without_a_server()
@@ -81,7 +74,11 @@ def demo(
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
         write_whole(report, orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
-    raise typer.Exit(0 if outcome.ok else 1)
+    nothing = live is None and not outcome.tally.inputs
+    if nothing:
+        why = f"all {len(outcome.refused)} lines were refused" if outcome.refused else "the input is empty"
+        err.print(f"[bold red]error:[/] nothing was sent: {why}", highlight=False, soft_wrap=True)
+    raise typer.Exit(0 if outcome.ok and not nothing else 1)
 
 
 def _without_a_server() -> Settings:
@@ -92,7 +89,7 @@ def _without_a_server() -> Settings:
     return settings.model_copy(update={"http_port": 0})
 
 
-@app.command()
+@app.command(rich_help_panel=RUN, epilog=example("up --store"))
 def up(
     store: Annotated[
         bool, typer.Option("--store", help="also write the results into the database of PV_DATABASE")
@@ -130,7 +127,7 @@ def up(
         asyncio.run(_serve(STAGES, settings, create=True, results=results, web=web))
 
 
-@app.command()
+@app.command(rich_help_panel=RUN, epilog=example("worker --stage ner"))
 def worker(
     stage: Annotated[str, typer.Option(help="ner, acronym, relation, normalization or summarization")],
 ) -> None:
@@ -144,7 +141,7 @@ def worker(
     asyncio.run(_serve((chosen,), broker_settings()))
 
 
-@app.command()
+@app.command(rich_help_panel=DATA, epilog=example("ingest posts posts.jsonl --rate 50"))
 def ingest(
     topic: Annotated[str, typer.Argument(help="posts, sentences or questions")],
     file: Annotated[
@@ -203,7 +200,7 @@ def _source(file: str) -> Path | BinaryIO:
     return standard_input() if file == "-" else Path(file)
 
 
-@app.command()
+@app.command(rich_help_panel=DATA, epilog=example("tail events --latest --count 10"))
 def tail(
     topic: Annotated[str, typer.Argument(help="any topic, for example `events` or `posts.dead`")],
     beginning: Annotated[
@@ -218,21 +215,27 @@ def tail(
         bool,
         typer.Option("--until-end", help="print what is in the topic now, from the oldest record, and end"),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="print the records unchanged, one per line")] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help='print the records unchanged, one per line; a deletion as {"key": ..., "value": null}',
+        ),
+    ] = False,
 ) -> None:
     """Prints the records of a topic as they arrive."""
     from streams.cli.topic_output import run_latest, run_tail, run_until_end
-    from streams.topics import by_name
 
-    if until_end and not latest:
-        asyncio.run(run_until_end(out, by_name(topic), broker_settings(), count=count, json=json))
-        return
+    chosen = known_topic(topic)
+    if latest and chosen.record is None:
+        raise typer.BadParameter("dead letters have no latest record", param_hint="--latest")
+    settings = broker_settings()
     if latest:
-        if by_name(topic).record is None:
-            raise typer.BadParameter("dead letters have no latest record", param_hint="--latest")
-        asyncio.run(run_latest(out, by_name(topic), broker_settings(), count=count, json=json))
-        return
-    asyncio.run(run_tail(out, by_name(topic), broker_settings(), beginning=beginning, count=count, json=json))
+        asyncio.run(run_latest(out, chosen, settings, count=count, json=json))
+    elif until_end:
+        asyncio.run(run_until_end(out, chosen, settings, count=count, json=json))
+    else:
+        asyncio.run(run_tail(out, chosen, settings, beginning=beginning, count=count, json=json))
 
 
 async def _serve(

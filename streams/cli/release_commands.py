@@ -13,8 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.arguments import MOST, check_task, chosen_releases, version_or_path
+from streams.cli.arguments import MOST, check_task, check_workers, chosen_releases, version_or_path
 from streams.cli.files import check_writable, write_whole
+from streams.cli.groups import MODELS, example
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
@@ -23,17 +24,23 @@ if TYPE_CHECKING:
     from training.evaluation.evaluate import Evaluation
 
 app = typer.Typer()
+DIRECTORY = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="a release directory")]
 TASK = Annotated[str, typer.Argument(help="ner, acronym, relation, normalization or summarization")]
 DATA = Annotated[
     Path | None, typer.Option(exists=True, file_okay=False, help="folder with the public corpora")
 ]
 KEY = Annotated[
     Path | None,
-    typer.Option("--key", help="PEM file of the private key that signs; required if PV_RELEASE_KEY is set"),
+    typer.Option(
+        "--key",
+        exists=True,
+        dir_okay=False,
+        help="PEM file of the private key that signs; required if PV_RELEASE_KEY is set",
+    ),
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("evaluate posts --limit 100"))
 def evaluate(
     task: Annotated[
         str, typer.Argument(help="the task of a stage, posts (tagging and normalization together) or idiom")
@@ -93,7 +100,7 @@ def _score_table(evaluation: Evaluation) -> Table:
     return table
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("releases --worker 127.0.0.1:8000"))
 def releases(
     worker: Annotated[
         list[str] | None,
@@ -108,6 +115,7 @@ def releases(
     from streams.releases import announcements, publishing
     from streams.settings import EMBEDDED
 
+    check_workers(worker or ())
     settings = read_settings()
     embedded = settings.broker == EMBEDDED
     announced = {} if embedded else asyncio.run(announcements.read_announcements(settings))
@@ -164,9 +172,9 @@ def _print_release(row: ListedRelease) -> None:
     out.print(*(Padding.indent(Text(line), 4) for line in lines), sep="")
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("publish runs/ner/3f6c0a5e9b21 --data corpora"))
 def publish(
-    path: Annotated[Path, typer.Argument(help="a release directory")],
+    path: DIRECTORY,
     data: DATA = None,
     force: Annotated[
         bool, typer.Option(help="announce it even if it is worse; without --data it is not compared")
@@ -204,24 +212,27 @@ def _print_comparison(compared: Comparison | None, note: str = "") -> None:
         )
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("rollback ner 3f6c0a5e9b21"))
 def rollback(
     task: TASK,
     version: Annotated[str, typer.Argument(help="a version in the store, or the bundled one")],
     key: KEY = None,
 ) -> None:
     """Announces an older release, which workers load as they load a new one."""
+    from models.releases.remote import VERSION
     from streams.releases.publishing import roll_back
 
     check_task(task)
+    if not VERSION.fullmatch(version):
+        raise typer.BadParameter(f"{version!r} is no version: 12 hexadecimal digits", param_hint="VERSION")
     announcement = asyncio.run(roll_back(task, version, broker_settings(), key))
     out.print(
         f"{task} {announcement.version} is announced in place of {announcement.previous}", highlight=False
     )
 
 
-@app.command()
-def verify(path: Annotated[Path, typer.Argument(help="a release directory")]) -> None:
+@app.command(rich_help_panel=MODELS, epilog=example("verify runs/ner/3f6c0a5e9b21"))
+def verify(path: DIRECTORY) -> None:
     """Runs the checks that a worker runs before it loads a release: files, signature and canary check."""
     from streams.releases.publishing import verified
 
@@ -230,10 +241,12 @@ def verify(path: Annotated[Path, typer.Argument(help="a release directory")]) ->
     out.print(f"{release.task} {release.version}: valid, {files} files", highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("sign runs/ner/3f6c0a5e9b21 --key release.pem"))
 def sign(
-    path: Annotated[Path, typer.Argument(help="a release directory")],
-    key: Annotated[Path, typer.Option(help="PEM file with an Ed25519 private key")],
+    path: DIRECTORY,
+    key: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="PEM file with an Ed25519 private key")
+    ],
 ) -> None:
     """Writes an Ed25519 signature next to the manifest of a release."""
     from models.releases.signature import read_private_key
@@ -245,7 +258,7 @@ def sign(
     out.print(f"{release.task} {release.version} is signed", highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS, epilog=example("shadow ner runs/ner/3f6c0a5e9b21 --share 0.2"))
 def shadow(
     task: TASK,
     release: Annotated[str | None, typer.Argument(help="a version in the store, or a directory")] = None,

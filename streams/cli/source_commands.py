@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.arguments import MOST_SECONDS
+from streams.cli.groups import DATA, example
 from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
@@ -70,7 +73,9 @@ EVERYTHING = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    rich_help_panel=DATA, epilog=example("source bluesky mastodon --mastodon-server https://mastodon.social")
+)
 def source(
     names: NAMES,
     topic: TOPIC = "posts",
@@ -109,6 +114,17 @@ def source(
     _serve(names, options, everything)
 
 
+@contextmanager
+def _as_wrong_argument() -> Iterator[None]:
+    """What a source lacks before it starts is the user's to name."""
+    from streams.sources.source import SourceFailed
+
+    try:
+        yield
+    except SourceFailed as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def _serve(names: list[str], options: Options, everything: bool) -> None:
     """Raises typer.BadParameter for a topic that no stage reads, and for settings that are not valid."""
     from streams.intake.forget import forget_authors
@@ -119,7 +135,8 @@ def _serve(names: list[str], options: Options, everything: bool) -> None:
     if options.topic not in {t.name for t in INPUTS}:
         raise typer.BadParameter(f"{options.topic!r} is none of {', '.join(t.name for t in INPUTS)}")
     settings = broker_settings()
-    sources = make_sources(names, options, settings)
+    with _as_wrong_argument():
+        sources = make_sources(names, options, settings)
     for line in terms(names):
         err.print(line, highlight=False, markup=False)
     intake = _intake(settings, everything=everything)
@@ -138,17 +155,17 @@ async def _run(process: SourceProcess, intake: PostIntake, settings: Settings, t
 
 
 def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:
-    """The source of a demo, and its intake; raises typer.BadParameter, and SourceFailed where the source
-    lacks something.
-    """
+    """The source of a demo, and its intake; raises typer.BadParameter."""
     from streams.sources.catalog import Options, make_sources
 
     if name not in ("bluesky", "mastodon"):
         raise typer.BadParameter(f"{name!r} is neither bluesky nor mastodon", param_hint="--source")
     servers = [server] if server else []
     options = Options(bluesky_servers=servers, mastodon_servers=servers)
+    with _as_wrong_argument():
+        sources = make_sources([name], options, settings)
     # Without the sweep, which reads the topics.
-    return make_sources([name], options, settings)[:1], _intake(settings)
+    return sources[:1], _intake(settings)
 
 
 def _intake(settings: Settings, *, everything: bool = False) -> PostIntake:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,14 +10,32 @@ from typing import TYPE_CHECKING
 import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+#: Characters: more than any table has, and few enough for a progress bar.
+UNLIMITED = 100_000
 
 if TYPE_CHECKING:
     from streams.settings import Settings
 
-out = Console()
-err = Console(stderr=True)
+
+class _Console(Console):
+    """Without a terminal it has no limit of width: a table that is written into a file keeps its data."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        if self.is_terminal or "COLUMNS" in os.environ:
+            return super().size
+        return ConsoleDimensions(UNLIMITED, super().size.height)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self._width, self._height = new_size
+
+
+out = _Console()
+err = _Console(stderr=True)
 
 
 def read_settings() -> Settings:
@@ -51,7 +70,7 @@ def broker_settings() -> Settings:
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
     """Shows a progress bar while the block runs; the block calls what it is given with (done, total)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         bar = progress.add_task(description, total=None)
 
         def update(done: int, total: int) -> None:

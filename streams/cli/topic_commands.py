@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
+from streams.cli.arguments import known_topic
+from streams.cli.groups import DATA, example
 from streams.cli.terminal import broker_settings, out, progress_bar
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(rich_help_panel=DATA, epilog=example("topics --create"))
 def topics(
     create: Annotated[bool, typer.Option("--create", help="create the missing topics")] = False,
 ) -> None:
@@ -32,7 +34,7 @@ def topics(
     raise typer.Exit(0 if works else 1)
 
 
-@app.command()
+@app.command(rich_help_panel=DATA, epilog=example("forget post-17 post-18"))
 def forget(
     ids: Annotated[
         list[str] | None, typer.Argument(help="ids of reports; - reads them from standard input, one a line")
@@ -96,14 +98,14 @@ def _hashes(settings: Settings, given: list[str] | None, handles: Path | None) -
     return {hash_ for name in names for hash_ in keys.hashes(name)} | set(given or ())
 
 
-@app.command()
+@app.command(rich_help_panel=DATA, epilog=example("schema events"))
 def schema(
     topic: Annotated[str | None, typer.Argument(help="one topic; by default all topics")] = None,
 ) -> None:
     """Prints the JSON Schema of the records of one topic, or of every topic."""
     from streams import codec
-    from streams.topics import TOPICS, by_name
+    from streams.topics import TOPICS
 
-    chosen = [by_name(topic)] if topic else [t for t in TOPICS if t.record is not None]
+    chosen = [known_topic(topic)] if topic else [t for t in TOPICS if t.record is not None]
     schemas = {t.name: codec.schema(t.record) for t in chosen if t.record is not None}
     sys.stdout.buffer.write(orjson.dumps(schemas, option=orjson.OPT_INDENT_2) + b"\n")

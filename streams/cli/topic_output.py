@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from itertools import islice
 from typing import Any
 
+import orjson
 from rich.console import Console
 from rich.table import Table
 
@@ -83,9 +84,17 @@ def _offer(console: Console, topic: Topic[Any], record: Inbound, latest: Latest[
 
 def _print(console: Console, topic: Topic[Any], message: Any, *, json: bool) -> None:
     if json:
-        console.out((message.value or b"").decode(errors="replace"), highlight=False)
+        console.out(_json_line(message), highlight=False)
     else:
         _print_message(console, topic, message)
+
+
+def _json_line(message: Any) -> str:
+    """The value unchanged; where there is none, as of a deletion, an object that says so."""
+    if message.value is not None:
+        return str(message.value.decode(errors="replace"))
+    key = None if message.key is None else message.key.decode(errors="replace")
+    return orjson.dumps({"key": key, "value": None}).decode()
 
 
 def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:

@@ -43,9 +43,9 @@ def written(ranges: Iterable[tuple[int, int]]) -> str:
     return text
 
 
-def read(metadata: str) -> Ranges:
-    """The opposite of `written`; empty for metadata of others."""
-    ranges, end = [], 0
+def read(metadata: str | None) -> Ranges:
+    """The opposite of `written`; empty for metadata of others, and for none, as brokers may send it."""
+    metadata, ranges, end = metadata or "", [], 0
     for part in metadata.split() if _METADATA.fullmatch(metadata) else ():
         distance, length = map(int, part.split("+"))
         ranges.append((end + distance, end + distance + length))

@@ -9,14 +9,15 @@ from typing import Annotated
 import orjson
 import typer
 
-from streams.cli.arguments import MOST, MOST_SECONDS
+from streams.cli.arguments import MOST, MOST_SECONDS, check_dead_topic, check_workers
+from streams.cli.groups import OPERATE, example
 from streams.cli.terminal import broker_settings, out, read_settings
 
 app = typer.Typer()
 JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("status --worker 127.0.0.1:8000"))
 def status(
     worker: Annotated[
         list[str] | None,
@@ -39,12 +40,13 @@ def status(
     from streams.cli.operations.status import print_status
     from streams.monitoring.status import read_status
 
+    check_workers(worker or ())
     found = asyncio.run(read_status(broker_settings(), worker or (), patience))
     print_status(out, found, json=json)
     raise typer.Exit(1 if found.problems else 0)
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("dead posts.dead --limit 5"))
 def dead(
     topic: Annotated[str | None, typer.Argument(help="a topic of dead letters; by default all")] = None,
     partition: Annotated[int | None, typer.Argument(min=0, help="partition of one letter")] = None,
@@ -67,6 +69,8 @@ def dead(
         raise typer.BadParameter(f"{reason!r} is none of {', '.join(REASONS)}", param_hint="--reason")
     if partition is not None and offset is None:
         raise typer.BadParameter("one letter has a partition and an offset", param_hint="OFFSET")
+    if topic is not None:
+        check_dead_topic(topic)
     settings = broker_settings()
     if topic is None:
         asyncio.run(run_counts(out, settings, json=json))
@@ -76,7 +80,7 @@ def dead(
         asyncio.run(run_letter(out, settings, (topic, partition, offset), text=text, json=json))
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("check --load"))
 def check(
     load: Annotated[
         bool, typer.Option("--load", help="also load the releases; needs as much memory as a worker")
@@ -92,7 +96,7 @@ def check(
     raise typer.Exit(0 if asyncio.run(run_check(out, load=load, json=json)) else 1)
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("asyncapi --yaml"))
 def asyncapi(
     yaml: Annotated[bool, typer.Option("--yaml", help="print YAML instead of JSON")] = False,
 ) -> None:

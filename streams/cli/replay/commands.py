@@ -11,8 +11,9 @@ import orjson
 import typer
 from rich.table import Table
 
-from streams.cli.arguments import MOST, chosen_releases, version_or_path
+from streams.cli.arguments import MOST, check_dead_topic, chosen_releases, known_topic, version_or_path
 from streams.cli.files import check_writable, write_whole
+from streams.cli.groups import MODELS, OPERATE, example
 from streams.cli.terminal import broker_settings, out, progress_bar
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 terminology = typer.Typer(help="Compares terminologies.", no_args_is_help=True)
-app.add_typer(terminology, name="terminology")
+app.add_typer(terminology, name="terminology", rich_help_panel=MODELS)
 
 FROM = Annotated[str, typer.Option("--from", help="beginning, end, an offset or an ISO 8601 time")]
 TO = Annotated[str, typer.Option("--to", help="like --from; the range ends before it")]
@@ -39,7 +40,10 @@ COMPARED = Annotated[
         help="run a second replay with this release and compare it with the first; repeatable",
     ),
 ]
-GOLD = Annotated[Path | None, typer.Option(help="gold file, JSON Lines: id, mentions, relations, ...")]
+GOLD = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="gold file, JSON Lines: id, mentions, relations, ..."),
+]
 JSON = Annotated[Path | None, typer.Option("--json", help="write the figures here, as JSON")]
 REASON = Annotated[str | None, typer.Option(help="only letters with this reason")]
 LIMIT = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of letters sent back; 0: all")]
@@ -54,7 +58,10 @@ OUTDATED = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    rich_help_panel=MODELS,
+    epilog=example("replay posts --compare ner=runs/ner/3f6c0a5e9b21 --html report.html"),
+)
 def replay(
     topic: Annotated[str, typer.Argument(help="a topic that a stage reads")],
     start: FROM = "beginning",
@@ -75,6 +82,7 @@ def replay(
     from streams.codec import encode
     from streams.replay.report import facts, table
 
+    known_topic(topic)
     check_writable(output=output, html=html, json=json)
     if into is not None:
         asyncio.run(check_target(into))
@@ -113,7 +121,7 @@ def _read_gold(path: Path) -> Gold:
         raise typer.BadParameter(f"{path}: {error}", param_hint="--against") from None
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("redrive posts.dead --reason poison"))
 def redrive(
     topic: Annotated[str, typer.Argument(help="a topic of dead letters, for example `posts.dead`")],
     reason: REASON = None,
@@ -127,6 +135,7 @@ def redrive(
     """
     from streams.dead_letters.redrive import redrive as send_back
 
+    check_dead_topic(topic)
     with progress_bar(f"redriving {topic}") as progress:
         try:
             done = asyncio.run(
@@ -150,7 +159,7 @@ def redrive(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=OPERATE, epilog=example("skip posts 0 4711 --group ner"))
 def skip(
     topic: Annotated[str, typer.Argument(help="a topic that a stage reads, for example `posts`")],
     partition: Annotated[int, typer.Argument(min=0, help="partition of the record")],
@@ -163,9 +172,8 @@ def skip(
     """
     from streams.agents.pipeline import stage_named
     from streams.dead_letters.skip import skip as step_over
-    from streams.topics import by_name
 
-    settings, source = broker_settings(), by_name(topic)
+    source, settings = known_topic(topic), broker_settings()
     try:
         stage = stage_named(group)
     except KeyError as error:
@@ -181,7 +189,7 @@ def skip(
     )
 
 
-@terminology.command()
+@terminology.command(epilog=example("terminology diff 3f6c0a5e9b21 8d2b7c41f0aa"))
 def diff(
     old: Annotated[str, typer.Argument(help="a normalization release: a version or a directory")],
     new: Annotated[str, typer.Argument(help="another normalization release")],

@@ -16,6 +16,7 @@ import orjson
 import typer
 
 from streams.cli.arguments import MOST
+from streams.cli.groups import RESULTS, example
 from streams.cli.terminal import broker_settings, err, out, read_settings
 from streams.garbage import freeze
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS, epilog=example("store --until-end"))
 def store(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="stop at the present end of the topics, not at Ctrl-C")
@@ -65,7 +66,9 @@ async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -
     return dict(follower.counts)
 
 
-@app.command()
+@app.command(
+    rich_help_panel=RESULTS, epilog=example("query 'SELECT pt, count(*) FROM events GROUP BY pt' --csv")
+)
 def query(
     sql: Annotated[str, typer.Argument(help="one SELECT over the tables reports, events and pairs")],
     limit: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of rows printed; 0: all")] = 100,
@@ -96,13 +99,15 @@ def query(
         err.print(f"only the first {limit} rows; --limit 0 prints all", highlight=False)
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS, epilog=example("export parquet"))
 def export(
     folder: Annotated[Path, typer.Argument(help="new folder; gets one folder for each table and month")],
 ) -> None:
     """Writes the tables of the database of PV_DATABASE as Parquet files, partitioned by month."""
     from streams.store.export import export as write
 
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise typer.BadParameter(f"{folder} is not a new or empty folder", param_hint="FOLDER")
     with reading(read_settings()) as database:
         written = write(database, folder)
     out.print(", ".join(f"{n} rows of {name}" for name, n in written.items()), highlight=False)

@@ -14,6 +14,7 @@ import typer
 from models.redaction import redact
 from streams.cli.arguments import MOST, MOST_SECONDS
 from streams.cli.files import check_writable, write_whole
+from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
 
@@ -57,7 +58,7 @@ REFIT = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS, epilog=example("signals --criterion ic025 --html signals.html"))
 def signals(
     level: LEVEL = "pt",
     until: UNTIL = None,
@@ -83,7 +84,7 @@ def signals(
     from streams.signals.population import Population
     from streams.signals.surveillance import Options
 
-    _check(level, criterion, fdr)
+    _check(level, source, criterion, fdr)
     check_writable(html=html, json=json)
     population = Population(
         "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
@@ -99,13 +100,17 @@ def signals(
         was_done = run.again(outputs, refit)
 
 
-def _check(level: str, criterion: str | None, fdr: float | None) -> None:
-    """Raises typer.BadParameter for an unknown level or criterion, and for fdr without a rate."""
+def _check(level: str, source: str | None, criterion: str | None, fdr: float | None) -> None:
+    """Raises typer.BadParameter for an unknown level, topic or criterion, and for fdr without a rate."""
     from streams.signals.statistics.criteria import CRITERIA
     from streams.signals.surveillance import FDR
+    from streams.topics import INPUTS
 
     if level not in LEVELS:
         raise typer.BadParameter(f"{level!r} is none of {', '.join(LEVELS)}", param_hint="--level")
+    if source is not None and source not in {t.name for t in INPUTS}:
+        names = ", ".join(t.name for t in INPUTS)
+        raise typer.BadParameter(f"{source!r} is none of {names}", param_hint="--source")
     if criterion is not None and criterion not in {*CRITERIA, FDR}:
         names = ", ".join([*CRITERIA, FDR])
         raise typer.BadParameter(f"{criterion!r} is none of {names}", param_hint="--criterion")

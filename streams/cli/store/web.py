@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import orjson
 import typer
 
+from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, read_settings
 
@@ -19,26 +21,33 @@ if TYPE_CHECKING:
     from streams.reviews.log import ReviewLog
     from streams.settings import Settings
 
+T = TypeVar("T")
 app = typer.Typer()
 reviews = typer.Typer(help="Decisions of reviewers: `export`, `agreement`, `verify`.", no_args_is_help=True)
-app.add_typer(reviews, name="reviews")
+app.add_typer(reviews, name="reviews", rich_help_panel=RESULTS)
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS, epilog=example("web"))
 def web(
     terminology: Annotated[
         Path | None,
-        typer.Option(help="TSV table or MedDRA folder that offers the codes; by default the bundled one"),
+        typer.Option(
+            exists=True, help="TSV table or MedDRA folder that offers the codes; by default the bundled one"
+        ),
     ] = None,
 ) -> None:
     """Serves the page of the database of PV_DATABASE: its reports and signals, and the review of events.
 
     Reports as they arrive, and decisions on events, need PV_BROKER.
     """
-    from models.terminology import BUNDLED, load
+    from models.terminology import BUNDLED, TerminologyError, load
 
     settings = read_settings()
-    asyncio.run(_serve(settings, load(terminology or BUNDLED)))
+    try:
+        terms = load(terminology or BUNDLED)
+    except TerminologyError as error:
+        raise typer.BadParameter(str(error), param_hint="--terminology") from None
+    asyncio.run(_serve(settings, terms))
 
 
 async def _serve(settings: Settings, terms: list[Term]) -> None:
@@ -58,7 +67,7 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
         await runner.cleanup()
 
 
-@reviews.command()
+@reviews.command(epilog=example("reviews export --cases --csv"))
 def export(
     as_cases: Annotated[
         bool,
@@ -89,14 +98,26 @@ def export(
         raise typer.BadParameter("not with --cases", param_hint="--examples")
     with reading(read_settings()) as database:
         if as_cases:
-            found = cases(database, undecided=undecided, texts=texts)
+            kept = "no report has events" if undecided else "no report has an event that a reviewer has kept"
+            found = _or_say(cases(database, undecided=undecided, texts=texts), kept)
             sys.stdout.writelines(csv_lines(found) if as_csv else json_lines(found))
             return
-        for line in example_lines(database) if examples else gold_lines(database):
+        lines = example_lines(database) if examples else gold_lines(database)
+        for line in _or_say(lines, "no report has a decision on each of its events"):
             sys.stdout.write(line.decode())
 
 
-@reviews.command()
+def _or_say(found: Iterable[T], why: str) -> Iterator[T]:
+    """All that is found; a line on standard error where that is nothing."""
+    empty = True
+    for one in found:
+        empty = False
+        yield one
+    if empty:
+        err.print(f"nothing to export: {why}", highlight=False, soft_wrap=True)
+
+
+@reviews.command(epilog=example("reviews agreement"))
 def agreement() -> None:
     """Prints Cohen's kappa between the first and second readings on the topic `reviews`, as JSON."""
     from streams.reviews.agreement import agreement as compute
@@ -105,7 +126,7 @@ def agreement() -> None:
     sys.stdout.write(orjson.dumps(compute(log.readings.values())).decode() + "\n")
 
 
-@reviews.command()
+@reviews.command(epilog=example("reviews verify"))
 def verify() -> None:
     """Checks that the decisions on the topic `reviews` form an unbroken chain of hashes.
 

@@ -25,7 +25,7 @@ from tests.streams.conftest import Keys
         (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
         (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
         (["evaluate", "nor", "--data", "."], "'nor' is none of ner, acronym,"),
-        (["publish", "somewhere"], "set PV_BROKER="),
+        (["publish", "docs"], "set PV_BROKER="),
         (["rollback", "ner", NOWHERE], "set PV_BROKER="),
         (["shadow", "ner", NOWHERE], "set PV_BROKER="),
         (["shadow", "ner", "--stop"], "set PV_BROKER="),
@@ -73,7 +73,10 @@ def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstr
     assert row["parts"]["false_posts"]["records"] + row["parts"]["hit_posts"]["records"] == 20
     for arguments, message in [
         (["posts", "--split", "psytar_test"], "posts psytar_test requires --data"),
-        (["posts", "--release", "relation=x"], "posts is evaluated with a release of ner and normalization"),
+        (
+            ["posts", "--release", "relation=docs"],
+            "posts is evaluated with a release of ner and normalization",
+        ),
         (["posts", "--release", "x"], "expected TASK=RELEASE"),
         (["ner"], "ner psytar_test requires --data"),
         (["ner", "--release", "x", "--release", "y"], "ner is evaluated with one release"),
@@ -112,19 +115,11 @@ def test_a_release_with_other_canary_outputs_is_refused_in_one_line(
     assert answer.error_line.endswith("the canary answers are not those in the manifest")
 
 
-@pytest.mark.parametrize("kind", ["nothing", "a file", "an empty folder"])
-def test_a_path_without_a_release_is_refused_in_one_line(
-    kind: str, tmp_path: Path, pvstream: CommandLine
-) -> None:
-    path = tmp_path / "place"
-    if kind == "a file":
-        path.write_bytes(b"")
-    elif kind == "an empty folder":
-        path.mkdir()
-    answer = pvstream("verify", path)
+def test_a_folder_without_a_release_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
+    answer = pvstream("verify", tmp_path)
     assert answer.code == 1
     assert answer.err.count("\n") == 1
-    assert ("no manifest.json" if kind == "an empty folder" else "no release directory") in answer.error_line
+    assert "no manifest.json" in answer.error_line
 
 
 def test_a_release_is_signed_and_verified_with_the_key(
@@ -146,11 +141,11 @@ def test_a_release_is_signed_and_verified_with_the_key(
 
 
 def test_a_file_that_is_not_a_private_key_signs_nothing(own: Path, keys: Keys, pvstream: CommandLine) -> None:
-    for key in (keys.public, keys.public.with_name("nowhere.pem")):
-        answer = pvstream("sign", own, "--key", key)
-        assert answer.code == 1
-        assert f"no private key in {key}" in answer.error_line
-        assert answer.err.count("\n") == 1
+    answer = pvstream("sign", own, "--key", keys.public)
+    assert answer.code == 1
+    assert f"no private key in {keys.public}" in answer.error_line
+    assert answer.err.count("\n") == 1
+    assert pvstream("sign", own, "--key", keys.public.with_name("nowhere.pem")).code == 2
     assert not (own / SIGNATURE).exists()
 
 
@@ -238,10 +233,10 @@ def test_a_worker_that_does_not_answer_is_reported_in_one_line(pvstream: Command
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:http", "127.0.0.1:80 80"])
-def test_an_invalid_worker_address_is_reported_in_one_line(address: str, pvstream: CommandLine) -> None:
+def test_an_invalid_worker_address_is_a_wrong_argument(address: str, pvstream: CommandLine) -> None:
     answer = pvstream("releases", "--worker", address)
-    assert answer.code == 1
-    assert f"no worker answers at {address}" in answer.error_line
+    assert answer.code == 2
+    assert f"'{address}' is not host:port" in answer.one_line
 
 
 class NotHttp(socketserver.BaseRequestHandler):

@@ -1,0 +1,156 @@
+"""What somebody meets first: help, completion, wrong arguments, output into files, empty answers."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from rich.table import Table
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from streams.__main__ import app
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli import groups, terminal
+from streams.cli.terminal import read_settings
+from streams.store.database import open_database
+from tests.streams.cli.command_line import CommandLine
+
+runner = CliRunner()
+
+
+def _commands(group: Any, *names: str) -> list[tuple[tuple[str, ...], Any]]:
+    found = []
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found += _commands(command, *names, name)
+        else:
+            found.append(((*names, name), command))
+    return found
+
+
+COMMANDS = _commands(get_command(app))
+NUMBERS = (int, float, int | None, float | None)
+
+
+@pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
+def test_every_command_has_an_example_with_options_that_exist(names: tuple[str, ...], command: Any) -> None:
+    words = shlex.split(command.epilog.removeprefix("Example: "))
+    assert words[: len(names) + 1] == ["pvstream", *names]
+    options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+    assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_every_command_of_the_help_is_in_a_group() -> None:
+    panels = {groups.RUN, groups.DATA, groups.MODELS, groups.OPERATE, groups.RESULTS}
+    assert {c.rich_help_panel for c in get_command(app).commands.values()} == panels  # type: ignore[attr-defined]
+
+
+def test_the_shell_completes_commands() -> None:
+    program = "import sys; sys.argv = ['pvstream']; from streams.__main__ import main; main()"
+    asked = {"_PVSTREAM_COMPLETE": "complete_bash", "COMP_WORDS": "pvstream rel", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["releases"]
+
+
+WRONG = """
+tail nosuch | schema nosuch | dead posts | dead nosuch 0 0 | dead posts.dead --reason nosuch | redrive posts
+redrive posts.dead --reason nosuch | skip nosuch 0 0 --group ner | skip posts 0 0 --group nosuch
+replay nosuch | replay posts --against nofile | replay posts --release ner=/nonexistent
+replay posts --from nosuch | replay posts --to nosuch | replay posts --to-prefix posts
+terminology diff /nonexistent /nonexistent | evaluate posts --release ner=/nonexistent | evaluate nosuch
+evaluate ner --data /nonexistent | evaluate posts --split nosuch | publish /nonexistent | verify /nonexistent
+sign /nonexistent --key LICENSE | sign docs --key /nonexistent | publish docs --key /nonexistent
+rollback ner not-a-version | rollback nosuch 000000000000 | shadow ner /nonexistent | shadow nosuch --stop
+status --worker nonsense | releases --worker nonsense | worker --stage nosuch | topics nosuch
+export docs | web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch
+signals --level nosuch | signals --criterion nosuch | signals --until nosuch | signals --html docs
+source nosuch | source rss | source rss --feed nonsense | source mastodon | demo --source mastodon
+source bluesky --topic nosuch | demo --source nosuch | demo --source bluesky --input posts=LICENSE
+demo --input nosuch=LICENSE | demo --input posts=/nonexistent | demo --column nosuch --input posts=LICENSE
+demo --encoding nosuch --input posts=LICENSE | demo --report docs | ingest posts /nonexistent
+ingest nosuch - | ingest posts LICENSE --encoding nosuch | ingest posts LICENSE --column nosuch | forget
+reviews | reviews nosuch | reviews export --csv | reviews export --cases --examples | terminology nosuch
+nosuch
+""".replace("\n", " | ").split(" | ")
+
+
+@pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
+def test_an_unknown_option_and_a_word_for_a_number_end_with_exit_code_2(
+    names: tuple[str, ...], command: Any
+) -> None:
+    kinds = get_type_hints(inspect.unwrap(command.callback))
+    numeric = [p for p in command.params if p.opts[0].startswith("-") and kinds.get(p.name) in NUMBERS]
+    for wrong in (["--nosuch"], *([p.opts[0], "nosuch"] for p in numeric)):
+        answer = runner.invoke(app, [*names, *wrong])
+        assert answer.exit_code == 2, (wrong, answer.output)
+
+
+@pytest.mark.parametrize("arguments", [line for line in WRONG if line.strip()])
+def test_a_wrong_argument_ends_with_exit_code_2(
+    arguments: str, pvstream: CommandLine, tmp_path: Path
+) -> None:
+    pvstream.set("PV_BROKER", "kafka://127.0.0.1:1")
+    pvstream.set("PV_DATABASE", str(tmp_path / "pv.duckdb"))
+    pvstream.set("PV_STATE", str(tmp_path / "state"))
+    assert pvstream(*shlex.split(arguments)).code == 2
+
+
+def test_a_table_in_a_file_keeps_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    file = io.StringIO()
+    table = Table("mention")
+    table.add_row("x" * 300)
+    terminal._Console(file=file).print(table)
+    assert "x" * 300 in file.getvalue()
+    assert max(map(len, file.getvalue().splitlines())) < 320
+
+
+def test_a_deletion_is_an_object_with_its_key(pvstream: CommandLine) -> None:
+    with EmbeddedBroker() as broker:
+        pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
+        assert pvstream("topics", "--create").code == 0
+        assert pvstream("forget", "post-1").code == 0
+        answer = pvstream("tail", "posts", "--until-end", "--json")
+    assert (answer.code, answer.out) == (0, '{"key":"post-1","value":null}\n')
+
+
+@pytest.mark.parametrize("arguments", ["dead", "dead posts.dead", "redrive posts.dead"])
+def test_dead_letters_of_an_embedded_broker_are_counted(arguments: str, pvstream: CommandLine) -> None:
+    with EmbeddedBroker() as broker:
+        pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
+        assert pvstream("topics", "--create").code == 0
+        answer = pvstream(*arguments.split())
+    assert (answer.code, answer.err) == (0, "")
+
+
+@pytest.mark.parametrize("options", [[], ["--cases"], ["--cases", "--undecided"], ["--examples"]])
+def test_an_empty_export_of_reviews_says_so(
+    options: list[str], pvstream: CommandLine, tmp_path: Path
+) -> None:
+    pvstream.set("PV_DATABASE", str(tmp_path / "pv.duckdb"))
+    open_database(read_settings(), write=True).close()
+    answer = pvstream("reviews", "export", *options)
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.startswith("nothing to export: no report has ")
+
+
+@pytest.mark.slow
+def test_a_demo_of_which_every_line_is_refused_fails_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "posts.jsonl"
+    path.write_text('{"id": "a", "text": ""}\n{"id": "b", "text": ""}\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "streams", "demo", "--input", f"posts={path}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "error: nothing was sent: all 2 lines were refused" in done.stderr
