@@ -84,7 +84,7 @@ def _one(operation: Any, value: Any) -> str:
     if operation is code.IN:
         return _of_class(value)
     if operation in _REPEATS:
-        return _sample(value[2]) * max(1, value[0])
+        return _sample(value[2]) * max(1, int(value[0]))
     inner = [] if operation is code.ASSERT and value[0] > 0 else _inner(operation, value)
     return _sample(inner[0]) if inner else ""
 

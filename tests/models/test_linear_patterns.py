@@ -92,7 +92,7 @@ def slow_text(pattern: re.Pattern[str], made: Callable[[str], str]) -> str | Non
         if seconds < MOMENT or search_seconds(pattern, made(middle)) < MIDDLE_GROWTH * seconds:
             continue
         if search_seconds(pattern, made(long)) > max(SECONDS, LONG_GROWTH * seconds):
-            return short[:60]
+            return str(short[:60])
     return None
 
 
