@@ -17,6 +17,7 @@ MOST_MARKS = 20
 #: Runs that no writer means: blanks, a word, marks of one kind, and characters without any blank. Patterns
 #: that try each place of a run again need quadratic time for it.
 _LONG_RUN = re.compile(r"\s{33,}|(?<!\w)\w{129,}|([^\w\s])\1{64,}|(?<!\S)\S{1025,}")
+_BLANKS_LEFT_OUT, _LEFT_OUT = re.compile(rf"(?<=\s){FILLER}+"), re.compile(f"{FILLER}+")
 #: Characters at both ends of such a run that are read.
 _ENDS = 16
 # A sentence ends at closing punctuation followed by white space, and at a line break. It does not end after
@@ -71,6 +72,11 @@ def readable(text: str) -> str:
 def as_written(mentions: Sequence[Mention], text: str) -> list[Mention]:
     """The mentions of a text that was read by `readable`, with what they cover in the text itself."""
     return [replace(m, text=text[m.start : m.end]) if FILLER in m.text else m for m in mentions]
+
+
+def without_filler(text: str) -> str:
+    """A part of what `readable` gives, to be shown: an ellipsis where more than blanks is left out."""
+    return _LEFT_OUT.sub("\N{HORIZONTAL ELLIPSIS}", _BLANKS_LEFT_OUT.sub("", text))
 
 
 def _shortened(run: re.Match[str]) -> str:

@@ -26,7 +26,7 @@ from models.summarization.question_templates import TEMPLATES, TemplateWriter
 from models.summarization.reranker import RankedWriter
 from models.summarization.sentence_selection import candidate_sentences
 from models.tables import read_tsv
-from models.text import FILLER, readable
+from models.text import readable, without_filler
 from models.types import ShortQuestion
 
 #: Words of the training summaries as `word_keys`.
@@ -100,7 +100,7 @@ class SummarizationModel:
         if it is a part of the text and "edited" if it is one with changes.
         """
         found = self._answers([readable(text) for text in batch])
-        return [replace(q, text=q.text.replace(FILLER, "")) if FILLER in q.text else q for q in found]
+        return [replace(q, text=without_filler(q.text)) for q in found]
 
     def _answers(self, batch: Sequence[str]) -> list[ShortQuestion]:
         if self.writer is None or not batch:

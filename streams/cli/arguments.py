@@ -45,10 +45,10 @@ def check_dead_topic(name: str) -> None:
 
 
 def check_workers(addresses: Iterable[str]) -> None:
-    """Refuses addresses of workers that are not `host:port`."""
+    """Refuses addresses of workers that are not `host:port`, which may stand in a URL."""
     for address in addresses:
-        _, _, port = address.rpartition(":")
-        if not re.fullmatch(r"[^\s/@?#]+:\d{1,5}", address) or not 0 < int(port) < 1 << 16:
+        _, _, port = address.rstrip("/").rpartition(":")
+        if not re.fullmatch(r"(?:https?://)?[^\s/@?#]+:\d{1,5}/?", address) or not 0 < int(port) < 1 << 16:
             raise typer.BadParameter(f"{address!r} is not host:port", param_hint="--worker")
 
 

@@ -146,7 +146,8 @@ def _run_by(address: str) -> dict[str, str]:
     import urllib.request
 
     try:
-        with urllib.request.urlopen(f"http://{address}/releases", timeout=5) as response:
+        root = (address if "://" in address else f"http://{address}").rstrip("/")
+        with urllib.request.urlopen(f"{root}/releases", timeout=5) as response:
             return {task: state["version"] for task, state in orjson.loads(response.read()).items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, http.client.HTTPException) as error:
         raise OSError(f"no worker answers at {address}: {error}") from None

@@ -18,7 +18,7 @@ import pytest
 
 import models
 import streams
-from models.text import FILLER, readable
+from models.text import FILLER, readable, without_filler
 from streams.cli.demo.run import samples
 from tests.models.hostile_texts import UNITS, hostile_to, repeated
 
@@ -137,3 +137,8 @@ def test_an_ordinary_text_is_read_as_it_is() -> None:
     texts = [json.loads(line)["text"] for line in lines]
     texts += ["Name            Dose      Days", "no.......... NO!!!!!!!!!!", "pain" + "n" * 60]
     assert all(readable(text) is text for text in texts)
+
+
+def test_what_is_left_out_of_a_run_is_shown_by_an_ellipsis_or_by_blanks() -> None:
+    read = readable(f"a{' ' * 99}b {'y' * 300}")
+    assert without_filler(read) == f"a{' ' * 32}b {'y' * 16}\N{HORIZONTAL ELLIPSIS}{'y' * 16}"

@@ -166,5 +166,5 @@ def _expect_refusals_of_what_is_not_there(asked: Asked) -> None:
     name = "questions.dead"
     missing = asked.command("dead", name, "0", "99")
     assert (missing.returncode, "has no letter at offset 99" in missing.stderr) == (1, True)
-    assert asked.command("dead", "posts").returncode == 1
+    assert asked.command("dead", "posts").returncode == 2
     assert asked.command("dead", name, "--reason", "bored").returncode == 2

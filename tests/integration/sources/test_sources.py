@@ -57,7 +57,7 @@ def test_deleted_posts_are_gone_from_events_and_from_the_store(bootstrap: str) -
 )
 def test_what_is_missing_is_said_in_one_line(bootstrap: str, arguments: list[str], reason: str) -> None:
     answer = processes.forked_command("source", *arguments, env=processes.environment(bootstrap, 0))
-    assert answer.returncode == 1
+    assert answer.returncode == 2
     assert [line for line in answer.stderr.splitlines() if reason in line]
     assert "Traceback" not in answer.stderr
 
