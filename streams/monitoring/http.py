@@ -11,6 +11,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from streams.metrics import REGISTRY
+from streams.monitoring.server import serve
 
 READINESS: web.AppKey[Callable[[], Mapping[str, bool]]] = web.AppKey("readiness")
 STALLED: web.AppKey[Callable[[], Sequence[str]]] = web.AppKey("stalled")
@@ -40,12 +41,9 @@ async def start(
             web.get("/releases", _releases),
         ]
     )
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        return await serve(app, host, port)
     except OSError as error:
-        await runner.cleanup()
         if error.errno == errno.EADDRINUSE:
             taken = f"{host}:{port} is in use, by another worker or source perhaps: set PV_HTTP_PORT"
             raise OSError(f"{taken} to another port, or to 0 for any free one") from None
@@ -53,7 +51,6 @@ async def start(
         raise OSError(
             f"nothing can be served at {host}:{port} (PV_HTTP_HOST and PV_HTTP_PORT): {reason}"
         ) from None
-    return runner, runner.addresses[0][1]
 
 
 async def _metrics(request: web.Request) -> web.Response:

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
+from streams.monitoring.server import serve
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
@@ -30,8 +31,6 @@ from streams.web.store_queries import StoreQueries
 HERE = Path(__file__).parent
 #: The files that pages refer to. The types are stated, because those of `mimetypes` depend on the machine.
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-#: Seconds that open streams get at the end.
-SHUTDOWN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +96,11 @@ async def start(app: web.Application) -> tuple[web.AppRunner, int]:
     this machine; then nothing is left running.
     """
     settings = app[SITE].settings
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
-    await runner.setup()
     try:
-        await web.TCPSite(runner, settings.web_host, settings.web_port).start()
+        return await serve(app, settings.web_host, settings.web_port)
     except OSError as error:
-        await runner.cleanup()
         place = f"{settings.web_host}:{settings.web_port} (PV_WEB_HOST and PV_WEB_PORT)"
         raise OSError(error.errno, f"the page cannot be served at {place}: {error.strerror}") from None
-    return runner, runner.addresses[0][1]
 
 
 def environment() -> jinja2.Environment:

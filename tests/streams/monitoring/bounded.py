@@ -1,0 +1,26 @@
+"""Serves a worker's HTTP and the page in a process with few descriptors; prints both ports."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+
+from streams.broker.client_logs import configure_logging
+from streams.monitoring import http
+from streams.settings import Settings
+from streams.web import app
+
+
+async def main(database: str, descriptors: int) -> None:
+    page = app.application(Settings(database=database, web_port=0), [])
+    _, port = await http.start("127.0.0.1", 0, lambda: {"ner": True}, dict, tuple)
+    _, page_port = await app.start(page)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    print(port, page_port, flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    configure_logging()
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,226 @@
+"""Clients that open connections and say nothing, send half of a request, or never read the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from streams.monitoring import server
+from streams.monitoring.connection import Limits
+from tests.streams.web.conftest import fill, reports
+
+#: Seconds of patience for what must happen at once.
+PATIENCE = 60.0
+HALF = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+WHOLE = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+BRIEF = Limits(connections=8, request=0.2, idle=0.6, reading=0.2, least=1 << 16, unread=4 << 20)
+FORM = b"POST /form HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
+LARGE = b"x" * (8 << 20)
+
+
+def connected(port: int, sent: bytes, buffer: int | None = None) -> socket.socket:
+    client = socket.socket()
+    if buffer is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    client.settimeout(PATIENCE)
+    client.connect(("127.0.0.1", port))
+    client.sendall(sent)
+    return client
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Waits for the end of a connection."""
+    try:
+        while client.recv(1 << 16):
+            pass
+    except ConnectionError:
+        return True
+    return True
+
+
+async def live(port: int, path: str = "/health/live") -> int:
+    async with (
+        asyncio.timeout(PATIENCE),
+        aiohttp.ClientSession() as client,
+        client.get(f"http://127.0.0.1:{port}{path}") as answer,
+    ):
+        await answer.read()
+        return answer.status
+
+
+async def until(done: Callable[[], Awaitable[bool] | bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = done()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def served(limits: Limits = BRIEF, **handlers: Any) -> AsyncIterator[int]:
+    async def healthy(_request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def large(_request: web.Request) -> web.Response:
+        return web.Response(body=LARGE)
+
+    async def form(request: web.Request) -> web.Response:
+        return web.Response(text=str(len(await request.post())))
+
+    async def forever(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x")
+            await asyncio.sleep(0.05)
+
+    app = web.Application()
+    app.add_routes([web.get("/health/live", healthy), web.get("/large", large), web.get("/forever", forever)])
+    app.add_routes([web.post("/form", form)])
+    runner, port = await server.serve(app, "127.0.0.1", 0, limits)
+    try:
+        yield port
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("descriptors", "attackers"), [(64, 80), (1024, 1000)])
+async def test_half_open_connections_stop_neither_a_worker_nor_the_page(
+    tmp_path: Path, descriptors: int, attackers: int
+) -> None:
+    database = tmp_path / "events.duckdb"
+    fill(database, reports(1))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.streams.monitoring.bounded", str(database), str(descriptors),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            ports = [int(port) for port in (await process.stdout.readline()).split()]
+        with ExitStack() as attack:
+            for port, path in zip(ports, ("/health/live", "/"), strict=True):
+                for _ in range(attackers // 4):
+                    attack.enter_context(await asyncio.to_thread(connected, port, b""))
+                    for sent in (HALF, HALF[:9], FORM):
+                        attack.enter_context(await asyncio.to_thread(connected, port, sent))
+                began = time.monotonic()
+                assert await live(port, path) == 200
+                # Ten seconds would be those after which the connections are closed anyway.
+                assert time.monotonic() - began < 9
+            async with asyncio.timeout(PATIENCE):
+                lines = [(await process.stderr.readline()).decode()]
+    finally:
+        process.terminate()
+        _, printed = await process.communicate()
+    lines += printed.decode().splitlines()
+    assert [line for line in lines if "were closed" not in line] == []
+    assert len(lines) <= 4  # of each server one a minute
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [HALF, HALF[:3], FORM + b"a"],
+)
+async def test_a_request_that_is_not_whole_in_time_ends_its_connection(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served() as port:
+        with connected(port, sent) as client:
+            assert await asyncio.to_thread(is_closed, client)
+        await until(lambda: "without a whole request" in caplog.text)
+
+
+async def test_a_connection_may_be_idle_and_is_then_closed_without_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with served(replace(BRIEF, request=0.05)) as port:
+        with connected(port, WHOLE) as client:
+            assert (await asyncio.to_thread(client.recv, 1 << 16)).startswith(b"HTTP/1.1 200")
+            await asyncio.sleep(0.2)
+            client.sendall(WHOLE)
+            assert (await asyncio.to_thread(client.recv, 1 << 16)).startswith(b"HTTP/1.1 200")
+            assert await asyncio.to_thread(is_closed, client)
+        with connected(port, b"") as client:
+            assert await asyncio.to_thread(is_closed, client)
+    assert caplog.text.count("closed") == 0
+
+
+async def test_what_waits_longest_makes_room_for_the_next_and_a_stream_goes_on() -> None:
+    limits = replace(BRIEF, request=PATIENCE, idle=PATIENCE)
+    async with served(limits) as port, aiohttp.ClientSession() as client:
+        with ExitStack() as attack:
+            stream = await client.get(f"http://127.0.0.1:{port}/forever")
+            opened = [attack.enter_context(connected(port, HALF)) for _ in range(40)]
+            for _ in range(3):
+                assert await live(port) == 200
+            assert await asyncio.to_thread(is_closed, opened[0])
+            assert await stream.content.readany() and await stream.content.readany()
+            stream.close()
+
+
+async def test_connections_that_are_all_being_answered_leave_no_room() -> None:
+    async with served() as port, aiohttp.ClientSession() as client:
+        streams = [await client.get(f"http://127.0.0.1:{port}/forever") for _ in range(BRIEF.connections)]
+        with connected(port, WHOLE) as late:
+            assert await asyncio.to_thread(is_closed, late)
+        streams[0].close()
+        await until(lambda: _answers(port))
+        for stream in streams:
+            stream.close()
+
+
+async def _answers(port: int) -> bool:
+    try:
+        return await live(port) == 200
+    except aiohttp.ClientError:
+        return False
+
+
+@pytest.mark.parametrize("path", ["/large", "/forever"])
+async def test_a_client_that_reads_nothing_is_left(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as port:
+        asked = f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+        with ExitStack() as readers:
+            for _ in range(4 if path == "/large" else 1):
+                readers.enter_context(connected(port, asked, buffer=4096))
+            if path == "/large":
+                await until(lambda: "did not read" in caplog.text or "left too much unread" in caplog.text)
+            assert await live(port) == 200
+
+
+async def test_a_client_that_reads_slowly_gets_everything() -> None:
+    async with served(replace(BRIEF, reading=0.5, least=1024, unread=1 << 30)) as port:
+        got, asked = 0, b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        with connected(port, asked, buffer=1 << 16) as client:
+            while part := await asyncio.to_thread(client.recv, 1 << 16):
+                got += len(part)
+                if got < 3 << 20:
+                    await asyncio.sleep(0.02)
+        assert got > len(LARGE)
+
+
+async def test_the_log_has_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as port:
+        for _ in range(5):
+            with connected(port, HALF) as client:
+                assert await asyncio.to_thread(is_closed, client)
+    assert caplog.text.count("connections to the HTTP server were closed") == 1
