@@ -117,10 +117,12 @@ class Worker:
             required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
             # What the models import takes longer than to ask the broker.
             importing = asyncio.create_task(self._inference.run(partial(import_models, missing)))
-            await topics.require(self.settings, (topics.RELEASES, *required))
+            wanted = (topics.RELEASES, *required)
+            await self._broker.until_answered(partial(topics.require, self.settings, wanted))
             self._topics_exist.set()
             remove_abandoned()
-            announced = await announcements.read_announcements(self.settings)
+            read = partial(announcements.read_announcements, self.settings)
+            announced = await self._broker.until_answered(read)
             await importing
             await asyncio.gather(*(self._load(task, announced, on_loaded) for task in missing))
         for loaded in self._loaded.values():
@@ -214,7 +216,8 @@ class Worker:
             await asyncio.gather(loading, *map(asyncio.shield, starting))
         finally:
             if starting:
-                _, late = await asyncio.wait(starting, timeout=START_SECONDS)
+                # Without a broker there is nothing to leave.
+                _, late = await asyncio.wait(starting, timeout=START_SECONDS if self._broker.up else 0)
                 for start in late:
                     start.cancel()
             loading.cancel()

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, cast
 
-from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
 
 from streams.app.record_queue import RecordQueue
 from streams.broker import tolerant_headers
 from streams.broker.consumer import ISOLATION
 from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.broker.membership import Membership
+from streams.broker.patience import wait_at_start
 
 log = logging.getLogger(__name__)
 #: Of the classes that are services of Faust, whose starts and stops are Faust's messages and not ours.
@@ -47,6 +48,7 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         consumer._isolation_level = ISOLATION
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS
         retry_unknown_nodes(consumer._client)
+        wait_at_start(consumer._client)
         return consumer
 
     async def seek_to_committed(self) -> Mapping[Any, Any]:
@@ -80,6 +82,17 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         """
         self.add_future(self.crash(error))
         return cast(Awaitable[Any], self._push(error))
+
+
+class PatientProducer(Producer):
+    """Faust's producer, which also starts while no broker answers."""
+
+    logger = FAUST_LOG
+
+    def _new_producer(self, transactional_id: str | None = None) -> Any:
+        producer = super()._new_producer(transactional_id)
+        wait_at_start(producer.client)
+        return producer
 
 
 class CommittedConsumer(Consumer):

@@ -11,7 +11,7 @@ import faust
 from aiokafka import TopicPartition
 
 from streams import metrics
-from streams.app.consumer import FAUST_LOG, CommittedConsumer
+from streams.app.consumer import FAUST_LOG, CommittedConsumer, PatientProducer
 from streams.app.options import options, queue_size
 from streams.app.ports import FaustPorts
 from streams.app.record_queue import RecordQueue
@@ -58,6 +58,7 @@ class StageApp:
         self.app = _App(group_id(settings, stage.name), **options(settings))
         self.app.records = RecordQueue(self.app, queue_size(settings, inference.workers))
         self.app.transport.Consumer = CommittedConsumer  # type: ignore[misc]
+        self.app.transport.Producer = PatientProducer  # type: ignore[misc]
         self._settings = settings
         self._handle = handle
         self._ports = FaustPorts(self.app, self.app.records, inference, progress, settings)

@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from streams import metrics
+from streams.broker.patience import PAUSE, is_lasting, refusal
 from streams.settings import Settings
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 #: Seconds between two requests.
 CHECK_SECONDS = 2.0
@@ -44,16 +48,35 @@ class BrokerWatch:
                             client = AIOKafkaAdminClient(**self._settings.client())
                             await client.start()
                         await client.describe_cluster()
-                    self._update(True)
+                    self.update(True)
                 except Exception:
-                    self._update(False)
+                    self.update(False)
                     await _close(client)
                     client = None
                 await asyncio.sleep(CHECK_SECONDS)
         finally:
             await _close(client)
 
-    def _update(self, up: bool) -> None:
+    async def until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` gives, asked again as long as no broker answers. Raises what it raises otherwise, and
+        the error of a broker that refuses the connection or the login.
+        """
+        while True:
+            try:
+                answer = await ask()
+            except (KafkaError, TimeoutError, ConnectionError) as error:
+                if is_lasting(error):
+                    raise
+                if refused := await refusal(self._settings):
+                    raise refused from error
+                self.update(False)
+            else:
+                self.update(True)
+                return answer
+            await asyncio.sleep(PAUSE)
+
+    def update(self, up: bool) -> None:
+        """Receives whether the broker has answered."""
         if up == self.up:
             return
         self.up = up

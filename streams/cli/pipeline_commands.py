@@ -252,20 +252,23 @@ async def _serve(
     served.
     """
     from streams import topics
+    from streams.broker.watch import BrokerWatch
+    from streams.stopping import ended_by_signals
     from streams.worker import Worker
 
-    if create:
-        await topics.create(settings)
-    process = Worker(stages, settings, alone=alone)
-    if results is None:
-        await process.serve()
-        return
-    from streams.cli.store.page import page
-    from streams.store.follow import following
+    with ended_by_signals():
+        if create:
+            await BrokerWatch(settings).until_answered(partial(topics.create, settings))
+        process = Worker(stages, settings, alone=alone)
+        if results is None:
+            await process.serve()
+            return
+        from streams.cli.store.page import page
+        from streams.store.follow import following
 
-    await process.load()
-    async with following(results) as task, page(results) if web else nullcontext() as address:
-        if address:
-            err.print(f"{address} shows the results", highlight=False, soft_wrap=True)
-        process.beside.append(task)
-        await process.serve()
+        await process.load()
+        async with following(results) as task, page(results) if web else nullcontext() as address:
+            if address:
+                err.print(f"{address} shows the results", highlight=False, soft_wrap=True)
+            process.beside.append(task)
+            await process.serve()

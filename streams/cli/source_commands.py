@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from streams.intake.items import Intake
     from streams.settings import Settings
     from streams.sources.catalog import Options
-    from streams.sources.process import SourceProcess
     from streams.sources.source import Source
 
 app = typer.Typer()
@@ -128,9 +127,10 @@ def _as_wrong_argument() -> Iterator[None]:
 def _serve(names: list[str], options: Options, everything: bool) -> None:
     """Raises typer.BadParameter for a topic that no stage reads, and for settings that are not valid."""
     from streams.intake.forget import forget_authors
+    from streams.intake.rebuild import rebuild
     from streams.sources.catalog import make_sources, terms
     from streams.sources.process import SourceProcess
-    from streams.topics import INPUTS
+    from streams.topics import INPUTS, by_name
 
     if options.topic not in {t.name for t in INPUTS}:
         raise typer.BadParameter(f"{options.topic!r} is none of {', '.join(t.name for t in INPUTS)}")
@@ -143,15 +143,7 @@ def _serve(names: list[str], options: Options, everything: bool) -> None:
     process = SourceProcess(
         sources, intake, settings, topic=options.topic, forget_authors=partial(forget_authors, settings)
     )
-    asyncio.run(_run(process, intake, settings, options.topic))
-
-
-async def _run(process: SourceProcess, intake: PostIntake, settings: Settings, topic: str) -> None:
-    from streams.intake.rebuild import rebuild
-    from streams.topics import by_name
-
-    await rebuild(intake.window, settings, by_name(topic))
-    await process.serve()
+    asyncio.run(process.serve(partial(rebuild, intake.window, settings, by_name(options.topic))))
 
 
 def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:

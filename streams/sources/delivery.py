@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaTimeoutError
 
 from streams.broker.consumer import running_client
+from streams.broker.patience import wait_at_start
 from streams.broker.ranges import read_chunks
 from streams.codec import BadRecord, decode, encode
 from streams.records import Cursor
@@ -35,6 +36,7 @@ class Delivery:
         self._producer = AIOKafkaProducer(
             **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
         )
+        wait_at_start(self._producer.client)
         self._running = running_client(self._producer)
 
     async def __aenter__(self) -> Self:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from streams import topics
@@ -17,9 +17,15 @@ from streams.settings import Settings
 from streams.sources.delivery import Delivery, read_positions
 from streams.sources.runner import Forget, Route, Runner
 from streams.sources.source import Source
+from streams.stopping import before_stop
 from streams.topics import CURSORS
 
 log = logging.getLogger(__name__)
+Prepare = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    pass
 
 
 class SourceProcess:
@@ -45,33 +51,41 @@ class SourceProcess:
 
     def readiness(self) -> dict[str, bool]:
         """For each source whether it is connected and the broker answers."""
-        return {r.source.name: self._broker.up and r.connected for r in self._runners}
+        connected = {r.source.name: r.connected for r in self._runners}
+        return {s.name: self._broker.up and connected.get(s.name, False) for s in self._sources}
 
     def stop(self) -> None:
         """Asks `run` to return."""
         self._stop.set()
 
-    async def serve(self) -> None:
+    async def serve(self, prepare: Prepare = _nothing) -> None:
         """Like `run`, and SIGTERM and SIGINT end it."""
         loop = asyncio.get_running_loop()
         for stop_signal in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(stop_signal, self.stop)
-        await self.run()
+        await self.run(prepare)
 
-    async def run(self) -> None:
+    async def run(self, prepare: Prepare = _nothing) -> None:
         """Runs until all sources have an end or `stop`; what is read by then is confirmed, and its position
-        kept.
+        kept. A broker that is away is waited for. `prepare` runs before the sources, and again where the
+        broker goes away meanwhile.
 
         Raises TopicsError when topics are missing, SourceFailed when a source refuses, and the errors of the
         producer.
         """
-        await topics.require(self._settings, self._required)
-        positions = await read_positions(self._settings)
-        async with Delivery(self._settings) as delivery, self._serving_http():
-            route = self._route(delivery=delivery)
-            self._runners = [Runner(s, route, positions.get(s.key)) for s in self._sources]
-            log.info("running %s; metrics on port %d", ", ".join(self.readiness()), self.http_port)
-            await self._run_all()
+        async with self._serving_http(), AsyncExitStack() as stack:
+            if await before_stop(self._stop, self._connect(stack, prepare)):
+                log.info("running %s; metrics on port %d", ", ".join(self.readiness()), self.http_port)
+                await self._run_all()
+
+    async def _connect(self, stack: AsyncExitStack, prepare: Prepare) -> bool:
+        ask = self._broker.until_answered
+        await ask(partial(topics.require, self._settings, self._required))
+        await ask(prepare)
+        positions = await ask(partial(read_positions, self._settings))
+        route = self._route(delivery=await stack.enter_async_context(Delivery(self._settings)))
+        self._runners = [Runner(s, route, positions.get(s.key)) for s in self._sources]
+        return True
 
     async def _run_all(self) -> None:
         reading = [asyncio.create_task(r.run()) for r in self._runners]

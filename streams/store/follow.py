@@ -13,16 +13,20 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.patience import wait_at_start
 from streams.broker.topic_ids import TopicId, topic_ids
+from streams.broker.watch import BrokerWatch
 from streams.records import Inbound
 from streams.settings import Settings
+from streams.stopping import before_stop
 from streams.store.batches import Batch, Offsets, fold, next_offsets, read_all
 from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError, open_database
 from streams.store.decisions import apply_decisions, read_decisions
@@ -72,22 +76,39 @@ class Follower:
 
     async def run(self, stop: asyncio.Event, *, until_end: bool = False) -> None:
         """Until `stop` is set or, with `until_end`, up to the present end of the topics. What was read is
-        written before this ends. Raises TopicsError and DatabaseError.
+        written before this ends. Without `until_end` it waits for a broker that is away. Raises TopicsError,
+        DatabaseError and KafkaError.
         """
-        await require(self._settings, FOLLOWED)
         consumer = kafka_consumer(
             self._settings, group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES,
             # Not aiokafka's "latest", which passes over what a topic still has.
             auto_offset_reset="none",
         )  # fmt: skip
         try:
-            async with running_client(consumer):
-                await self._follow(consumer, stop, until_end=until_end)
+            async with AsyncExitStack() as stack:
+                if await before_stop(stop, self._connect(stack, consumer, is_patient=not until_end)):
+                    await self._follow(consumer, stop, until_end=until_end)
         finally:
             await asyncio.to_thread(self._database.release)
 
+    async def _connect(self, stack: AsyncExitStack, consumer: Any, *, is_patient: bool) -> bool:
+        have_topics = partial(require, self._settings, FOLLOWED)
+        if is_patient:
+            await BrokerWatch(self._settings).until_answered(have_topics)
+            wait_at_start(consumer._client)
+        else:
+            await have_topics()
+        await stack.enter_async_context(running_client(consumer))
+        return True
+
     async def _follow(self, consumer: Any, stop: asyncio.Event, *, until_end: bool) -> None:
-        ends = await self._assign(consumer)
+        ends: Mapping[TopicPartition, int] = {}
+        try:
+            ends = await self._assign(consumer)
+        except (KafkaError, TimeoutError):
+            if until_end:
+                raise
+            self._is_to_seek = True
         looked_at = time.monotonic()
         while not stop.is_set():
             try:

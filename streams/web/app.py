@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
+from streams.broker.watch import BrokerWatch
 from streams.monitoring.server import serve
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
@@ -142,7 +144,7 @@ async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
     topics = [topic for topic in (site.log, site.leases) if topic is not None]
     for topic in topics:
-        await topic.start()
+        await BrokerWatch(site.settings).until_answered(partial(_started, topic))
     tasks = [asyncio.create_task(site.signals.start())]
     if site.live is not None:
         tasks.append(asyncio.create_task(site.live.run()))
@@ -155,6 +157,15 @@ async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
         await topic.stop()
     await site.signals.close()
     await site.queries.close()
+
+
+async def _started(topic: ReviewLog | Leases) -> None:
+    """After an error nothing stays open."""
+    try:
+        await topic.start()
+    except BaseException:
+        await topic.stop()
+        raise
 
 
 def _when(time: datetime | str | None) -> str:

@@ -15,6 +15,7 @@ from aiohttp import web
 from aiokafka import TopicPartition
 
 from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.watch import BrokerWatch
 from streams.codec import BadRecord, decode
 from streams.order import revision_of
 from streams.records import CodedReport
@@ -35,6 +36,7 @@ class Live:
 
     def __init__(self, settings: Settings, render: Callable[[dict[str, Any]], str]) -> None:
         self._settings = settings
+        self._broker = BrokerWatch(settings)
         self._render = render
         self._listeners: set[asyncio.Queue[str]] = set()
         self._arrivals: deque[float] = deque(maxlen=100_000)
@@ -51,7 +53,7 @@ class Live:
         """Until cancelled; a broker that fails is asked again."""
         while True:
             try:
-                await self._follow()
+                await self._broker.until_answered(self._follow)
             except Exception as error:
                 log.warning("no live reports: %s", error)
                 await asyncio.sleep(PING_SECONDS)
@@ -84,6 +86,7 @@ class Live:
             self._settings, EVENTS.name, group_id=None, enable_auto_commit=False, auto_offset_reset="latest"
         )
         async with running_client(consumer):
+            self._broker.update(True)
             looked = 0.0
             while True:
                 if time.monotonic() - looked > PING_SECONDS:

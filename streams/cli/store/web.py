@@ -51,13 +51,17 @@ def web(
 
 
 async def _serve(settings: Settings, terms: list[Term]) -> None:
+    from streams.stopping import before_stop
     from streams.web.app import application, start
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for stop_signal in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(stop_signal, stop.set)
-    runner, port = await start(application(settings, terms))
+    started = await before_stop(stop, start(application(settings, terms)))
+    if started is None:
+        return
+    runner, port = started
     err.print(
         f"http://{settings.web_host}:{port}/ serves {settings.database}", highlight=False, soft_wrap=True
     )
