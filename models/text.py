@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
-from models.types import Mention, Span
+from models.types import Expansion, Mention, Span
 
 #: Stands for the characters of a run that are not read: neither white space nor a letter nor a word.
 FILLER = "\ue000"
@@ -77,6 +78,15 @@ def as_written(mentions: Sequence[Mention], text: str) -> list[Mention]:
 def without_filler(text: str) -> str:
     """A part of what `readable` gives, to be shown: an ellipsis where more than blanks is left out."""
     return _LEFT_OUT.sub("\N{HORIZONTAL ELLIPSIS}", _BLANKS_LEFT_OUT.sub("", text))
+
+
+def with_long_forms(text: str, start: int, end: int, expansions: Sequence[Expansion]) -> str:
+    """The text from `start` to `end` with the long forms of the acronyms that are wholly in it."""
+    part = text[start:end]
+    for expansion in sorted(expansions, key=attrgetter("start"), reverse=True):
+        if start <= expansion.start and expansion.end <= end:
+            part = part[: expansion.start - start] + expansion.long_form + part[expansion.end - start :]
+    return part
 
 
 def _shortened(run: re.Match[str]) -> str:

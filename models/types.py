@@ -24,6 +24,10 @@ RELIEVED, NO_EVENT = "relieved", "none"
 #: about, or another's; what the drug is taken for, or relieved; or no medical event at all.
 STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
 
+#: Why a drug is suspected: a relation of the clinical sentence, the words or places in a post, what its
+#: source states, or that the post names no other drug.
+Evidence = Literal["relation", "text", "report", "only_drug_in_text", "none"]
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -137,6 +141,11 @@ class Coding:
     """how likely the terminology has the concept, 0 to 1, by the release's rule for NIL; None without one"""
     serious: bool = False
     """whether the terminology marks the best candidate's preferred term as medically important"""
+
+    @property
+    def term(self) -> Candidate | None:
+        """The best candidate, unless the coding is NIL."""
+        return self.candidates[0] if self.candidates and not self.nil else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,6 +129,12 @@ class NerModel:
             exact=None if dtype == torch.float32 else encoder_of(release, device=device),
         )
         model.languages = release.manifest.configuration.get("languages", ENGLISH)
+        return model
+
+    def with_threshold(self, event_below: float) -> NerModel:
+        """The same tagger with another threshold for the events of a sentence."""
+        model = copy.copy(self)
+        model.decoding = replace(self.decoding, event_below=event_below)
         return model
 
     @staticmethod

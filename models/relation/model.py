@@ -12,6 +12,7 @@ relations run only for sentences that have both a drug and an effect.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,7 +67,6 @@ class RelationModel:
         self.lexicon = lexicon
         self.sentence_head = sentence_head
         self.drug_classes: DrugClasses | None = None
-        """names that are read as if they were a drug; none unless they are asked for"""
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
 
@@ -104,6 +104,12 @@ class RelationModel:
             sentence_head=head,
             device=device,
         )
+
+    def with_classes(self, drug_classes: DrugClasses) -> RelationModel:
+        """The same model that reads these names of drug classes as if they were a drug."""
+        model = copy.copy(self)
+        model.drug_classes = drug_classes
+        return model
 
     @staticmethod
     def comparable(answers: Sequence[dict[str, Any]]) -> list[Any]:

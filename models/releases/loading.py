@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import orjson
 from pydantic import ValidationError
 
 from models.drift import Reference, read_reference
+from models.drugs.classes import bundled_classes
 from models.memory import give_back
 from models.releases.manifest import PassingError, Release, ReleaseError
 
@@ -60,9 +61,21 @@ class Loaded:
         return same_answers(answers, expected, tolerance)
 
 
-def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loaded:
+def load(
+    release: Release,
+    *,
+    device: str = "cpu",
+    dtype: str = "auto",
+    event_below: float | None = None,
+    drug_classes: bool = False,
+) -> Loaded:
     """The model in the fastest number format in which it passes the canary check, or in `dtype`; in 32 bits
     where its configuration says so (`FLOAT32_ONLY`).
+
+    `event_below`: the probability of an event below which a tagger gives no coded mention for a sentence,
+    None for that of the release; `drug_classes`: whether a relation model takes names of drug classes for
+    drugs. Models of other tasks have neither. The check of the manifest runs without them; the answers of
+    the model with them are kept for a later check.
 
     Raises ReleaseError when it passes in no such format, or when anything in the release is invalid, and
     PassingError when memory or file handles do not suffice.
@@ -80,9 +93,21 @@ def load(release: Release, *, device: str = "cpu", dtype: str = "auto") -> Loade
             raise kind(f"{release.task} {release.version}: {type(error).__name__}: {error}") from error
         if passed:
             give_back()  # what the loading needed beside the model
-            return loaded
+            return _with_choices(loaded, event_below, drug_classes)
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
+
+
+def _with_choices(loaded: Loaded, event_below: float | None, drug_classes: bool) -> Loaded:
+    model: Any = loaded.model
+    if loaded.task == "ner" and event_below is not None:
+        model = model.with_threshold(event_below)
+    elif loaded.task == "relation" and drug_classes:
+        model = model.with_classes(bundled_classes())
+    else:
+        return loaded
+    inputs, _, tolerance = loaded.canary
+    return replace(loaded, model=model, canary=(inputs, as_json(model.predict(inputs)), tolerance))
 
 
 def _is_exhaustion(error: Exception) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, FailFast, Field, FiniteFloat, StringConstraints
 
-from models.types import Candidate, Expansion, Mention, Relation, ShortQuestion
+from models.types import Candidate, Evidence, Expansion, Mention, Relation, ShortQuestion
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
@@ -198,7 +198,7 @@ class CodedEvent:
     """Position in the record's mentions."""
     drugs: Annotated[tuple[str, ...], FailFast()]
     """Suspected drugs, by their nonproprietary name where it is known."""
-    drug_evidence: Literal["relation", "text", "report", "only_drug_in_text", "none"]
+    drug_evidence: Evidence
     """A relation of the clinical sentence, the words or places in a post, the `drug` of the report, or that
     the post names no other drug.
     """

@@ -7,16 +7,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from models.drugs.classes import bundled_classes
 from models.redaction import redact
-from models.releases.loading import Loaded, as_json, load
+from models.releases.loading import Loaded, load
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
@@ -107,20 +104,14 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
 
 
 def load_opened(release: Release, settings: Settings) -> Loaded:
-    """The model of an opened release after its canary check, which runs at the release's own threshold of an
-    event and without drug classes; then with these settings, and with their answers for a later check. Raises
-    ReleaseError.
-    """
-    loaded = load(release, device=settings.device, dtype=settings.dtype)
-    model: Any = loaded.model
-    if release.task == "ner" and settings.post_threshold is not None:
-        model.decoding.event_below = settings.post_threshold
-    elif release.task == "relation" and settings.drug_classes:
-        model.drug_classes = bundled_classes()
-    else:
-        return loaded
-    inputs, _, tolerance = loaded.canary
-    return replace(loaded, canary=(inputs, as_json(model.predict(inputs)), tolerance))
+    """The model of an opened release, as these settings say. Raises ReleaseError."""
+    return load(
+        release,
+        device=settings.device,
+        dtype=settings.dtype,
+        event_below=settings.post_threshold,
+        drug_classes=settings.drug_classes,
+    )
 
 
 def _check_task(release: Release, task: str) -> Release:

@@ -118,8 +118,8 @@ def test_without_a_threshold_no_name_is_looked_for(small: Encoder) -> None:
 def test_a_name_obeys_the_threshold_of_the_post_too(small: Encoder) -> None:
     model = tagger(small, event=5.0, **{OWN: 9.0})  # the sentence reports an event with probability .9933
     for event_below, found in ((0.99, ["zoloft", "headache"]), (0.995, ["zoloft"])):
-        model.decoding.event_below = event_below
-        assert [m.text for m in model.predict([TEXT])[0]] == found
+        (mentions,) = model.with_threshold(event_below).predict([TEXT])
+        assert [m.text for m in mentions] == found
 
 
 def test_mentions_stay_in_the_order_of_the_text_in_any_batch(small: Encoder) -> None:

@@ -123,8 +123,8 @@ def test_a_class_is_read_as_a_drug_where_that_is_asked_for() -> None:
     text = "A severe rash and fever occurred in a woman taking an oral contraceptive."
     (without,) = bundled_model.predict([text])
     assert without.relations == ()
-    bundled_model.drug_classes = bundled_classes()
-    (found,) = bundled_model.predict([text])
+    (found,) = bundled_model.with_classes(bundled_classes()).predict([text])
+    assert bundled_model.predict([text]) == [without]
     drugs = [m for m in found.mentions if m.label == DRUG]
     assert [(m.text, text[m.start : m.end]) for m in drugs] == [("oral contraceptive", "oral contraceptive")]
     assert {found.mentions[r.tail].text for r in found.relations} == {"severe rash", "fever"}

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,8 +200,7 @@ def test_the_canary_check_of_a_running_model_knows_its_settings() -> None:
     live = load_at_start("ner", None, Settings(post_threshold=1.0)).current
     assert live.passes_canary()
     tagger: Any = live.model
-    tagger.decoding.event_below = 0.0
-    assert not live.passes_canary()
+    assert not replace(live, model=tagger.with_threshold(0.0)).passes_canary()
 
 
 @pytest.mark.parametrize("asked", [False, True])

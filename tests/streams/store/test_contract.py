@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from models.types import ShortQuestion
-from streams.agents.normalization import Suspects
+from models.drugs.suspects import Suspects
+from models.types import ShortQuestion, TaggedText
 from streams.codec import encode
 from streams.order import ORIGIN, RECEIVED_AT, revision_of
 from streams.records import Inbound, Origin, Summary
@@ -94,7 +94,9 @@ def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
     stated: list[tuple[str, Any]] = [("a", "ZOLOFT"), ("b", ("sertraline", "Wellbutrin")), ("c", None)]
     for place, (id_, drug) in enumerate(stated):
         tagged = replace(report(id_, place), drug=drug, events=())
-        suspected, evidence = Suspects(tagged).of(0)
+        suspected, evidence = Suspects(
+            tagged.text, TaggedText(tagged.mentions), stated=tagged.stated_drugs
+        ).of(0)
         found = replace(event(), drugs=suspected, drug_evidence=evidence)
         apply(database, message(place, replace(tagged, events=(found,))))
     assert rows(database, "SELECT drug, drug_evidence, count(*) FROM pairs GROUP BY 1, 2 ORDER BY 1") == [

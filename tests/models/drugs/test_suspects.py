@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from models.drugs.suspects import Suspects
+from models.types import ADE, DRUG, INDICATION, Expansion, Mention, Relation, TaggedText
+
+TEXT = "Aspirin and MTX for RA caused TEN and rash"
+
+
+def mention(surface: str, label: str, generic: str | None = None, text: str = TEXT) -> Mention:
+    start = text.index(surface)
+    return Mention(start, start + len(surface), surface, label, 0.9, generic)
+
+
+ASPIRIN, MTX = mention("Aspirin", DRUG, "aspirin"), mention("MTX", DRUG, "methotrexate")
+RA, TEN, RASH = mention("RA", INDICATION), mention("TEN", ADE), mention("rash", ADE)
+
+
+def suspected(
+    effect: int,
+    mentions: Sequence[Mention] = (ASPIRIN, MTX, RA, TEN, RASH),
+    relations: Sequence[Relation] = (),
+    text: str = TEXT,
+    **known: Any,
+) -> tuple[tuple[str, ...], str]:
+    return Suspects(text, TaggedText(tuple(mentions), tuple(relations)), **known).of(effect)
+
+
+def test_a_related_drug_is_the_suspect() -> None:
+    related = suspected(3, relations=[Relation(1, 3, 1.0)], stated=["aspirin"])
+    assert related == (("methotrexate",), "relation")
+
+
+def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
+    mentions, relations = [mention("MTX", DRUG), TEN], [Relation(0, 1, 1.0)]
+    expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
+    assert suspected(1, mentions, relations, expansions=[expansion]) == (("methotrexate",), "relation")
+    assert suspected(1, mentions, relations) == (("mtx",), "relation")
+
+
+def test_of_several_drugs_in_one_mention_each_is_a_suspect() -> None:
+    def of(drugs: str, generic: str | None = None) -> tuple[tuple[str, ...], str]:
+        text = f"GIB on {drugs}"
+        mentions = mention("GIB", ADE, text=text), mention(drugs, DRUG, generic, text)
+        long = Expansion(7, 10, "ASA", "acetylsalicylic acid", 0.8, "dictionary")
+        return suspected(0, mentions, [Relation(1, 0, 1.0)], text, expansions=[long])
+
+    assert of("ASA/Plavix") == (("aspirin", "clopidogrel"), "relation")
+    assert of("ASA-Plavix") == (("aspirin", "clopidogrel"), "relation")
+    assert of("ASA/Plavix", "aspirin/clopidogrel") == (("aspirin/clopidogrel",), "relation")
+
+
+def test_without_a_relation_the_drug_that_the_source_states_is_the_suspect() -> None:
+    assert suspected(3, stated=["LEXAPRO"]) == (("escitalopram",), "report")
+    assert suspected(0, [RASH], stated=["Mystery  Pill"]) == (("mystery pill",), "report")
+    several = suspected(0, [RASH], stated=["Zoloft", "Effexor XR 75 mg", "sertraline"])
+    assert several == (("sertraline", "venlafaxine"), "report")
+    assert suspected(0, [RASH]) == ((), "none")
+
+
+def test_of_two_drugs_the_suspect_is_the_one_that_the_post_blames() -> None:
+    text = "Zoloft gave me hives, been put on Seroquel to treat it"
+    drugs = mention("Zoloft", DRUG, "sertraline", text), mention("Seroquel", DRUG, "quetiapine", text)
+    mentions = [*drugs, mention("hives", ADE, text=text)]
+    assert suspected(2, mentions, text=text) == (("sertraline",), "text")
+    assert suspected(2, mentions, text=text, stated=["Lexapro"]) == (("sertraline",), "text")
+    assert suspected(2, mentions, text=text, clinical=True) == ((), "none")
+
+
+def test_a_drug_that_a_review_names_without_blaming_it_is_not_suspected() -> None:
+    text = "Hives all over. I take Zoloft too. Hives"
+    mentions = Mention(23, 29, "Zoloft", DRUG, 0.9, "sertraline"), Mention(35, 40, "Hives", ADE, 0.9)
+    assert suspected(1, mentions, text=text, stated=["Lexapro"]) == (("escitalopram",), "report")
+
+
+def test_the_only_drug_of_a_post_is_the_suspect() -> None:
+    assert suspected(1, [MTX, TEN]) == (("methotrexate",), "only_drug_in_text")
+    assert suspected(0, [TEN]) == ((), "none")
+
+
+def test_a_clinical_sentence_without_a_relation_has_no_suspect() -> None:
+    assert suspected(1, [MTX, TEN], clinical=True) == ((), "none")
+
+
+def test_a_drug_that_the_tagger_has_no_name_for_gets_that_of_the_bundled_lexicon_or_of_a_nickname() -> None:
+    def names(drug: str, relations: Sequence[Relation] = (), **known: Any) -> tuple[str, ...]:
+        text = f"{drug} gave me hives"
+        mentions = mention(drug, DRUG, text=text), mention("hives", ADE, text=text)
+        return suspected(1, mentions, relations, text, **known)[0]
+
+    assert names("Sema") == ("semaglutide",)
+    assert names("addy") == ("dextroamphetamine/amphetamine",)
+    assert names("Drug X") == ("drug x",)
+    assert names("perc", [Relation(0, 1, 1.0)], clinical=True) == ("perc",)
