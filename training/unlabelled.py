@@ -1,4 +1,4 @@
-"""Texts of the domain without labels, for pretraining and for taggers that learn from others."""
+"""Texts of the domain without labels, for taggers that learn from others."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from training.common.program import RELEASES, Device, Output, Run, check_base, d
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
-from training.ner.assemble import make, pretrained_sources
+from training.ner.assemble import make
 from training.ner.distillation.teachers import teachers_of
 from training.ner.redecoded import redecoded
 from training.ner.releases import releases_in
@@ -57,10 +57,6 @@ def main(
         finish(redecoded(releases_in(like), settings, data, output, place), data, offered)
         return
     check_base(settings.base, Need())
-    if settings.pretrained:
-        if settings.start or settings.rank:
-            raise typer.BadParameter("--pretrained is for --rank 0 without --start")
-        pretrained_sources(settings)
     if (settings.unlabelled or settings.texts or settings.recombined) and not settings.teachers:
         raise typer.BadParameter("--unlabelled, --texts and --recombined are for --teachers")
     teachers_of(settings)

@@ -27,7 +27,6 @@ from models.types import LABELS
 from training.common.checkpoint import digest_of
 from training.common.corpora import PSYTAR_TRAINING, CorpusError, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
-from training.common.pretrained import read_sources
 from training.common.publish import publish_release
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
@@ -187,7 +186,7 @@ def tested(corpora: str, split: str) -> list[str]:
 
 
 def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> list[TrainingData]:
-    """What a release was trained on, with what its teachers and the weights that its run began with knew."""
+    """What a release was trained on, with what its teachers and the release that its run began with knew."""
     public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING}
     own = [public[n] for n in corpora if n in public]
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
@@ -196,8 +195,6 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> l
     earlier = []
     if settings.start:
         earlier = started_release(settings).manifest.training_data
-    elif settings.pretrained:
-        earlier = pretrained_sources(settings)
     for release in teachers_of(settings):
         earlier = [*earlier, *release.manifest.training_data]
     if settings.unlabelled:
@@ -207,9 +204,3 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> l
     if settings.texts:
         earlier = [*earlier, own_source(Path(settings.texts))]
     return list(dict.fromkeys([*own, *earlier]))
-
-
-def pretrained_sources(settings: Settings) -> list[TrainingData]:
-    """What the weights of `--pretrained` learned; raises typer.BadParameter as `read_sources`."""
-    split = None if settings.corpora == "psytar" else settings.split
-    return read_sources(Path(settings.pretrained), settings.base, split)

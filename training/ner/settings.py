@@ -30,9 +30,6 @@ class Settings:
             help="release on the same base that the run begins with: its folder, or the --output of its run"
         ),
     ] = ""
-    pretrained: Annotated[
-        str, typer.Option(help="weights that the run begins with: the --output of training.pretraining")
-    ] = ""
     teachers: Annotated[
         str,
         typer.Option(
@@ -47,7 +44,7 @@ class Settings:
     unlabelled: Annotated[
         int,
         typer.Option(
-            min=0, help="with --teachers: so many texts of training.pretraining that have no labels"
+            min=0, help="with --teachers: so many texts of the training parts of corpora without their labels"
         ),
     ] = 0
     recombined: Annotated[

@@ -183,15 +183,14 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _beginning(settings: Settings) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
-    """The base, with pretrained weights if there are any, and a new head; or encoder and heads of the release
+    """The base and a new head; or encoder and heads of the release
     to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, may know test texts of this
     run, or cannot be continued: a new low-rank adapter could not hold what its own changed.
     """
     if not settings.start:
-        weights = Path(settings.pretrained) if settings.pretrained else None
-        encoder = Encoder.load(settings.base, weights=weights)
+        encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
     release = started_release(settings)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
