@@ -2,7 +2,7 @@
 
 Phase 1 (first epoch) trains the head alone, phase 2 adapter and head; the epoch with the best strict F1 on
 10 % of the training sentences is kept. `--teaching` adds texts of the teaching corpus (training/teaching); no
-epoch is chosen on these. With `--teachers` the run learns what other taggers say too (Hinton et al. 2015).
+epoch is chosen on these.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make
-from training.ner.distillation.teachers import teachers_of
 from training.ner.redecoded import redecoded
 from training.ner.releases import releases_in
 from training.ner.settings import Settings
@@ -57,9 +56,6 @@ def main(
         finish(redecoded(releases_in(like), settings, data, output, place), data, offered)
         return
     check_base(settings.base, Need())
-    if (settings.unlabelled or settings.texts or settings.recombined) and not settings.teachers:
-        raise typer.BadParameter("--unlabelled, --texts and --recombined are for --teachers")
-    teachers_of(settings)
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(settings, data, output, run, place, reviews=reviews), data, offered)
 

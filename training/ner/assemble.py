@@ -32,15 +32,12 @@ from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
-from training.ner.data import NEGATIVES, REVIEWED, UNLABELLED, Corpus, Example, examples, read
-from training.ner.distillation.recombined import recombined_sources
-from training.ner.distillation.teachers import teachers_of, with_targets
+from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options, held_out_curves
 from training.ner.settings import Settings, names_of
 from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
-from training.unlabelled import own_source, read_unlabelled
 
 console = Console()
 CANARY = [
@@ -67,13 +64,13 @@ def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> lis
 
 def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
     """The transitions between the tags of the training sentences of all corpora but the negatives, which hold
-    no mentions on purpose, and the texts without labels.
+    no mentions on purpose.
     """
     numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
     sequences = [
         [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]
         for name, corpus in corpora.items()
-        if name not in (NEGATIVES, UNLABELLED)
+        if name != NEGATIVES
         for text in corpus.train
     ]
     return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))
@@ -95,8 +92,6 @@ def train(
         raise CorpusError(f"there is no sentence to train on: the files of {', '.join(corpora)} are empty")
     valid = sum(len(c.valid) for c in corpora.values())
     console.print(f"{len(data)} training sentences, {valid} for validation")
-    if settings.teachers:
-        data = with_targets(data, teachers_of(settings), settings, device)
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
     trainee = TaggerTrainee(settings, data, scores, device, transitions)
@@ -172,7 +167,7 @@ def _published(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings, corpora, data),
+        training_data=_sources(settings, corpora),
         canary=CANARY,
         scores=lambda loaded: manifest_scores("ner", loaded, data, tested(settings.corpora, settings.split)),
         root=root,
@@ -185,22 +180,12 @@ def tested(corpora: str, split: str) -> list[str]:
     return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
-def _sources(settings: Settings, corpora: Mapping[str, Corpus], data: Path) -> list[TrainingData]:
-    """What a release was trained on, with what its teachers and the release that its run began with knew."""
+def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[TrainingData]:
+    """What a release was trained on, with what the release that its run began with knew."""
     public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING}
     own = [public[n] for n in corpora if n in public]
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
         own.append(reviewed_source(len(corpora[REVIEWED].train)))
-    earlier = []
-    if settings.start:
-        earlier = started_release(settings).manifest.training_data
-    for release in teachers_of(settings):
-        earlier = [*earlier, *release.manifest.training_data]
-    if settings.unlabelled:
-        earlier = [*earlier, *read_unlabelled(data, settings.split).sources]
-    if settings.recombined:
-        earlier = [*earlier, PSYTAR_TRAINING, *recombined_sources()]
-    if settings.texts:
-        earlier = [*earlier, own_source(Path(settings.texts))]
+    earlier = started_release(settings).manifest.training_data if settings.start else []
     return list(dict.fromkeys([*own, *earlier]))

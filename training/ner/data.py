@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import typer
-from torch import Tensor
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
@@ -23,22 +22,19 @@ from training.common.corpora import (
     GoldMention,
     GoldText,
     hold_out,
-    own_texts,
     read_psytar,
 )
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
-from training.ner.distillation.recombined import recombined
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_texts, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
-from training.unlabelled import read_unlabelled
 
-NEGATIVES, TEACHING, REVIEWED, UNLABELLED = "negatives", "teaching", "reviewed", "unlabelled"
+NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: Draws the same validation parts in every run, so that one which goes on with another's weights does not
@@ -64,8 +60,6 @@ class Corpus:
     """of the teaching corpus: id to the text with all of its marks"""
     unsettled: re.Pattern[str] | None = None
     """other words that the corpus does not annotate, which are not trained on either"""
-    labelled: bool = True
-    """without labels nothing of it is known but what teachers say"""
 
 
 def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
@@ -98,25 +92,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
-    if settings.unlabelled or settings.texts or settings.recombined:
-        known = {t.text for corpus in corpora.values() for t in (*corpus.train, *corpus.valid)}
-        texts = _unlabelled(data, settings, known | held_out)
-        corpora[UNLABELLED] = Corpus(texts, [], (), None, labelled=False)
     return corpora
-
-
-def _unlabelled(data: Path, settings: Settings, known: set[str]) -> list[GoldText]:
-    """All of `--texts`, and as many recombined texts and texts of the corpora as the settings say; none that
-    is known.
-    """
-    own = dict.fromkeys(own_texts(Path(settings.texts)) if settings.texts else ())
-    own |= dict.fromkeys(recombined(data, settings.recombined))
-    more = read_unlabelled(data, settings.split).texts if settings.unlabelled else []
-    texts, rest = (
-        [GoldText(f"{name}-{i}", text, ()) for i, text in enumerate(part) if text not in known]
-        for name, part in (("own", own), ("unlabelled", [text for text in more if text not in own]))
-    )
-    return texts + sample(rest, min(1.0, settings.unlabelled / max(1, len(rest))), settings.seed)
 
 
 def _teaching(settings: Settings) -> list[GoldText]:
@@ -178,18 +154,6 @@ class Example:
     """what the status head learns from"""
     drugs: tuple[Pieces, ...] = ()
     """the drugs of the text, those that effects are due to first"""
-    taught: Taught | None = None
-    """what teachers say; in a run all examples have it or none"""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taught:
-    """What teachers say of a sentence."""
-
-    tags: Tensor
-    """(pieces, tags): the probability of each tag, 16-bit"""
-    event: float | None
-    """the probability of an event; None in a run without an event head"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +175,6 @@ def examples(
     made = []
     for text, ws, split in zip(texts, spans, encoder.split(surfaces), strict=True):
         numbers = [tags.index(tag) for tag in word_tags(text, ws, corpus.lexicon)]
-        if not corpus.labelled:
-            numbers = [UNKNOWN] * len(ws)
         for drug, _ in corpus.unknown.find(text.text) if corpus.unknown else ():
             for i, word in enumerate(ws):
                 if word.start < drug.end and drug.start < word.end:
@@ -240,8 +202,6 @@ def _unsettled(corpus: Corpus, text: GoldText, spans: Sequence[Span]) -> list[in
 
 
 def _event(corpus: Corpus, text: GoldText) -> bool | None:
-    if not corpus.labelled:
-        return None
     if marked := corpus.marked.get(text.id):
         return own_event(marked)
     if any(m.label in CODED_LABELS for m in text.mentions):
@@ -253,8 +213,6 @@ def _effects(
     corpus: Corpus, text: GoldText, split: WordPieces, ws: Sequence[Span], limit: int
 ) -> tuple[tuple[Effect, ...], tuple[Pieces, ...]]:
     """The effects and the drugs of a text that are not cut off."""
-    if not corpus.labelled:
-        return (), ()
     marked = corpus.marked.get(text.id)
     targets = marked_targets(marked) if marked else corpus_targets(text)
     unsettled = set(_unsettled(corpus, text, [Span(t.start, t.end) for t in targets]))

@@ -23,51 +23,38 @@ def losses_of(
     batch: Sequence[Example],
     event_head: EventHead | None = None,
     status_head: StatusHead | None = None,
-    taught: float = 0.0,
 ) -> dict[str, Tensor]:
     """`tags`: cross-entropy over every known piece of the batch, X pieces included; with an event head
     `event`: its binary cross-entropy over the texts; with a status head `status` and `pairs`. All but the
-    first are weighted. `taught`: share of the cross-entropy with the teachers' probabilities in `tags` and
-    `event`, beside that with the labels (Hinton et al. 2015, section 2, temperature 1).
+    first are weighted.
     """
     hidden = encoder.forward([e.pieces for e in batch])
     inside = torch.zeros(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
     for row, e in enumerate(batch):
         inside[row, 1 : 1 + len(e.pieces)] = True
     flags = torch.tensor([f for e in batch for f in e.flags], dtype=hidden.dtype, device=hidden.device)
-    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch, taught)}
+    losses = {"tags": _tag_loss(head(hidden[inside], flags).float(), batch)}
     if event_head is not None:
-        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch, taught)
+        losses["event"] = EVENT_WEIGHT * _event_loss(event_head(hidden, inside), batch)
     if status_head is not None:
         losses |= _status_losses(status_head, hidden, batch)
     return losses
 
 
-def _tag_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
-    """The mean over the known pieces, 0 without any, and over all pieces that are taught."""
+def _tag_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+    """The mean over the known pieces, 0 without any."""
     tags = torch.tensor([t for e in batch for t in e.tags], device=logits.device)
     sums = nn.functional.cross_entropy(logits, tags, ignore_index=UNKNOWN, reduction="sum")
-    loss = sums / (tags != UNKNOWN).sum().clamp(min=1)
-    said = [e.taught.tags.float() for e in batch if e.taught is not None]
-    if not said:
-        return loss
-    return torch.lerp(loss, nn.functional.cross_entropy(logits, torch.cat(said).to(logits.device)), taught)
+    return sums / (tags != UNKNOWN).sum().clamp(min=1)
 
 
-def _event_loss(logits: Tensor, batch: Sequence[Example], taught: float) -> Tensor:
-    """The mean over the texts of which it is known whether they report an event, 0 without any, and over all
-    that are taught.
-    """
+def _event_loss(logits: Tensor, batch: Sequence[Example]) -> Tensor:
+    """The mean over the texts of which it is known whether they report an event, 0 without any."""
     logits = logits.float()
     known = [i for i, e in enumerate(batch) if e.event is not None]
     events = torch.tensor([float(bool(batch[i].event)) for i in known], device=logits.device)
     sums = nn.functional.binary_cross_entropy_with_logits(logits[known], events, reduction="sum")
-    loss = sums / max(1, len(known))
-    said = [e.taught.event for e in batch if e.taught is not None and e.taught.event is not None]
-    if not said:
-        return loss
-    events = torch.tensor(said, device=logits.device)
-    return torch.lerp(loss, nn.functional.binary_cross_entropy_with_logits(logits, events), taught)
+    return sums / max(1, len(known))
 
 
 def _status_losses(head: StatusHead, hidden: Tensor, batch: Sequence[Example]) -> dict[str, Tensor]:

@@ -30,37 +30,6 @@ class Settings:
             help="release on the same base that the run begins with: its folder, or the --output of its run"
         ),
     ] = ""
-    teachers: Annotated[
-        str,
-        typer.Option(
-            help="releases that the run learns from beside the labels, with commas between their folders, "
-            "or the --output of their runs"
-        ),
-    ] = ""
-    taught: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="with --teachers: their share of the loss; the rest is the labels'"),
-    ] = 0.5
-    unlabelled: Annotated[
-        int,
-        typer.Option(
-            min=0, help="with --teachers: so many texts of the training parts of corpora without their labels"
-        ),
-    ] = 0
-    recombined: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="with --teachers: so many texts without labels that are made of PsyTAR's and the teaching "
-            "corpus', with other effects and drugs",
-        ),
-    ] = 0
-    texts: Annotated[
-        str,
-        typer.Option(
-            help="with --teachers: file of JSON Lines whose `text` is learned from too, as posts of yours"
-        ),
-    ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"
     split: Annotated[
         str, typer.Option(help="of the ADE corpus: ade_fold_1 to _10, or ade_group_1 to _10")

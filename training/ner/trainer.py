@@ -169,9 +169,7 @@ class TaggerTrainee(AveragingTrainee):
 
     def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):
-            return losses_of(
-                self.encoder, self.head, batch, self.event_head, self.status_head, self.settings.taught
-            )
+            return losses_of(self.encoder, self.head, batch, self.event_head, self.status_head)
 
     def _freeze_encoder(self, frozen: bool) -> None:
         for parameter in self._encoder_parameters:

@@ -31,7 +31,6 @@ from training.evaluation.acronym import read_casi
 from training.evaluation.normalization import read_sider
 from training.idiom.data import read_groups
 from training.summarization.data import read_mediqa, read_meqsum, read_rqe
-from training.unlabelled import _questions
 
 
 def surfaces(text: GoldText) -> list[tuple[str, str]]:
@@ -237,7 +236,6 @@ def test_a_file_of_another_form_is_named_with_what_is_wrong_in_one_line(
         (lambda data: read_meqsum(data, "train"), "meqsum.jsonl"),
         (read_rqe, "rqe_train.jsonl"),
         (read_mediqa, "mediqa21_val.jsonl"),
-        (lambda data: list(_questions(data / "questions/rqe_train.jsonl")), "rqe_train.jsonl"),
     ],
 )
 @pytest.mark.parametrize("line", ['{"id": "1"}', "5", '{"question": "cut off', '["a"]', '{"question": null}'])
