@@ -82,15 +82,15 @@ bench: install-dev ## measurements of speed, about ten minutes
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install-dev ## the bundled releases, from the corpora in DATA
-	$(BIN)/python -m training.ner --data $(DATA) --rank 0 --factor 48 --lr 3e-4 --batch 32 --epochs 8 --output runs/first
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --output runs/second
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --rank 0 --eight-bit --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --seed 23 --precision bfloat16 --output runs/third
+	$(BIN)/python -m training.ner --data $(DATA) --lr 3e-4 --batch 32 --epochs 8 --output runs/first
+	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --teaching 1.0 --negatives 3000 --heads --window 96 --output runs/second
+	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --teaching 1.0 --negatives 3000 --heads --window 96 --seed 23 --precision bfloat16 --output runs/third
 	for seed in 31 47 59 71; do \
-		$(BIN)/python -m training.ner --data $(DATA) --start runs/third --rank 0 --eight-bit --phases 1 --batch 32 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --epochs 2 --lr 2e-4 --seed $$seed --output runs/further_$$seed || exit 1; \
+		$(BIN)/python -m training.ner --data $(DATA) --start runs/third --phases 1 --batch 32 --average 1 --teaching 1.0 --negatives 3000 --heads --window 96 --epochs 2 --lr 2e-4 --seed $$seed --output runs/further_$$seed || exit 1; \
 	done
 	$(BIN)/python -m training.ner --data $(DATA) --like runs/further_31,runs/further_47,runs/further_59,runs/further_71 --output runs/mean
 	for seed in 101 103; do \
-		$(BIN)/python -m training.ner --data $(DATA) --start runs/mean --rank 0 --eight-bit --phases 1 --batch 32 --keep last --teaching 1.0 --candidates --negatives 3000 --event-head --status-head --window 96 --joined 0.2 --epochs 1 --lr 5e-5 --seed $$seed --output runs/last_$$seed || exit 1; \
+		$(BIN)/python -m training.ner --data $(DATA) --start runs/mean --phases 1 --batch 32 --average 1 --teaching 1.0 --negatives 3000 --heads --window 96 --epochs 1 --lr 5e-5 --seed $$seed --output runs/last_$$seed || exit 1; \
 	done
 	$(BIN)/python -m training.ner --data $(DATA) --like runs/last_101,runs/last_103 --output runs
 	$(BIN)/python -m training.relation --data $(DATA) --rank 0 --pair-rank 0 --teaching 1.0 --event 0.3 --epochs 10 --average 3 --patience 10 --negatives 2500 --output runs

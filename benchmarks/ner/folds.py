@@ -83,8 +83,8 @@ def main(
     seed: Annotated[int, typer.Option(help="seed of weights and order")] = 42,
 ) -> None:
     settings = Settings(
-        corpora="ade", epochs=epochs, rank=0, eight_bit=True, phases=1, keep="last", average=average, lr=lr,
-        batch=batch, seed=seed, precision=resolved("auto"),
+        corpora="ade", epochs=epochs, phases=1, average=average, lr=lr, batch=batch, seed=seed,
+        precision=resolved("auto"),
     )  # fmt: skip
     plain = {k: v for k, v in asdict(settings).items() if k != "split"}
     done = stored_folds(result, plain)

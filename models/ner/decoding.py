@@ -29,9 +29,8 @@ CONTINUATION = "X"
 class Decoding:
     """How the mentions of a text follow from the scores of its words and sentences."""
 
-    gaps_repaired: bool = True
     transitions: Floats | None = None
-    """as in `viterbi`; None: each word gets its most probable tag, as in the paper"""
+    """as in `viterbi`; None: each word gets its most probable tag, and gaps are repaired, as in the paper"""
     event_weight: float = 0.0
     """factor of the log-odds that a sentence reports an event, which are added to the log-probabilities of
     its coded tags"""
@@ -63,7 +62,7 @@ def decoding_of(release: Release) -> Decoding:
         "withdrawals_named",
     )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}
-    decoding = Decoding(gaps_repaired=configuration.get("repair", True), **stated)
+    decoding = Decoding(**stated)
     if decode == "viterbi":
         decoding.transitions = read_tensors(release.file(TRANSITIONS))["transitions"].float().numpy()
     return decoding

@@ -256,7 +256,9 @@ class NerModel:
         if not any(tagged.tags):
             return []
         mentions, spans = [], sentence.words
-        runs = spans_of([self.tags[t] for t in tagged.tags], self.decoding.gaps_repaired)
+        # No transition leads from O to I: decoding with them leaves no gap.
+        is_paper = self.decoding.transitions is None
+        runs = spans_of([self.tags[t] for t in tagged.tags], gaps_repaired=is_paper)
         if sentence.starts:
             runs = within_sentences(runs, sentence.starts)
         for label, start, end in sound_runs(runs, [text[s.start : s.end] for s in spans]) if runs else ():

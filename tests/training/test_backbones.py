@@ -62,7 +62,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         (root / name).mkdir()
     mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": DEVICE}
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
-    tagging: dict[str, Any] = dict(data=corpus, epochs=1, rank=2, batch=8, corpora="psytar", decode="paper")
+    tagging: dict[str, Any] = dict(data=corpus, epochs=1, phases=1, batch=8, corpora="psytar", decode="paper")
     relating: dict[str, Any] = dict(
         data=corpus, epochs=1, pair_epochs=1, batch=8, width=8, rank=4, pair_rank=4, dimension=6,
         pair_dimension=6, words=60,

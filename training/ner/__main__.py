@@ -20,7 +20,7 @@ from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make
-from training.ner.redecoded import redecoded
+from training.ner.refresh import refreshed
 from training.ner.releases import releases_in
 from training.ner.settings import Settings
 
@@ -36,8 +36,7 @@ def main(
         str,
         typer.Option(
             help="release whose weights are used, or several with commas between them, whose weights are "
-            "averaged, with the drug names of today's lexicon: nothing is trained, and only --pooled, "
-            "--named-from and --withdrawals count"
+            "averaged, with the names of today's tables: nothing is trained, and no other setting counts"
         ),
     ] = "",
     output: Output = RELEASES,
@@ -45,15 +44,11 @@ def main(
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
-    if (settings.factor or settings.eight_bit) and settings.rank:
-        raise typer.BadParameter("--factor and --eight-bit are for --rank 0")
-    if settings.factor and settings.eight_bit:
-        raise typer.BadParameter("--factor and --eight-bit are two ways of storing the same changes")
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
     place = device_of(device)
     if like:
-        finish(redecoded(releases_in(like), settings, data, output, place), data, offered)
+        finish(refreshed(releases_in(like), data, output, place), data, offered)
         return
     check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))

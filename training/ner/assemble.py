@@ -34,7 +34,7 @@ from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options, held_out_curves
-from training.ner.settings import Settings, names_of
+from training.ner.settings import Settings, event_names
 from training.ner.trainer import TaggerTrainee, started_release
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
@@ -55,11 +55,7 @@ def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> 
 def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> list[Example]:
     """The training sentences of all corpora as pieces with tags."""
     encoder, tags = Encoder.load(settings.base), tags_of(LABELS)
-    return [
-        example
-        for corpus in corpora.values()
-        for example in examples(corpus, encoder, tags, biox=settings.biox, flag=settings.flag)
-    ]
+    return [example for corpus in corpora.values() for example in examples(corpus, encoder, tags)]
 
 
 def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
@@ -120,18 +116,9 @@ def make(
         for file, tensors in trainee.release_files().items():
             save_file(tensors, folder / file)
         shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
-        if settings.event_head and settings.status_head:
-            write_names(folder / NAMES, names_of(settings))
+        if settings.heads:
+            write_names(folder / NAMES, event_names())
         return _published(settings, trainee, round(loop.seconds), folder, corpora, data, output)
-
-
-def decoding_options(settings: Settings) -> dict[str, Any]:
-    """What the settings say of decoding, as a release states it."""
-    return {
-        "labels_pooled": settings.pooled,
-        "named_from": settings.named_from,
-        "withdrawals_named": settings.withdrawals,
-    }
 
 
 def _published(
@@ -143,27 +130,24 @@ def _published(
     data: Path,
     root: Path,
 ) -> Release:
-    learned = "a low-rank adapter" if settings.rank or settings.factor else "a trained encoder"
     configuration: dict[str, Any] = {
         "labels": list(LABELS),
         "max_pieces": trainee.encoder.max_pieces,
-        "repair": settings.repair,
         "decode": settings.decode,
-        **decoding_options(settings),
+        "window": settings.window,
+        "labels_pooled": trainee.decoding.labels_pooled,
+        "named_from": trainee.decoding.named_from,
+        "withdrawals_named": trainee.decoding.withdrawals_named,
         "training": asdict(settings),
         "training_seconds": seconds,
     }
-    if settings.window:
-        configuration["window"] = settings.window
-    if settings.event_head or settings.status_head:
+    if settings.heads:
         model = trainee.released()
-        if settings.event_head:
-            configuration |= event_options(model, partial(validation_scores, corpora))
-        configuration |= held_out_curves(model)
+        configuration |= event_options(model, partial(validation_scores, corpora)) | held_out_curves(model)
     return publish_release(
         folder,
         task="ner",
-        kind="CONORM-NER head over " + learned,
+        kind="CONORM-NER head over a trained encoder",
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,

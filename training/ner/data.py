@@ -40,6 +40,8 @@ WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: Draws the same validation parts in every run, so that one which goes on with another's weights does not
 #: validate with sentences that those have learned.
 VALIDATION_SEED = 42
+#: Share of PsyTAR's sentences that are joined to texts of two where a tagger reads several together.
+JOINED = 0.2
 #: The tag of a piece that is not trained on.
 UNKNOWN = -100
 
@@ -77,7 +79,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         held_out |= tested
         train = [t for t in read_psytar(data / "psytar/ner_train.conll") if t.text not in tested]
         posts = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
-        train = joined(posts.train, settings.joined, settings.seed)
+        train = joined(posts.train, JOINED if settings.window else 0.0, settings.seed)
         corpora["posts"] = replace(posts, train=train, unsettled=WITHDRAWAL_WORD)
     if settings.negatives:
         texts, _ = split_negatives(data / "ade", settings.split)
@@ -90,7 +92,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None, marked=marked)
     if reviews is not None:
         marked = read_reviewed(reviews)
-        texts = reviewed_texts(marked, candidates=settings.candidates, without=held_out)
+        texts = reviewed_texts(marked, candidates=settings.heads, without=held_out)
         corpora[REVIEWED] = Corpus(texts, [], LABELS, None, DrugLexicon.load(), marked)
     return corpora
 
@@ -100,7 +102,7 @@ def _teaching(settings: Settings) -> list[GoldText]:
 
     Raises typer.BadParameter where there are none, as in an installed wheel.
     """
-    texts = [t for kind in MARKED for t in gold_texts(kind, "train", candidates=settings.candidates)]
+    texts = [t for kind in MARKED for t in gold_texts(kind, "train", candidates=settings.heads)]
     if not texts:
         raise typer.BadParameter("--teaching: the texts of training/teaching are only in the source tree")
     return sample(texts, settings.teaching, settings.seed)[: settings.limit or None]
@@ -164,10 +166,8 @@ class Effect:
     target: StatusTarget
 
 
-def examples(
-    corpus: Corpus, encoder: Encoder, tags: Sequence[str], *, biox: bool = True, flag: bool = True
-) -> list[Example]:
-    """One for each training text, cut at the encoder's limit; `biox` and `flag` as in `Settings`."""
+def examples(corpus: Corpus, encoder: Encoder, tags: Sequence[str]) -> list[Example]:
+    """One for each training text, cut at the encoder's limit."""
     texts = corpus.train
     spans = [words(t.text) for t in texts]
     surfaces = [[t.text[s.start : s.end] for s in ws] for t, ws in zip(texts, spans, strict=True)]
@@ -181,7 +181,7 @@ def examples(
                     numbers[i] = UNKNOWN
         for i in _unsettled(corpus, text, ws):
             numbers[i] = UNKNOWN
-        piece_tags, flags = _pieces(split, numbers, tags, biox=biox, flag=flag)
+        piece_tags, flags = _pieces(split, numbers, tags)
         effects, drugs = _effects(corpus, text, split, ws, limit)
         made.append(
             Example(
@@ -230,16 +230,11 @@ def _within(pieces: Pieces | None, limit: int) -> Pieces | None:
     return pieces if pieces and pieces.last <= limit else None
 
 
-def _pieces(
-    split: WordPieces, gold: Sequence[int], tags: Sequence[str], *, biox: bool, flag: bool
-) -> tuple[list[int], list[int]]:
-    """Tags and sub-word flags of the pieces from the tags of the words."""
+def _pieces(split: WordPieces, gold: Sequence[int], tags: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Tags and sub-word flags of the pieces from the tags of the words: later pieces of a word are X."""
     numbers, flags = [], []
     for tag, count in zip(gold, split.count, strict=True):
-        if tag == UNKNOWN:
-            inside = UNKNOWN
-        else:
-            inside = tags.index(CONTINUATION if biox else tags[tag].replace("B-", "I-"))
+        inside = UNKNOWN if tag == UNKNOWN else tags.index(CONTINUATION)
         numbers += ([tag] + [inside] * (count - 1))[:count]
-        flags += ([0] + [int(flag)] * (count - 1))[:count]
+        flags += ([0] + [1] * (count - 1))[:count]
     return numbers, flags

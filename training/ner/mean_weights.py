@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.drift import REFERENCE
-from models.encoder.weights import ADAPTER
+from models.encoder.weights import ADAPTER, WEIGHTS
 from models.ner.decoding import TRANSITIONS
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
 from models.releases.manifest import Release, ReleaseError
@@ -47,8 +47,8 @@ def check_alike(releases: Sequence[Release]) -> None:
                 f"{release.version}: other labels, corpora, files or decoding than {first.version}"
             )
         check_split(release, Settings(split=split))
-        if not release.manifest.configuration["training"].get("eight_bit"):
-            raise ReleaseError(f"{release.version}: only layers stored by --eight-bit have a mean")
+        if not _in_8_bits(release):
+            raise ReleaseError(f"{release.version}: only layers stored in 8 bits have a mean")
         if torch.cosine_similarity(_head(release), begun, dim=0) < LEAST_COSINE:
             raise ReleaseError(
                 f"{release.version}: its head did not begin with the weights of that of {first.version}; "
@@ -73,6 +73,12 @@ def mean_configuration(releases: Sequence[Release]) -> dict[str, Any]:
     weights = [release.manifest.configuration.get("event_weight", 0.0) for release in releases]
     mean = round(sum(weights) / len(weights), 4)
     return {"event_weight": mean, "mean_of": [release.version for release in releases]}
+
+
+def _in_8_bits(release: Release) -> bool:
+    files = release.manifest.files
+    adapter = read_tensors(release.file(ADAPTER)) if ADAPTER in files else {}
+    return WEIGHTS not in files and not any(name.endswith(".lora_a") for name in adapter)
 
 
 def _head(release: Release) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
-from models.encoder.weights import ADAPTER, WEIGHTS, merge_adapter, replace_weights
+from models.encoder.weights import ADAPTER, merge_adapter
 from models.lexicon import NameLexicon
 from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
 from models.ner.head import EventHead, Head
@@ -33,7 +34,7 @@ from training.common.precision import mixed
 from training.ner.data import Example
 from training.ner.losses import losses_of
 from training.ner.releases import check_split, release_in
-from training.ner.settings import Phase, Settings, names_of, phases_of
+from training.ner.settings import NAMED_FROM, Phase, Settings, event_names, phases_of
 
 #: Batches out of which sentences of similar length are put together.
 POOL = 20
@@ -53,19 +54,25 @@ class TaggerTrainee(AveragingTrainee):
         """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served, with
         `transitions` where it decodes whole sentences.
         """
-        super().__init__(settings.average)
+        super().__init__(max(1, settings.average))
         torch.manual_seed(settings.seed)
         self.settings, self.data, self.device = settings, data, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
         encoder, self.head, event_head, status_head = _beginning(settings)
-        self.encoder = adapter.trainable(encoder, settings.rank)
-        if settings.factor:
-            adapter.only_linear(self.encoder.model)
+        self.encoder = adapter.trainable(encoder, rank=0)
         dimension = self.encoder.dimension
-        self.event_head = (event_head or EventHead(dimension)) if settings.event_head else None
-        self.status_head = (status_head or StatusHead(dimension)) if settings.status_head else None
-        self._score, self.transitions = score, transitions
+        self.event_head = (event_head or EventHead(dimension)) if settings.heads else None
+        self.status_head = (status_head or StatusHead(dimension)) if settings.heads else None
+        self.names = event_names() if settings.heads else []
+        self.decoding = Decoding(
+            transitions=transitions,
+            window=settings.window,
+            labels_pooled=settings.decode == "viterbi",
+            named_from=NAMED_FROM if self.names else 0.0,
+            withdrawals_named=settings.decode == "viterbi",
+        )
+        self._score = score
         self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
         self._phase: Phase | None = None
         self._number = 0
@@ -105,7 +112,7 @@ class TaggerTrainee(AveragingTrainee):
         return {"strict micro F1": sum(scores.values()) / len(scores)} | scores
 
     def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
-        return "not the last epoch" if self.settings.keep == "last" and self._number < self.epochs else ""
+        return "not the last epoch" if self.settings.average and self._number < self.epochs else ""
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"rng": random_state(self.rng)}
@@ -115,22 +122,18 @@ class TaggerTrainee(AveragingTrainee):
         set_random_state(self.rng, state["rng"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
-        """What a release holds of the model as it is now: file name to tensors, in 16 bits."""
+        """What a release holds of the model as it is now: file name to tensors, heads in 16 bits, changes of
+        the layers in 8.
+        """
         head = {HEAD: _halved(self.head)}
         if self.event_head is not None:
             head[EVENT_HEAD] = _halved(self.event_head)
         if self.status_head is not None:
             head[STATUS_HEAD] = _halved(self.status_head)
-        if self.transitions is not None:
-            head[TRANSITIONS] = {"transitions": torch.from_numpy(self.transitions)}
-        if not self.settings.factor and not self.settings.eight_bit:
-            return adapter.files(self.encoder.model) | head
-        base = Encoder.load(self.settings.base).model
-        if adapter.unchanged(base, self.encoder.model):
-            return head
-        if self.settings.eight_bit:
-            return {ADAPTER: adapter.quantized(base, self.encoder.model)} | head
-        return {ADAPTER: adapter.factored(base, self.encoder.model, self.settings.factor)} | head
+        if self.decoding.transitions is not None:
+            head[TRANSITIONS] = {"transitions": torch.from_numpy(self.decoding.transitions)}
+        changes = adapter.quantized(Encoder.load(self.settings.base).model, self.encoder.model)
+        return ({ADAPTER: changes} if changes else {}) | head
 
     def released(self) -> NerModel:
         """The model as it is served from `release_files`."""
@@ -138,8 +141,6 @@ class TaggerTrainee(AveragingTrainee):
         base = copy.deepcopy(Encoder.load(self.settings.base).model)
         if ADAPTER in files:
             merge_adapter(base, files[ADAPTER])
-        if WEIGHTS in files:
-            replace_weights(base, files[WEIGHTS])
         head = copy.deepcopy(self.head)
         head.load_state_dict({name: tensor.float() for name, tensor in files[HEAD].items()})
         encoder = Encoder(base.to(self.device), self.encoder.tokenizer, self.encoder.max_pieces)
@@ -148,7 +149,6 @@ class TaggerTrainee(AveragingTrainee):
             event_head.load_state_dict({name: tensor.float() for name, tensor in files[EVENT_HEAD].items()})
         if status_head is not None:
             status_head.load_state_dict({name: t.float() for name, t in files[STATUS_HEAD].items()})
-        names = names_of(self.settings)
         return NerModel(
             encoder,
             head,
@@ -156,15 +156,8 @@ class TaggerTrainee(AveragingTrainee):
             None,
             event_head=event_head,
             status_head=status_head,
-            names=NameLexicon.of(names) if names and event_head and status_head else None,
-            decoding=Decoding(
-                gaps_repaired=self.settings.repair,
-                transitions=self.transitions,
-                window=self.settings.window,
-                labels_pooled=self.settings.pooled,
-                named_from=self.settings.named_from,
-                withdrawals_named=self.settings.withdrawals,
-            ),
+            names=NameLexicon.of(self.names) if self.names else None,
+            decoding=replace(self.decoding),
         )
 
     def _loss(self, batch: Sequence[Example]) -> dict[str, Tensor]:
@@ -184,15 +177,15 @@ def _beginning(settings: Settings) -> tuple[Encoder, Head, EventHead | None, Sta
     """The base and a new head; or encoder and heads of the release
     to start with.
 
-    Raises ReleaseError where that release is not a tagger over the same base, may know test texts of this
-    run, or cannot be continued: a new low-rank adapter could not hold what its own changed.
+    Raises ReleaseError where that release is not a tagger over the same base, or may know test texts of this
+    run.
     """
     if not settings.start:
         encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
     release = started_release(settings)
-    if (release.manifest.task, release.manifest.base) != ("ner", settings.base) or settings.rank:
-        raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base} and --rank 0")
+    if (release.manifest.task, release.manifest.base) != ("ner", settings.base):
+        raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base}")
     check_split(release, settings)
     model = NerModel.load(release)
     return encoder_of(release, packed=False), model.head, model.event_head, model.status_head

@@ -164,20 +164,9 @@ def test_an_example_is_no_longer_than_a_window(tiny_bert: str) -> None:
     assert len(example.pieces) == len(example.tags) == len(example.flags) == 30
 
 
-def test_without_x_a_piece_has_its_words_tag_and_without_the_flag_all_flags_are_0(mini: Encoder) -> None:
-    text = gold("azithromycin rash", ("azithromycin", DRUG), ("rash", ADE))
-    (paper,) = examples(corpus_of([text]), mini, TAGS)
-    (plain,) = examples(corpus_of([text]), mini, TAGS, biox=False, flag=False)
-    assert paper.pieces == plain.pieces
-    assert [TAGS[t] for t in paper.tags] == ["B-DRUG", *["X"] * (len(paper.tags) - 2), "B-ADE"]
-    assert [TAGS[t] for t in plain.tags] == ["B-DRUG", *["I-DRUG"] * (len(paper.tags) - 2), "B-ADE"]
-    assert sum(paper.flags) == len(paper.tags) - 2 > 0
-    assert sum(plain.flags) == 0
-
-
 def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_out(corpus: Path) -> None:
-    def taught(share: float, candidates: bool = False) -> list[GoldText]:
-        found = read(corpus, Settings(teaching=share, candidates=candidates))["teaching"]
+    def taught(share: float, heads: bool = False) -> list[GoldText]:
+        found = read(corpus, Settings(teaching=share, heads=heads))["teaching"]
         assert (found.valid, found.lexicon) == ([], None)
         return found.train
 
@@ -188,7 +177,7 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
     assert not {t.id for t in whole} & {t.id for t in gold_texts("posts", "held_out")}
     assert "teaching" not in read(corpus, Settings())
     # Those that are flagged are mentions only where that is asked for.
-    mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, candidates=True))]
+    mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, heads=True))]
     assert mentions[0] <= mentions[1]
 
 

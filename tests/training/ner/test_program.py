@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from safetensors.torch import load_file
 from models import drugs
 from models.drift import REFERENCE
 from models.encoder.model import Encoder, encoder_of
-from models.ner.decoding import TRANSITIONS
+from models.encoder.weights import ADAPTER
+from models.ner.decoding import TRANSITIONS, Decoding
 from models.ner.model import NerModel
-from models.ner.named_events import NAMES
+from models.ner.named_events import NAMES, write_names
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import describe, open_release, publish
@@ -33,7 +35,7 @@ from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
 from training.ner.releases import release_in
-from training.ner.settings import PROCEDURES, Settings, names_of
+from training.ner.settings import NAMED_FROM, PROCEDURES, Settings, event_names
 from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
@@ -45,16 +47,13 @@ def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:100])
 
 
-@pytest.mark.parametrize(("rank", "weights"), [(2, "adapter.safetensors"), (0, "encoder.safetensors")])
-def test_a_training_run_publishes_a_tagger_that_loads(
-    corpus: Path, tmp_path: Path, rank: int, weights: str
-) -> None:
+def test_a_training_run_publishes_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=rank, batch=4, repair=False)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, phases=1, average=1, batch=4)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     manifest = release.manifest
-    assert sorted(manifest.files) == sorted([weights, "drugs.tsv", "head.safetensors", TRANSITIONS])
+    assert sorted(manifest.files) == sorted([ADAPTER, "drugs.tsv", "head.safetensors", TRANSITIONS])
     assert manifest.configuration["labels"] == list(LABELS)
     assert manifest.configuration["decode"] == "viterbi"
     assert {(s.data, s.records) for s in manifest.scores} == {
@@ -63,7 +62,6 @@ def test_a_training_run_publishes_a_tagger_that_loads(
     }
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
     loaded = load(release, dtype="float32")
-    assert loaded.model.decoding.gaps_repaired is False  # type: ignore[attr-defined]
     counted = counted_transitions(read(corpus, Settings(base=base)))
     assert np.array_equal(loaded.model.decoding.transitions, counted)  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
@@ -82,7 +80,7 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: tuple[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    small = {"base": base, "epochs": 2, "rank": 2, "batch": 4, "decode": "paper"}
+    small = {"base": base, "epochs": 2, "batch": 4, "decode": "paper"}
     main(data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
@@ -98,7 +96,7 @@ def test_a_run_with_the_teaching_corpus_names_it_and_is_scored_on_the_public_cor
     corpus: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=1, rank=2, phases=1, teaching=1.0, limit=5)
+    main(data=corpus, output=tmp_path, base=base, epochs=1, phases=1, teaching=1.0, limit=5)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
     assert manifest.configuration["training"]["teaching"] == 1.0
@@ -122,7 +120,7 @@ def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, 
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=0, batch=4)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, batch=4)
     after = Encoder.load(base).model.state_dict()
     assert all(torch.equal(t, after[n]) for n, t in before.items())
 
@@ -130,10 +128,10 @@ def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: 
 @pytest.mark.usefixtures("few_posts")
 def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    loop = loop_of(base, epochs=4, lr=5e-3, event_head=True)
+    loop = loop_of(base, epochs=4, lr=5e-3, heads=True)
     losses = [epoch.losses["event"] for epoch in loop.epochs()]
     assert losses[-1] < losses[0]
-    main(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, event_head=True, negatives=3)
+    main(data=corpus, output=tmp_path, base=base, epochs=2, batch=4, heads=True, negatives=3)
     (path,) = (tmp_path / "ner").iterdir()
     model = load(open_release(path), dtype="float32").model
     assert isinstance(model, NerModel)
@@ -145,23 +143,21 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
     assert configuration["alarms"]["posts"] == 100
-    assert "own_events" not in configuration
+    assert configuration["own_events"]["posts"] == 100
 
 
 @pytest.mark.usefixtures("few_posts")
-def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Path) -> None:
+def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    heads = {"event_head": True, "status_head": True, "teaching": 0.01, "limit": 5}
-    main(
-        data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, rank=2, pooled=False,
-        named_from=0.0, withdrawals=False, **heads,
-    )  # fmt: skip
+    heads = {"heads": True, "teaching": 0.01, "limit": 5}
+    main(data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, **heads)
     made = release_in(tmp_path / "old")
     (tmp_path / "referred").mkdir()
     for file in made.manifest.files:
         shutil.copyfile(made.file(file), tmp_path / "referred" / file)
     (tmp_path / "referred" / REFERENCE).write_text("{}")
     (tmp_path / "referred" / "drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
+    write_names(tmp_path / "referred" / NAMES, ["clap"])
     files = describe(tmp_path / "referred")
     old = publish(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
     with pytest.raises(ReleaseError, match="has several taggers"):
@@ -169,14 +165,13 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     main(data=corpus, output=tmp_path / "new", like=str(old.path))
     (new,) = map(open_release, (tmp_path / "new/ner").iterdir())
     before, after = (NerModel.load(release) for release in (old, new))
-    assert (before.decoding.labels_pooled, before.decoding.named_from) == (False, 0.0)
-    assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, 0.8)
-    assert (before.decoding.withdrawals_named, after.decoding.withdrawals_named) == (False, True)
     assert before.names is not None and after.names is not None
-    assert (len(before.names), len(after.names) > 10_000) == (0, True)
+    assert (len(before.names), len(after.names) > 10_000) == (1, True)
     assert after.names.canonical("Weight gain")
     assert not any(map(after.names.canonical, ("Clap", "ECT", "Hospital stay")))
-    assert after.decoding.event_weight == before.decoding.event_weight
+    assert replace(after.decoding, transitions=None) == replace(before.decoding, transitions=None)
+    assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, NAMED_FROM)
+    assert after.decoding.withdrawals_named
     assert new.manifest.configuration["like"] == old.version
     assert new.manifest.configuration["own_events"]["posts"] == 100
     assert len(new.manifest.configuration["own_events"]["curve"]) > 5
@@ -187,15 +182,21 @@ def test_a_release_is_made_anew_with_another_decoding(corpus: Path, tmp_path: Pa
     assert new.file("drugs.tsv").read_bytes() == drugs.BUNDLED.read_bytes()
 
 
+def test_the_papers_decoding_is_its_own_alone(corpus: Path, tmp_path: Path) -> None:
+    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=1, batch=4, decode="paper")
+    decoding = NerModel.load(release_in(tmp_path)).decoding
+    assert decoding == Decoding()
+
+
 def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     terms = [Term("Rash", "Rash", "Skin"), Term("ECT", "Electroconvulsive therapy", PROCEDURES)]
     monkeypatch.setattr("models.terminology.load", lambda: terms)
-    assert names_of(Settings()) == ["Rash"]
+    assert event_names() == ["Rash"]
     rated = [*terms, Term("Itch", "Pruritus", "Skin", frequency=5)]
     monkeypatch.setattr("models.terminology.load", lambda: rated)
-    assert names_of(Settings()) == ["Itch"]
+    assert event_names() == ["Itch"]
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -203,8 +204,8 @@ def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Pa
     base, runs = tiny.bert(tmp_path / "base"), [str(tmp_path / name) for name in ("start", "one", "two")]
     for seed, run in enumerate(runs):
         main(
-            data=corpus, output=Path(run), seed=seed, base=base, epochs=1, phases=1, rank=0, eight_bit=True,
-            batch=4, lr=5e-3, teaching=0.01, limit=5, event_head=True, status_head=True,
+            data=corpus, output=Path(run), seed=seed, base=base, epochs=1, phases=1,
+            batch=4, lr=5e-3, teaching=0.01, limit=5, heads=True,
             start=runs[0] if seed else "",
         )  # fmt: skip
     main(data=corpus, output=tmp_path / "mean", like=",".join(runs[1:]))
@@ -231,19 +232,16 @@ def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Pa
 def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     common: dict[str, Any] = {"base": base, "epochs": 1, "phases": 1, "batch": 4}
-    whole: dict[str, Any] = {"rank": 0, "eight_bit": True}
-    main(data=corpus, output=tmp_path / "whole", **whole, **common)
-    others = {
-        "low": {"rank": 2},
-        "tags": whole | {"repair": False},
-        "posts": whole | {"corpora": "psytar"},
-        "fold": whole | {"split": "ade_group_3"},
-        "seed": whole | {"seed": 7},
+    main(data=corpus, output=tmp_path / "whole", **common)
+    others: dict[str, dict[str, Any]] = {
+        "tags": {"decode": "paper"},
+        "posts": {"corpora": "psytar"},
+        "fold": {"split": "ade_group_3"},
+        "seed": {"seed": 7},
     }
     for name, settings in others.items():
         main(data=corpus, output=tmp_path / name, **settings, **common)
     said = {
-        f"{tmp_path}/low,{tmp_path}/low": "--eight-bit",
         f"{tmp_path}/whole,{tmp_path}/tags": "other labels, corpora, files or decoding",
         f"{tmp_path}/whole,{tmp_path}/posts": "other labels, corpora, files or decoding",
         f"{tmp_path}/whole,{tmp_path}/fold": "trained on ade_group_3, not on ade_fold_1",
@@ -256,22 +254,20 @@ def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> No
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, rank=0, eight_bit=True, batch=4, lr=5e-3)
+    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, batch=4, lr=5e-3)
     (start,) = (tmp_path / "one/ner").iterdir()
-    loop = loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(start))
+    loop = loop_of(base, epochs=1, start=str(start))
     model = NerModel.load(open_release(start))
     assert torch.equal(tagger(loop).head.linear.weight, model.head.linear.weight)
     assert torch.equal(
-        tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path / "one"))).head.linear.weight,
+        tagger(loop_of(base, epochs=1, start=str(tmp_path / "one"))).head.linear.weight,
         model.head.linear.weight,
     )
     stored = encoder_of(open_release(start), packed=False).model
     begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, stored))
     assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
-    with pytest.raises(ReleaseError, match="--rank 0"):
-        loop_of(base, rank=4, start=str(start))
-    with pytest.raises(ReleaseError, match="mini"):
-        loop_of("mini", rank=0, start=str(start))
+    with pytest.raises(ReleaseError, match="--start needs a tagger over mini"):
+        loop_of("mini", start=str(start))
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -279,24 +275,24 @@ def test_a_run_goes_on_with_all_heads_of_the_release_that_it_begins_with(
     corpus: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    heads: dict[str, Any] = {"event_head": True, "status_head": True}
+    heads: dict[str, Any] = {"heads": True}
     main(
-        data=corpus, output=tmp_path, base=base, epochs=1, phases=1, rank=0, eight_bit=True, teaching=0.01,
+        data=corpus, output=tmp_path, base=base, epochs=1, phases=1, teaching=0.01,
         limit=5, **heads,
     )  # fmt: skip
     model = NerModel.load(release_in(tmp_path))
-    begun = tagger(loop_of(base, epochs=1, rank=0, eight_bit=True, start=str(tmp_path), seed=7, **heads))
+    begun = tagger(loop_of(base, epochs=1, start=str(tmp_path), seed=7, **heads))
     assert begun.event_head is not None and begun.status_head is not None
     for before, after in ((model.event_head, begun.event_head), (model.status_head, begun.status_head)):
         assert before is not None
         for name, tensor in before.state_dict().items():
             assert torch.equal(tensor, after.state_dict()[name]), name
-    new = tagger(loop_of(base, epochs=1, rank=0, start=str(tmp_path)))
+    new = tagger(loop_of(base, epochs=1, start=str(tmp_path)))
     assert (new.event_head, new.status_head) == (None, None)
 
 
 def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
-    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, rank=2, batch=4)
+    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, batch=4)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     changed = release.manifest.model_copy(

@@ -27,7 +27,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 def first(base: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Release:
     """The release of a run on fold 1."""
     output = tmp_path_factory.mktemp("begun")
-    main(data=corpus, output=output, base=base, rank=0, eight_bit=True, phases=1, epochs=1, batch=4)
+    main(data=corpus, output=output, base=base, phases=1, epochs=1, batch=4)
     (folder,) = (output / "ner").iterdir()
     return open_release(folder)
 
@@ -59,7 +59,6 @@ def test_a_run_does_not_begin_with_a_tagger_that_may_know_its_test_part(
             data=corpus,
             output=tmp_path,
             base=base,
-            rank=0,
             epochs=1,
             split="ade_group_1",
             start=str(first.path),

@@ -20,7 +20,6 @@ from models.text import words
 from models.types import LABELS
 from tests.models import tiny
 from tests.training.ner.test_data import SENTENCES, TAGS
-from training.common.adapter import adapter_tensors
 from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.common.tagging.transitions import WEIGHT
@@ -46,10 +45,8 @@ def loop_of(
     **changes: Any,
 ) -> TrainingLoop:
     """A run over a few sentences."""
-    settings = Settings(base=base, precision="float32", **{"rank": 4, "batch": 4} | changes)
-    data = examples(
-        Corpus(SENTENCES, [], LABELS, None), Encoder.load(base), TAGS, biox=settings.biox, flag=settings.flag
-    )
+    settings = Settings(base=base, precision="float32", **{"batch": 4} | changes)
+    data = examples(Corpus(SENTENCES, [], LABELS, None), Encoder.load(base), TAGS)
     return TrainingLoop(TaggerTrainee(settings, data, score), asdict(settings), folder)
 
 
@@ -61,7 +58,7 @@ def tagger(loop: TrainingLoop) -> TaggerTrainee:
 @pytest.fixture(scope="module")
 def trained() -> tuple[TaggerTrainee, list[float]]:
     """A run of seven epochs of two steps each, and the mean loss of every epoch."""
-    loop = loop_of("mini", epochs=7, lr=5e-3)
+    loop = loop_of("mini", epochs=7, lr=5e-4)
     return tagger(loop), [epoch.loss for epoch in loop.epochs()]
 
 
@@ -94,12 +91,12 @@ def test_a_single_phase_trains_everything_at_once(tiny_bert: str) -> None:
     assert any(not torch.equal(p, before[n]) for n, p in made.encoder.model.named_parameters())
 
 
-@pytest.mark.parametrize(("killed_after", "rank", "average"), [(1, 0, 2), (2, 0, 2), (3, 0, 2), (2, 4, 1)])
+@pytest.mark.parametrize(("killed_after", "average"), [(1, 2), (2, 2), (3, 2), (2, 0)])
 def test_a_killed_run_resumes_to_the_same_weights(
-    tiny_bert: str, tmp_path: Path, killed_after: int, rank: int, average: int
+    tiny_bert: str, tmp_path: Path, killed_after: int, average: int
 ) -> None:
     def fresh(folder: Path | None) -> TrainingLoop:
-        return loop_of(tiny_bert, folder, rank=rank, average=average, epochs=4, lr=1e-3)
+        return loop_of(tiny_bert, folder, average=average, epochs=4, lr=1e-3)
 
     whole = fresh(None)
     curve = [epoch.loss for epoch in whole.epochs()]
@@ -156,12 +153,12 @@ def test_a_power_cut_while_a_checkpoint_is_written_leaves_the_last_one(
     assert [e.number for e in loop_of(tiny_bert, tmp_path, epochs=3).epochs()] == [2, 3]
 
 
-def test_the_stored_adapter_gives_the_trained_models_hidden_states(
+def test_the_stored_changes_give_the_trained_models_hidden_states(
     mini: Encoder, trained: tuple[TaggerTrainee, list[float]]
 ) -> None:
     encoder = trained[0].encoder
-    tensors = adapter_tensors(encoder.model)
-    assert {t.dtype for t in tensors.values()} == {torch.float16}
+    tensors = trained[0].release_files()[ADAPTER]
+    assert {t.dtype for t in tensors.values()} == {torch.float16, torch.int8}
     merged = copy.deepcopy(mini.model)
     merge_adapter(merged, tensors)
     surfaces = [[t.text[s.start : s.end] for s in words(t.text)] for t in SENTENCES]
@@ -169,8 +166,8 @@ def test_the_stored_adapter_gives_the_trained_models_hidden_states(
         wanted = torch.cat(encoder.word_vectors(surfaces))
         found = torch.cat(Encoder(merged, mini.tokenizer, mini.max_pieces).word_vectors(surfaces))
         plain = torch.cat(mini.word_vectors(surfaces))
-    assert (found - wanted).abs().max() < 1e-2
-    # The adapter is no small change, so that agreement says something.
+    assert (found - wanted).abs().max() < 0.05 * (plain - wanted).abs().max()
+    # It is no small change, so that agreement says something.
     assert (plain - wanted).abs().max() > 0.1
 
 
@@ -182,24 +179,6 @@ def test_without_the_texts_of_the_teaching_corpus_a_run_ends_in_one_line(
         read(corpus, Settings(teaching=0.5))
 
 
-def test_whole_layers_are_trained_and_stored_as_an_adapter(tmp_path: Path) -> None:
-    loop = loop_of(tiny.bert(tmp_path / "base"), epochs=3, rank=0, factor=2, lr=5e-3)
-    assert len(list(loop.epochs())) == 3
-    made = tagger(loop)
-    pairs = made.release_files()[ADAPTER]
-    assert {t.shape[0 if n.endswith("lora_a") else 1] for n, t in pairs.items()} == {2}
-    base = Encoder.load(made.settings.base).model.state_dict()
-    trained, stored = made.encoder.model, copy.deepcopy(Encoder.load(made.settings.base).model)
-    merge_adapter(stored, pairs)
-    name = "encoder.layer.0.output.dense.weight"
-    whole = trained.state_dict()[name] - base[name]
-    left = trained.state_dict()[name] - stored.state_dict()[name]
-    assert whole.norm() > 0
-    assert left.norm() < whole.norm()
-    biases = [n for n in base if n.endswith("bias") and "pooler" not in n]
-    assert all(torch.equal(trained.state_dict()[n], base[n]) for n in biases)
-
-
 def test_validation_sees_the_weights_that_a_release_holds(tmp_path: Path) -> None:
     seen: list[dict[str, torch.Tensor]] = []
 
@@ -208,7 +187,7 @@ def test_validation_sees_the_weights_that_a_release_holds(tmp_path: Path) -> Non
         return {"x": float(len(seen))}
 
     base = tiny.bert(tmp_path / "base")
-    loop = loop_of(base, None, score, epochs=4, rank=0, eight_bit=True, average=2, lr=5e-3)
+    loop = loop_of(base, None, score, epochs=4, average=2, lr=5e-3)
     name, ends = "encoder.layer.0.output.dense.weight", []
     for _ in loop.epochs():
         ends.append(tagger(loop).encoder.model.state_dict()[name].clone())
@@ -233,7 +212,7 @@ def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Pat
 def test_the_best_epoch_may_be_one_before_the_encoder_was_trained(tmp_path: Path) -> None:
     scores = iter([1.0, 0.5])
     base = tiny.bert(tmp_path / "base")
-    loop = loop_of(base, None, lambda _: {"x": next(scores)}, epochs=2, rank=0, factor=2)
+    loop = loop_of(base, None, lambda _: {"x": next(scores)}, epochs=2)
     assert [e.kept for e in loop.epochs()] == [True, False]
     loop.load_best()
     assert set(tagger(loop).release_files()) == {"head.safetensors"}

@@ -100,7 +100,7 @@ def test_decisions_become_marks(reviews: Path) -> None:
 def test_the_tagger_learns_the_texts_and_a_rejected_mention_is_no_label(
     corpus: Path, reviews: Path, candidates: bool
 ) -> None:
-    found = read(corpus, Settings(candidates=candidates), reviews)["reviewed"]
+    found = read(corpus, Settings(heads=candidates), reviews)["reviewed"]
     labels = {t.id.removeprefix("reviewed-"): [m for m in t.mentions if m.label != DRUG] for t in found.train}
     ((start, end),) = spans("moved", "felt sick to my stomach")
     assert labels["moved"] == [GoldMention(start, end, ADE)]
@@ -134,7 +134,7 @@ def test_a_corrected_code_is_a_pair_unless_it_is_held_out(
 
 @pytest.mark.slow
 def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, tmp_path: Path) -> None:
-    settings = Settings(base=tiny.bert(tmp_path / "base"), epochs=1, rank=2, batch=8)
+    settings = Settings(base=tiny.bert(tmp_path / "base"), epochs=1, batch=8)
     assemble_ner.train(read(corpus, settings), settings, tmp_path / "ner")
     with pytest.raises(CheckpointError, match="other settings"):
         assemble_ner.train(read(corpus, settings, reviews), settings, tmp_path / "ner")
@@ -153,7 +153,7 @@ def test_both_programs_train_with_a_file_of_reviews_and_name_it(
     corpus: Path, reviews: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    train_ner(data=corpus, output=tmp_path, base=base, epochs=2, rank=2, batch=4, reviews=reviews)
+    train_ner(data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
     folder = write_corpus(tmp_path)
     options: dict[str, Any] = {"epochs": 1, "rank": 2, "terms": folder / "terms.tsv"}
     train_normalization(

@@ -1,5 +1,5 @@
-"""Makes a release with the weights of another release, or the mean of several, with other decoding settings
-and the drug names of today's lexicon; nothing is trained.
+"""Makes a release with the weights of another release, or the mean of several, and the names of today's
+tables; nothing is trained.
 """
 
 from __future__ import annotations
@@ -15,38 +15,34 @@ from safetensors.torch import save_file
 
 from models import drugs
 from models.drift import REFERENCE
-from models.ner.model import EVENT_HEAD, STATUS_HEAD, NerModel
+from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
 from models.releases.store import describe
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
-from training.ner.assemble import CANARY, decoding_options, tested
+from training.ner.assemble import CANARY, tested
 from training.ner.event_options import held_out_curves
 from training.ner.mean_weights import check_alike, mean_configuration, mean_files
-from training.ner.settings import Settings, names_of
+from training.ner.settings import event_names
 
 
-def redecoded(
-    releases: Sequence[Release],
-    settings: Settings,
-    data: Path,
-    root: Path,
-    device: torch.device | str = "cpu",
+def refreshed(
+    releases: Sequence[Release], data: Path, root: Path, device: torch.device | str = "cpu"
 ) -> Release:
-    """Labels are pooled, names and withdrawals are looked for as `settings` say, and drugs are those of the
-    bundled lexicon where the first release has any; the rest is as it was in that release, and the scores and
-    the curves over the held-out posts are measured anew. The weights of several releases are averaged. Raises
-    ReleaseError where a release is no tagger, or where they are not alike.
+    """Drugs and the names of adverse events are those of the bundled tables where the first release has any;
+    the rest is as it was in that release, and the scores and the curves over the held-out posts are measured
+    anew. The weights of several releases are averaged. Raises ReleaseError where a release is no tagger, or
+    where they are not alike.
     """
     check_alike(releases)
     manifest = releases[0].manifest
-    configuration = manifest.configuration | decoding_options(settings) | _origin(releases)
+    configuration = manifest.configuration | _origin(releases)
     trained = configuration["training"]
     sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
-        _write_files(folder, releases, settings)
+        _write_files(folder, releases)
         stated = {"files": describe(folder), "configuration": configuration}
         draft = Release(folder, manifest.model_copy(update=stated), releases[0].version)
         configuration |= held_out_curves(NerModel.load(draft, device=str(device)))
@@ -73,7 +69,7 @@ def _origin(releases: Sequence[Release]) -> dict[str, Any]:
     return mean_configuration(releases)
 
 
-def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) -> None:
+def _write_files(folder: Path, releases: Sequence[Release]) -> None:
     files = releases[0].manifest.files
     # A reference holds the answers of the release that it is of.
     for file in files.keys() - {REFERENCE}:
@@ -83,5 +79,5 @@ def _write_files(folder: Path, releases: Sequence[Release], settings: Settings) 
     if len(releases) > 1:
         for file, tensors in mean_files(releases).items():
             save_file(tensors, folder / file)
-    if {EVENT_HEAD, STATUS_HEAD} <= files.keys():
-        write_names(folder / NAMES, names_of(settings))
+    if NAMES in files:
+        write_names(folder / NAMES, event_names())
